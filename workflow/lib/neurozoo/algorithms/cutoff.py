@@ -1,0 +1,58 @@
+"""How long a training episode may last."""
+
+from dataclasses import dataclass
+
+from neurozoo.errors import NeurozooError
+
+
+@dataclass(frozen=True)
+class EpisodeCutoff:
+    """A limit in steps that may grow when too many episodes reach it.
+
+    The published adaptive limit turned into a fraction of a step; here it is rounded down. The published
+    `env_default` crashed; here it means the protocol's own limit.
+
+    Attributes:
+        limit: Steps, or None for the protocol's limit.
+        fraction: The limit grows when more than this share of the episodes reached it; None for a fixed limit.
+        factor: What it grows by.
+        cap: Where it stops growing, in steps.
+    """
+
+    limit: int | None
+    fraction: float | None = None
+    factor: float = 1.0
+    cap: float = float("inf")
+
+    @classmethod
+    def from_setting(cls, setting: int | str) -> "EpisodeCutoff":
+        """Reads a number of steps, `env_default` or `adaptive:start,fraction,factor[,cap]`.
+
+        Raises:
+            NeurozooError: `setting` is none of these.
+        """
+        if setting == "env_default":
+            return cls(None)
+        if isinstance(setting, int) and not isinstance(setting, bool) and setting > 0:
+            return cls(setting)
+        if isinstance(setting, str) and setting.startswith("adaptive:"):
+            try:
+                start, fraction, factor, *cap = (float(part) for part in setting.removeprefix("adaptive:").split(","))
+                if start >= 1 and 0 <= fraction <= 1 and factor >= 1 and len(cap) <= 1:
+                    return cls(int(start), fraction, factor, *cap)
+            except ValueError:
+                pass
+        raise NeurozooError(
+            f"episode_cutoff_mode {setting!r} is none of: a number of steps above 0, env_default, "
+            "adaptive:start,fraction,factor,cap (for instance adaptive:1000,0.5,2,5000)."
+        )
+
+    def after(self, share_at_limit: float) -> "EpisodeCutoff":
+        """Returns the limit of the next generation.
+
+        Args:
+            share_at_limit: Share of this generation's training episodes that reached the limit.
+        """
+        if self.fraction is None or share_at_limit <= self.fraction:
+            return self
+        return EpisodeCutoff(int(min(self.limit * self.factor, self.cap)), self.fraction, self.factor, self.cap)

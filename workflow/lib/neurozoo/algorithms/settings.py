@@ -1,0 +1,109 @@
+"""What can be set for each algorithm, and the published values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from neurozoo.algorithms.schedules import Schedule
+from neurozoo.algorithms.cutoff import EpisodeCutoff
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.games import get_protocol
+
+
+@dataclass(frozen=True)
+class GaSettings:
+    """Settings of the genetic algorithm; the defaults are the published ones. Random search is T = 0.
+
+    Attributes:
+        population_size: Offspring per generation.
+        selection_threshold: T, number of parents (truncation selection); 0 is random search.
+        validation_threshold: Candidates that are evaluated again to choose the elite.
+        num_validation_episodes: Episodes of each candidate.
+        num_test_episodes: Episodes of the elite, which nothing is chosen by and no budget counts.
+        mutation_power: A number, or a schedule such as
+            {type: linear, initial: 0.005, final: 0.001, length: 1e9, field: frames}.
+        episode_cutoff_mode: Longest training episode: a number of steps, `env_default`, or
+            `adaptive:start,fraction,factor,cap`.
+        frames: Budget of training and validation together, in emulator frames.
+        protocol: How episodes are played, see `neurozoo.games.PROTOCOLS`.
+        action_set: `minimal`, `full`, or None for the protocol's own.
+        seed: Seed that a run shares with all runs of its experiment; the run number is added to it.
+
+    Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
+    """
+
+    # search
+    population_size: int = 1000
+    selection_threshold: int = 20
+    validation_threshold: int = 10
+    num_validation_episodes: int = 30
+    num_test_episodes: int = 200
+    mutation_power: float | Mapping = 0.002
+    # budget
+    episode_cutoff_mode: int | str = 5000
+    frames: int = 6_000_000_000
+    # world
+    protocol: str = "uber2018"
+    action_set: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("population_size", "validation_threshold", "num_validation_episodes", "num_test_episodes", "frames"):
+            if getattr(self, name) < 1:
+                raise NeurozooError(f"{name} should be at least 1, but is {getattr(self, name)}.")
+        for name in ("selection_threshold", "validation_threshold"):
+            if getattr(self, name) > self.population_size:
+                raise NeurozooError(
+                    f"{name} should be at most population_size ({self.population_size}), but is {getattr(self, name)}."
+                )
+        if self.selection_threshold < 0:
+            raise NeurozooError(f"selection_threshold should be 0 or more, but is {self.selection_threshold}.")
+        if self.seed < 0:
+            raise NeurozooError(f"seed should be 0 or more, but is {self.seed}.")
+        Schedule.from_setting(self.mutation_power)
+        EpisodeCutoff.from_setting(self.episode_cutoff_mode)
+        get_protocol(self.protocol, action_set=self.action_set)
+
+
+_PUBLISHED_GA = GaSettings()
+_DEMO_GA = GaSettings(
+    population_size=40,
+    selection_threshold=6,
+    validation_threshold=4,
+    num_validation_episodes=4,
+    num_test_episodes=8,
+    episode_cutoff_mode=400,
+    frames=400_000,
+)
+
+PRESETS = {
+    "ga": {"uber2018": _PUBLISHED_GA, "demo": _DEMO_GA},
+    "rs": {
+        "uber2018": replace(_PUBLISHED_GA, selection_threshold=0),
+        "demo": replace(_DEMO_GA, selection_threshold=0),
+    },
+}
+
+
+def resolve_settings(algo: str, *, preset: str, overrides: Mapping[str, object] | None = None) -> GaSettings:
+    """Takes a preset and changes what the user wants otherwise.
+
+    Args:
+        algo: Algorithm such as `ga`.
+        preset: Named settings such as `uber2018`.
+        overrides: Values by setting name.
+
+    Returns:
+        The complete, checked settings.
+
+    Raises:
+        NeurozooError: An unknown algorithm, preset or setting, or a value out of range; proposes the nearest name.
+    """
+    if algo not in PRESETS:
+        raise unknown_name("algorithm", algo, PRESETS)
+    if preset not in PRESETS[algo]:
+        raise unknown_name(f"preset of {algo}", preset, PRESETS[algo])
+    known = [field.name for field in fields(PRESETS[algo][preset])]
+    for name in overrides or {}:
+        if name not in known:
+            raise unknown_name(f"setting of {algo}", name, known)
+    return replace(PRESETS[algo][preset], **(overrides or {}))

@@ -1,0 +1,162 @@
+"""Genomes of the neuroevolution family: where in the noise table an agent's weights come from.
+
+A genome is an index for the initial weights and a list of (index, power) mutations. Its JSON form is
+`[i0, [i1, p1], [i2, p2], ...]`, as published (Such et al. 2017, arXiv:1712.06567, section 3.1).
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json
+from neurozoo.networks import Layout, get_network
+
+OLD_POWER = 0.005  # of genomes that list bare indices (the distributed code of 2017)
+
+
+class Mutation(NamedTuple):
+    """One step of Gaussian noise: `power * noise[index : index + parameters]`."""
+
+    index: int
+    power: float
+
+
+@dataclass(frozen=True)
+class Genome:
+    """A recipe for weights, a few bytes per generation instead of 16 MB.
+
+    Attributes:
+        initial: Index into the noise table of the initial weights.
+        mutations: One `Mutation` per ancestor, oldest first.
+    """
+
+    initial: int
+    mutations: tuple[Mutation, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: object) -> "Genome":
+        """Reads the published list form; bare integers after the first are mutations of power 0.005.
+
+        Raises:
+            NeurozooError: `value` is not such a list.
+        """
+        try:
+            initial, *rest = value
+            return cls(_index(initial), tuple(_mutation(gene) for gene in rest))
+        except (TypeError, ValueError) as error:
+            raise NeurozooError(
+                f"A genome looks like [index, [index, power], ...], but this came: {str(value)[:80]}"
+            ) from error
+
+    @classmethod
+    def from_text(cls, text: str) -> "Genome":
+        """Reads a genome as the original prints it, `(1, (2, 0.002))`, without evaluating anything.
+
+        Raises:
+            NeurozooError: `text` is not a genome.
+        """
+        number = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
+        if not re.fullmatch(rf"\s*\(\s*[0-9]+\s*(,\s*\(\s*[0-9]+\s*,\s*{number}\s*\)\s*|,\s*[0-9]+\s*)*,?\s*\)\s*", text):
+            raise NeurozooError(f"A genome looks like (index, (index, power), ...), but this came: {text[:80]}")
+        genes = re.findall(rf"\(\s*([0-9]+)\s*,\s*({number})\s*\)|([0-9]+)", text.strip()[1:-1])
+        return cls.from_json([int(bare) if bare else [int(index), float(power)] for index, power, bare in genes])
+
+    def to_json(self) -> list:
+        """Returns the published list form."""
+        return [self.initial, *([mutation.index, mutation.power] for mutation in self.mutations)]
+
+    def mutated(self, index: int, power: float) -> "Genome":
+        """Returns a child: this genome and one more mutation."""
+        return Genome(self.initial, (*self.mutations, Mutation(index, power)))
+
+    @property
+    def parent(self) -> "Genome | None":
+        """The genome without its last mutation; None for initial weights."""
+        return Genome(self.initial, self.mutations[:-1]) if self.mutations else None
+
+
+def _index(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(value)
+    return value
+
+
+def _mutation(gene: object) -> Mutation:
+    if isinstance(gene, int):
+        return Mutation(_index(gene), OLD_POWER)
+    index, power = gene
+    return Mutation(_index(index), float(power))
+
+
+def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
+    """Refuses a genome that reaches beyond the noise table, before memory is read that is not there.
+
+    Raises:
+        NeurozooError: An index lies outside 0 ... `table_size - parameters`.
+    """
+    for index in (genome.initial, *(mutation.index for mutation in genome.mutations)):
+        if not 0 <= index <= table_size - parameters:
+            raise NeurozooError(
+                f"The genome's index {index:,} lies outside the noise table: a network of {parameters:,} parameters "
+                f"allows 0 to {table_size - parameters:,}. Is it a genome for another network or another table?"
+            )
+
+
+def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
+    """Turns a genome into weights, the slow and obvious way; the native op does the same to the bit.
+
+    Args:
+        genome: The recipe.
+        noise: The noise table, float32, shape (size,).
+        layout: Parameter layout of the network that the genome belongs to.
+
+    Returns:
+        float32, shape (parameters,): initial weights are scaled noise, mutations are added unscaled in order.
+
+    Raises:
+        NeurozooError: The genome does not fit the table.
+
+    Source: specification of the published code; products and sums are rounded to float32 one by one.
+    """
+    count = layout.parameter_count
+    check_genome(genome, parameters=count, table_size=len(noise))
+    theta = noise[genome.initial : genome.initial + count] * layout.scale_vector()
+    for index, power in genome.mutations:
+        theta += np.float32(power) * noise[index : index + count]
+    return theta
+
+
+@dataclass(frozen=True)
+class GenomeRecord:
+    """A genome and what it was evolved for.
+
+    Attributes:
+        genome: The recipe.
+        game: Game id such as `frostbite`.
+        model: Network name such as `large`.
+    """
+
+    genome: Genome
+    game: str
+    model: str
+
+
+def read_genome(path: str | os.PathLike) -> GenomeRecord:
+    """Reads a `genome.json`, ours or one with the original's class name as `model`.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, or names an unknown network.
+    """
+    record = read_json(path, "Give a genome.json of a run, or a file with the keys game, model and genome.")
+    missing = {"game", "model", "genome"} - set(record)
+    if missing:
+        raise NeurozooError(f"{path} lacks {', '.join(sorted(missing))}; a genome file has game, model and genome.")
+    return GenomeRecord(
+        genome=Genome.from_json(record["genome"]),
+        game=record["game"],
+        model=get_network(record["model"]).name,
+    )

@@ -1,0 +1,82 @@
+"""The shared table of Gaussian noise, from which every genome takes its weights."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json, sha256_of, write_json, written_whole
+
+PUBLISHED_SIZE = 250_000_000  # values, 1 GB
+PUBLISHED_SHA256 = "89de6e0b1b4a44ef510ab261ec6484ec6afe9100a6bec7413219454fbb457db2"
+SEED = 123
+CHUNK = 2_000_000  # values drawn at once: 16 MB of float64
+
+REMEDY = "Delete it and build it again: snakemake --cores 1 results/noise/table.f32"
+
+
+def build_noise_table(path: str | os.PathLike, *, size: int = PUBLISHED_SIZE) -> str:
+    """Writes the table in bounded memory; chunks continue one stream, so the bytes equal those of a single draw.
+
+    Beside the table goes `<name>.json` with its size and SHA-256.
+
+    Args:
+        path: The file to write: little-endian float32, no header.
+        size: Number of values. The published table has 250,000,000; smaller ones are for tests.
+
+    Returns:
+        SHA-256 of the file.
+
+    Raises:
+        NeurozooError: The disk is full, or this NumPy does not produce the published numbers.
+
+    Source: Such et al. 2017, arXiv:1712.06567; `RandomState(123).randn` cast to float32.
+    """
+    path = Path(path)
+    stream = np.random.RandomState(SEED)
+    with written_whole(path) as temporary:
+        with open(temporary, "wb") as file:
+            for start in range(0, size, CHUNK):
+                stream.randn(min(CHUNK, size - start)).astype("<f4").tofile(file)
+        digest = sha256_of(temporary)
+        if size == PUBLISHED_SIZE and digest != PUBLISHED_SHA256:
+            raise NeurozooError(
+                f"The noise table has SHA-256 {digest}, but the published one has {PUBLISHED_SHA256}: "
+                f"NumPy {np.__version__} draws other numbers. Use the locked NumPy of envs/."
+            )
+        write_json(_facts_path(path), {"size": size, "seed": SEED, "sha256": digest})
+    return digest
+
+
+def _facts_path(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndarray:
+    """Maps the table into memory, where all runs of a node share it.
+
+    Args:
+        path: A file written by `build_noise_table`.
+        verify: Compares the SHA-256 of the whole file first (about a second per gigabyte).
+
+    Returns:
+        Read-only float32, shape (size,).
+
+    Raises:
+        NeurozooError: The file is missing, cut off or damaged.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise NeurozooError(
+            f"The noise table {path} is missing. Build it: snakemake --cores 1 results/noise/table.f32"
+        )
+    facts = read_json(_facts_path(path), REMEDY)
+    if path.stat().st_size != 4 * facts["size"]:
+        raise NeurozooError(
+            f"The noise table {path} should have {4 * facts['size']:,} bytes, but has {path.stat().st_size:,}. {REMEDY}"
+        )
+    expected = PUBLISHED_SHA256 if facts["size"] == PUBLISHED_SIZE else facts["sha256"]
+    if verify and (digest := sha256_of(path)) != expected:
+        raise NeurozooError(f"The noise table {path} is damaged: its SHA-256 is {digest}, not {expected}. {REMEDY}")
+    return np.memmap(path, dtype="<f4", mode="r")
