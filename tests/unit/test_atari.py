@@ -1,0 +1,186 @@
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from neurozoo import atari
+from neurozoo.atari import AtariEnvironment
+from neurozoo.errors import NeurozooError
+from neurozoo.games import get_protocol
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests/data"
+UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
+
+
+@pytest.fixture(scope="module")
+def noise():
+    from neurozoo.noise import open_noise_table
+
+    path = Path(os.environ.get("NEUROZOO_NOISE_TABLE", ROOT / "results/noise/table.f32"))
+    if not path.exists():
+        pytest.skip(f"needs the noise table: snakemake --cores 1 {path}")
+    return open_noise_table(path, verify=False)
+
+
+def random_episode(environment, *, noops, seed, max_steps=200):
+    """Plays seeded random actions and returns everything that can be seen."""
+    generator = np.random.default_rng(seed)
+    seen = [environment.reset(noops=noops, seed=seed)]
+    rewards = []
+    while not environment.is_done and environment.steps < max_steps:
+        observation, reward, _ = environment.step(int(generator.integers(environment.num_actions)))
+        seen.append(observation)
+        rewards.append(reward)
+    return np.array(seen), np.array(rewards)
+
+
+@pytest.mark.parametrize("game", ["breakout", "frostbite", "carnival"])
+@pytest.mark.parametrize("action_set", ["minimal", "full"])
+def test_machado2018_equals_the_vector_environment_of_ale_py_up_to_one_grey_level(game, action_set):
+    from ale_py.vector_env import AtariVectorEnv
+
+    ours = AtariEnvironment(game, get_protocol("machado2018", action_set=action_set))
+    theirs = AtariVectorEnv(
+        game, 1, noop_max=0, use_fire_reset=False, reward_clipping=False, repeat_action_probability=0.25,
+        full_action_space=action_set == "full", num_threads=1,
+    )  # fmt: skip
+    generator = np.random.default_rng(0)
+    for seed in (3, 4):
+        observation = ours.reset(seed=seed)
+        expected, _ = theirs.reset(seed=seed)
+        for _ in range(250):
+            levels = np.rint(observation * 255).astype(int)
+            assert np.abs(levels - np.moveaxis(expected[0].astype(int), 0, -1)).max() <= 1
+            action = int(generator.integers(ours.num_actions))
+            observation, reward, done = ours.step(action)
+            expected, rewards, terminated, truncated, _ = theirs.step(np.array([action]))
+            assert (reward, done) == (rewards[0], bool(terminated[0] or truncated[0]))
+            if done:  # they show old frames in the plane after the end, on which nobody acts
+                break
+
+
+def test_the_published_genome_scores_exactly_1610_in_969_steps(noise):
+    import tensorflow as tf
+    from neurozoo.genomes import decode, read_genome
+    from neurozoo.networks import get_network
+
+    record = read_genome(DATA / "uber_frostbite_genome.json")
+    environment = AtariEnvironment(record.game, UBER)
+    layout = get_network(record.model).layout(environment.num_actions)
+    model = layout.keras_model(decode(record.genome, noise=noise, layout=layout))
+    logits = tf.function(lambda batch: model(batch, training=False))
+
+    observation, score = environment.reset(noops=1), 0.0
+    while not environment.is_done:
+        action = int(np.argmax(logits(tf.constant(observation[None]))[0]))
+        observation, reward, _ = environment.step(action)
+        score += reward
+    assert (score, environment.steps) == (1610.0, 969)
+
+
+@pytest.mark.parametrize("protocol", [UBER, MACHADO])
+def test_an_episode_depends_on_noops_and_seed_alone_and_not_on_what_was_played_before(protocol):
+    fresh = random_episode(AtariEnvironment("breakout", protocol), noops=3, seed=5, max_steps=60)
+    used = AtariEnvironment("breakout", protocol)
+    random_episode(used, noops=7, seed=1, max_steps=60)
+    for first, second in zip(fresh, random_episode(used, noops=3, seed=5, max_steps=60), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_the_seed_decides_which_actions_stick():
+    environment = AtariEnvironment("breakout", MACHADO)
+    generator = np.random.default_rng(0)
+    actions = generator.integers(environment.num_actions, size=60)
+    ends = []
+    for seed in (0, 1):
+        environment.reset(seed=seed)
+        for action in actions:
+            environment.step(int(action))
+        ends.append(environment.ram)
+    assert (ends[0] != ends[1]).any()
+
+
+def test_an_observation_begins_with_three_planes_of_zeros_and_has_the_newest_last():
+    environment = AtariEnvironment("frostbite", UBER)
+    first = environment.reset(noops=1)
+    assert first.shape == (84, 84, 4)
+    assert first.dtype == np.float32
+    assert not first[..., :3].any()
+    assert first[..., 3].any()
+    second, _, _ = environment.step(1)
+    np.testing.assert_array_equal(second[..., 2], first[..., 3])
+    np.testing.assert_array_equal(second[..., 3], environment.plane)
+
+
+def test_noops_and_fire_come_before_the_episode_counts():
+    environment = AtariEnvironment("breakout", UBER)
+    environment.reset(noops=1)
+    assert (environment.steps, environment.frames) == (0, 0)
+    environment.step(0)
+    assert (environment.steps, environment.frames) == (1, 4)
+
+
+def test_fire_is_pressed_only_where_it_is_the_second_minimal_action():
+    # ms_pacman knows no FIRE: 2 no-ops are the whole start. breakout has it: 8 more frames, in which the ball appears.
+    for game, presses in (("ms_pacman", False), ("breakout", True)):
+        without = dataclasses.replace(UBER, presses_fire=False)
+        ram = []
+        for protocol in (UBER, without):
+            environment = AtariEnvironment(game, protocol)
+            environment.reset(noops=2)
+            ram.append(environment.ram)
+        assert (ram[0] != ram[1]).any() == presses
+
+
+def test_the_frame_budget_ends_an_episode_within_a_step():
+    environment = AtariEnvironment("frostbite", dataclasses.replace(UBER, max_frames=10))
+    environment.reset(noops=1)
+    assert [environment.step(0)[2] for _ in range(3)] == [False, False, True]
+    assert (environment.steps, environment.frames) == (3, 10)
+    with pytest.raises(NeurozooError, match="call reset"):
+        environment.step(0)
+
+
+def test_a_wrong_action_or_start_is_refused():
+    environment = AtariEnvironment("breakout", UBER)
+    with pytest.raises(NeurozooError, match="noops >= 0"):
+        environment.reset(noops=-1)
+    environment.reset(noops=1)
+    with pytest.raises(NeurozooError, match="actions 0 to 3, but 4 came"):
+        environment.step(4)
+
+
+def test_luminance_weighs_the_colours_as_published():
+    screen = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255]]], np.uint8)
+    np.testing.assert_allclose(atari.luminance(screen), [[0.299, 0.587, 0.114, 1.0]], rtol=1e-6)
+    assert atari.luminance(screen).dtype == np.float32
+
+
+@pytest.mark.parametrize("height", [210, 250])
+def test_resize_aligned_equals_tensorflows_legacy_kernel_to_the_bit(height):
+    import tensorflow as tf
+
+    image = np.random.default_rng(0).random((height, 160), np.float32)
+    expected = tf.compat.v1.image.resize_bilinear(image[None, ..., None], (84, 84), align_corners=True)[0, ..., 0]
+    np.testing.assert_array_equal(atari.resize_aligned(image), expected)
+
+
+def test_resize_area_averages_what_each_new_pixel_covers():
+    # 168 -> 84: blocks of 2 x 2. Means of 0, 1, 2, 3 -> 1.5, which rounds to the even 2.
+    image = np.tile(np.array([[0, 1], [2, 3]], np.uint8), (84, 84))
+    np.testing.assert_array_equal(atari.resize_area(image), np.full((84, 84), np.float32(2) / np.float32(255)))
+
+
+def test_both_of_the_last_two_frames_are_seen():
+    # Frostbite's screen before and after one frame differs; the maximum shows both.
+    environment = AtariEnvironment("frostbite", UBER)
+    environment.reset(noops=1)
+    for _ in range(30):
+        environment.step(5)
+        newest = atari.resize_aligned(atari.luminance(environment.screen))
+        assert (environment.plane >= newest).all()
+        if (environment.plane > newest).any():
+            return
+    pytest.fail("in 30 steps the frame before the newest never showed anything")

@@ -1,0 +1,209 @@
+"""An Atari game played step by step, the slow and obvious way.
+
+The native op plays the same episodes fast and inside C++. This twin exists for what needs the emulator in Python: it
+records rollouts (screens, RAM) and is the yardstick that the op is tested against.
+"""
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.games import Protocol, action_codes, action_names, rom_path
+
+SIZE = 84  # height and width of an observation's planes
+STACK = 4  # planes of an observation
+LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue
+
+
+class AtariEnvironment:
+    """One game under one protocol.
+
+    An episode depends on the game, the protocol, `noops` and `seed` alone: every reset loads the ROM again.
+
+    Attributes:
+        game: Game id such as `frostbite`.
+        protocol: How the episode is played.
+        steps: Steps since the episode's start.
+        frames: Emulator frames since the episode's start, after no-ops and FIRE.
+        is_done: Whether the episode is over.
+    """
+
+    def __init__(self, game: str, protocol: Protocol):
+        import ale_py
+
+        self.game = game
+        self.protocol = protocol
+        self._codes = action_codes(game, protocol.action_set)
+        self._minimal_codes = action_codes(game, "minimal")
+        self._minimal_names = action_names(game, "minimal")
+        self._rom = rom_path(game)
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+        self._emulator = ale_py.ALEInterface()
+        self._emulator.setFloat("repeat_action_probability", protocol.sticky_probability)
+        self.steps = self.frames = 0
+        self.is_done = True
+
+    @property
+    def num_actions(self) -> int:
+        """Number of actions, which `step` takes by index."""
+        return len(self._codes)
+
+    @property
+    def screen(self) -> np.ndarray:
+        """The screen in colour: uint8, shape (height, width, 3); 210 x 160 in most games."""
+        return self._emulator.getScreenRGB()
+
+    @property
+    def ram(self) -> np.ndarray:
+        """The console's memory: uint8, shape (128,)."""
+        return self._emulator.getRAM()
+
+    @property
+    def observation(self) -> np.ndarray:
+        """The last four planes, oldest first, zeros before the first: float32 in [0, 1], shape (84, 84, 4)."""
+        return np.stack(self._planes, axis=-1)
+
+    @property
+    def plane(self) -> np.ndarray:
+        """The newest plane of the observation: float32 in [0, 1], shape (84, 84)."""
+        return self._planes[-1]
+
+    def reset(self, *, noops: int = 0, seed: int = 0) -> np.ndarray:
+        """Starts an episode.
+
+        Args:
+            noops: Single-frame no-ops at the start. The caller draws them, so that an episode can be repeated.
+            seed: Seed of the sticky actions; without them it changes nothing.
+
+        Returns:
+            The first observation: three planes of zeros and the first screen.
+
+        Raises:
+            NeurozooError: `noops` or `seed` is negative.
+        """
+        if noops < 0 or seed < 0:
+            raise NeurozooError(
+                f"An episode starts with noops >= 0 and seed >= 0, but noops={noops}, seed={seed} came."
+            )
+        self._emulator.setInt("random_seed", seed)
+        self._emulator.loadROM(self._rom)
+        self._restart()
+        for _ in range(noops):
+            self._emulate(0)
+            if self._emulator.game_over():
+                self._restart()
+        if self.protocol.presses_fire and self._minimal_names[1:2] == ("FIRE",):
+            for code in self._minimal_codes[1:3]:
+                for _ in range(self.protocol.frame_skip):
+                    self._emulate(code)
+                    if self._emulator.game_over():
+                        self._restart()
+                        break
+        self.steps = self.frames = 0
+        self.is_done = False
+        self._planes = [np.zeros((SIZE, SIZE), np.float32)] * (STACK - 1) + [self._new_plane()]
+        return self.observation
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool]:
+        """Repeats an action for the protocol's number of frames, or until the episode is over.
+
+        Args:
+            action: Index into the protocol's action set.
+
+        Returns:
+            The observation, the sum of the frames' rewards in game points, and whether the episode is over.
+
+        Raises:
+            NeurozooError: The episode is over, or there is no such action.
+        """
+        if self.is_done:
+            raise NeurozooError("The episode is over; call reset() to start the next one.")
+        if not 0 <= action < self.num_actions:
+            raise NeurozooError(f"{self.game} has the actions 0 to {self.num_actions - 1}, but {action} came.")
+        reward = 0.0
+        for _ in range(self.protocol.frame_skip):
+            reward += self._emulate(self._codes[action])
+            self.frames += 1
+            self.is_done = self._emulator.game_over() or self.frames >= self.protocol.max_frames
+            if self.is_done:
+                break
+        self.steps += 1
+        self._planes = [*self._planes[1:], self._new_plane()]
+        return self.observation, reward, self.is_done
+
+    def _restart(self) -> None:
+        self._emulator.reset_game()
+        self._greys = [self._grey()]
+
+    def _emulate(self, code: int) -> float:
+        reward = self._emulator.act(code)
+        self._greys = [*self._greys[-1:], self._grey()]
+        return reward
+
+    def _grey(self) -> np.ndarray:
+        if self.protocol.preprocessing == "area":
+            return self._emulator.getScreenGrayscale()
+        return luminance(self._emulator.getScreenRGB())
+
+    def _new_plane(self) -> np.ndarray:
+        """Joins the last two emulated frames, because the console draws some objects in every second frame only."""
+        resize = resize_area if self.protocol.preprocessing == "area" else resize_aligned
+        return resize(np.maximum(self._greys[0], self._greys[-1]))
+
+
+def luminance(screen: np.ndarray) -> np.ndarray:
+    """Turns colours into greys without rounding them to bytes, which would change what evolved agents do.
+
+    Args:
+        screen: uint8, shape (height, width, 3).
+
+    Returns:
+        float32 in [0, 1], shape (height, width).
+    """
+    red, green, blue = np.moveaxis(screen.astype(np.float32) / np.float32(255), -1, 0) * LUMINANCE[:, None, None]
+    return red + green + blue
+
+
+def resize_aligned(image: np.ndarray) -> np.ndarray:
+    """Resizes bilinearly with the corners of both images aligned, in the arithmetic of TensorFlow 1.
+
+    Half-pixel centres, today's habit, would change the score of every published agent that was tried.
+
+    Args:
+        image: float32, shape (height, width).
+
+    Returns:
+        float32, shape (84, 84).
+
+    Source: `resize_bilinear` of TensorFlow 1 with `align_corners=True`; float32 throughout.
+    """
+    top, bottom, y_weight = _samples(image.shape[0])
+    left, right, x_weight = _samples(image.shape[1])
+    rows = image[:, left] + (image[:, right] - image[:, left]) * x_weight
+    return rows[top] + (rows[bottom] - rows[top]) * y_weight[:, None]
+
+
+def _samples(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    scale = np.float32(size - 1) / np.float32(SIZE - 1)
+    position = np.arange(SIZE, dtype=np.float32) * scale
+    lower = np.minimum(position.astype(int), size - 1)
+    return lower, np.minimum(lower + 1, size - 1), position - lower.astype(np.float32)
+
+
+def resize_area(image: np.ndarray) -> np.ndarray:
+    """Resizes by averaging the area that each new pixel covers, as OpenCV's INTER_AREA, and rounds to bytes.
+
+    Args:
+        image: uint8, shape (height, width).
+
+    Returns:
+        float32 in [0, 1], multiples of 1/255, shape (84, 84).
+    """
+    means = _overlaps(image.shape[0]) @ image.astype(float) @ _overlaps(image.shape[1]).T
+    return np.rint(means).astype(np.float32) / np.float32(255)
+
+
+def _overlaps(size: int) -> np.ndarray:
+    edges = np.arange(SIZE + 1) * size / SIZE
+    pixels = np.arange(size)
+    overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
+    return np.clip(overlap, 0, None) * SIZE / size
