@@ -47,18 +47,22 @@ def test_machado2018_equals_the_vector_environment_of_ale_py_up_to_one_grey_leve
         full_action_space=action_set == "full", num_threads=1,
     )  # fmt: skip
     generator = np.random.default_rng(0)
+    differing = []
     for seed in (3, 4):
         observation = ours.reset(seed=seed)
         expected, _ = theirs.reset(seed=seed)
         for _ in range(250):
             levels = np.rint(observation * 255).astype(int)
-            assert np.abs(levels - np.moveaxis(expected[0].astype(int), 0, -1)).max() <= 1
+            difference = np.abs(levels - np.moveaxis(expected[0].astype(int), 0, -1))
+            assert difference.max() <= 1
+            differing.append(difference.mean())
             action = int(generator.integers(ours.num_actions))
             observation, reward, done = ours.step(action)
             expected, rewards, terminated, truncated, _ = theirs.step(np.array([action]))
             assert (reward, done) == (rewards[0], bool(terminated[0] or truncated[0]))
             if done:  # they show old frames in the plane after the end, on which nobody acts
                 break
+    assert np.mean(differing) < 0.002  # only means that lie next to a half are rounded the other way
 
 
 def test_the_published_genome_scores_exactly_1610_in_969_steps(noise):

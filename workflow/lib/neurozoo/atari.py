@@ -132,22 +132,22 @@ class AtariEnvironment:
 
     def _restart(self) -> None:
         self._emulator.reset_game()
-        self._greys = [self._grey()]
+        self._last_frames = [self._frame()]
 
     def _emulate(self, code: int) -> float:
         reward = self._emulator.act(code)
-        self._greys = [*self._greys[-1:], self._grey()]
+        self._last_frames = [*self._last_frames[-1:], self._frame()]
         return reward
 
-    def _grey(self) -> np.ndarray:
-        if self.protocol.preprocessing == "area":
-            return self._emulator.getScreenGrayscale()
-        return luminance(self._emulator.getScreenRGB())
+    def _frame(self) -> np.ndarray:
+        is_area = self.protocol.preprocessing == "area"
+        return self._emulator.getScreenGrayscale() if is_area else self._emulator.getScreenRGB()
 
     def _new_plane(self) -> np.ndarray:
         """Joins the last two emulated frames, because the console draws some objects in every second frame only."""
-        resize = resize_area if self.protocol.preprocessing == "area" else resize_aligned
-        return resize(np.maximum(self._greys[0], self._greys[-1]))
+        if self.protocol.preprocessing == "area":
+            return resize_area(np.max(self._last_frames, axis=0))
+        return resize_aligned(np.max([luminance(frame) for frame in self._last_frames], axis=0))
 
 
 def luminance(screen: np.ndarray) -> np.ndarray:
@@ -159,8 +159,8 @@ def luminance(screen: np.ndarray) -> np.ndarray:
     Returns:
         float32 in [0, 1], shape (height, width).
     """
-    red, green, blue = np.moveaxis(screen.astype(np.float32) / np.float32(255), -1, 0) * LUMINANCE[:, None, None]
-    return red + green + blue
+    colours = screen.astype(np.float32) / np.float32(255)
+    return colours[..., 0] * LUMINANCE[0] + colours[..., 1] * LUMINANCE[1] + colours[..., 2] * LUMINANCE[2]
 
 
 def resize_aligned(image: np.ndarray) -> np.ndarray:
@@ -198,12 +198,15 @@ def resize_area(image: np.ndarray) -> np.ndarray:
     Returns:
         float32 in [0, 1], multiples of 1/255, shape (84, 84).
     """
-    means = _overlaps(image.shape[0]) @ image.astype(float) @ _overlaps(image.shape[1]).T
+    means = _area_means(_area_means(image.astype(float)).T).T
     return np.rint(means).astype(np.float32) / np.float32(255)
 
 
-def _overlaps(size: int) -> np.ndarray:
+def _area_means(image: np.ndarray) -> np.ndarray:
+    """Averages along the first axis: differences of the running sum, read at the new pixels' edges."""
+    size = len(image)
     edges = np.arange(SIZE + 1) * size / SIZE
-    pixels = np.arange(size)
-    overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
-    return np.clip(overlap, 0, None) * SIZE / size
+    whole = edges.astype(int)
+    sums = np.concatenate([np.zeros_like(image[:1]), np.cumsum(image, axis=0)])
+    at_edges = sums[whole] + (edges - whole)[:, None] * image[np.minimum(whole, size - 1)]
+    return np.diff(at_edges, axis=0) * SIZE / size
