@@ -93,7 +93,9 @@ def rom_path(game: str) -> Path:
 
     path = roms.get_rom_path(check_game(game))
     if path is None or not Path(path).exists():
-        raise NeurozooError(f"The ROM of {game!r} should come with ale-py, but is missing. Reinstall: pip install ale-py")
+        raise NeurozooError(
+            f"The ROM of {game!r} should come with ale-py, but is missing. Reinstall: pip install ale-py"
+        )
     return Path(path)
 
 
@@ -111,6 +113,16 @@ def action_names(game: str, action_set: str) -> tuple[str, ...]:
 def action_codes(game: str, action_set: str) -> tuple[int, ...]:
     """Returns ALE's codes of a game's actions in the order of the network's outputs."""
     return tuple(int(action.value) for action in _actions(game, action_set))
+
+
+def start_actions(game: str, protocol: Protocol) -> tuple[int, ...]:
+    """Returns the actions (ALE's codes) of the steps by which an episode starts after its no-ops.
+
+    Source: published code: where the minimal set's second action is FIRE, the second and the third, once each.
+    """
+    if protocol.presses_fire and action_names(game, "minimal")[1] == "FIRE":
+        return action_codes(game, protocol.action_set)[1:3]
+    return ()
 
 
 def _actions(game: str, action_set: str) -> list:

@@ -60,7 +60,9 @@ class Genome:
             NeurozooError: `text` is not a genome.
         """
         number = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
-        if not re.fullmatch(rf"\s*\(\s*[0-9]+\s*(,\s*\(\s*[0-9]+\s*,\s*{number}\s*\)\s*|,\s*[0-9]+\s*)*,?\s*\)\s*", text):
+        if not re.fullmatch(
+            rf"\s*\(\s*[0-9]+\s*(,\s*\(\s*[0-9]+\s*,\s*{number}\s*\)\s*|,\s*[0-9]+\s*)*,?\s*\)\s*", text
+        ):
             raise NeurozooError(f"A genome looks like (index, (index, power), ...), but this came: {text[:80]}")
         genes = re.findall(rf"\(\s*([0-9]+)\s*,\s*({number})\s*\)|([0-9]+)", text.strip()[1:-1])
         return cls.from_json([int(bare) if bare else [int(index), float(power)] for index, power, bare in genes])

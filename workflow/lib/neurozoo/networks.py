@@ -201,7 +201,12 @@ class Layout:
                 value = step(value)
             elif layer.kind == "conv":
                 step = keras.layers.Conv2D(
-                    placed.out_shape[2], layer.kernel, layer.stride, "same", activation=layer.activation, name=layer.name
+                    placed.out_shape[2],
+                    layer.kernel,
+                    layer.stride,
+                    "same",
+                    activation=layer.activation,
+                    name=layer.name,
                 )
                 value = step(value)
             else:

@@ -68,9 +68,7 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     """
     path = Path(path)
     if not path.exists():
-        raise NeurozooError(
-            f"The noise table {path} is missing. Build it: snakemake --cores 1 results/noise/table.f32"
-        )
+        raise NeurozooError(f"The noise table {path} is missing. Build it: snakemake --cores 1 results/noise/table.f32")
     facts = read_json(_facts_path(path), REMEDY)
     if path.stat().st_size != 4 * facts["size"]:
         raise NeurozooError(

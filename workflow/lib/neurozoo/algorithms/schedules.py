@@ -57,7 +57,9 @@ class Schedule:
             values.setdefault("final", values.get("initial"))
         missing = {"initial", "final"} - set(values)
         if missing or (values["type"] != "constant" and "length" not in values):
-            raise NeurozooError(f"A {values['type']} schedule needs initial, final and length, but {dict(setting)} came.")
+            raise NeurozooError(
+                f"A {values['type']} schedule needs initial, final and length, but {dict(setting)} came."
+            )
         schedule = cls(
             **{key: value if key in ("type", "field") else float(value) for key, value in values.items()},
         )

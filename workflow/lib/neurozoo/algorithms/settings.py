@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from neurozoo.algorithms.schedules import Schedule
 from neurozoo.algorithms.cutoff import EpisodeCutoff
+from neurozoo.algorithms.schedules import Schedule
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.games import get_protocol
 
@@ -47,7 +47,13 @@ class GaSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("population_size", "validation_threshold", "num_validation_episodes", "num_test_episodes", "frames"):
+        for name in (
+            "population_size",
+            "validation_threshold",
+            "num_validation_episodes",
+            "num_test_episodes",
+            "frames",
+        ):
             if getattr(self, name) < 1:
                 raise NeurozooError(f"{name} should be at least 1, but is {getattr(self, name)}.")
         for name in ("selection_threshold", "validation_threshold"):

@@ -1,0 +1,113 @@
+#ifndef NEUROZOO_CORE_EVALUATOR_H_
+#define NEUROZOO_CORE_EVALUATOR_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/episode.h"
+#include "core/network.h"
+#include "core/noise_table.h"
+
+namespace neurozoo {
+
+// A recipe for weights, see genomes.py.
+struct Genome {
+  struct Mutation {
+    std::int64_t index;
+    float power;
+  };
+  int base = -1;             // slot of a held genome to start from, or -1: scaled noise at `initial`
+  std::int64_t initial = 0;  // only if base is -1
+  std::vector<Mutation> mutations;
+};
+
+struct Task {
+  std::int64_t id = 0;            // comes back with the result
+  int parent = -1;                // slot of a held genome, or -1: initial weights from `noise_index`
+  std::int64_t noise_index = -1;  // mutation of the parent, or -1 for the parent itself
+  float power = 0;
+  EpisodeStart start;
+};
+
+struct TaskResult {
+  std::int64_t id = 0;
+  EpisodeOutcome outcome;
+  double seconds = 0;  // wall time of the episode in its thread, weights included
+};
+
+struct EvaluatorOptions {
+  Protocol protocol;
+  NetworkPlan plan;
+  std::vector<float> scales;  // of each layer's initial weights; biases start at 0
+  std::string noise_path;
+  int num_threads = 1;
+};
+
+// Plays episodes in threads of its own; tasks go in, results come out in the order in which they finish.
+//
+// Hold, Submit, Receive, Parameters and Trace may be called from any thread. Each worker owns an EpisodePlayer and
+// the weights that it plays with. Held genomes are shared, read-only; a task keeps its parent alive, so that Hold may
+// be called while episodes run. An exception in a worker ends all workers and is thrown by the next Receive. The
+// destructor drops what is queued and breaks off running episodes within a step.
+class Evaluator {
+ public:
+  // Throws what the noise table or the first emulator throws.
+  explicit Evaluator(const EvaluatorOptions& options);
+  ~Evaluator();
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  // Replaces the held genomes; `base` refers to the ones held before. Throws std::out_of_range for a slot or a noise
+  // index that does not exist, and changes nothing then.
+  void Hold(const std::vector<Genome>& genomes);
+
+  // Queues tasks. Throws std::out_of_range for a parent that is not held, and queues nothing then.
+  void Submit(const std::vector<Task>& tasks);
+
+  // Returns all results that are there; waits up to `timeout` for the first. Rethrows a worker's exception.
+  std::vector<TaskResult> Receive(std::chrono::duration<double> timeout);
+
+  // Weights of a held genome: `plan.parameter_count()` floats. Throws std::out_of_range for an unknown slot.
+  std::shared_ptr<const Floats> Parameters(int slot) const;
+
+  // Plays one episode in the calling thread and shows it to `observer`.
+  EpisodeOutcome Trace(int slot, const EpisodeStart& start, const EpisodeObserver& observer);
+
+  const EvaluatorOptions& options() const { return options_; }
+
+ private:
+  struct QueuedTask {
+    Task task;
+    std::shared_ptr<const Floats> parent;
+  };
+
+  void Work(std::unique_ptr<EpisodePlayer> player);
+  void Initialise(std::int64_t index, Floats* parameters) const;
+  const Floats& Weights(const QueuedTask& queued, Floats* own) const;
+
+  const EvaluatorOptions options_;
+  const std::int64_t parameter_count_;
+  const NoiseTable noise_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable has_task_, has_result_;
+  std::vector<std::shared_ptr<const Floats>> held_;
+  std::deque<QueuedTask> queue_;
+  std::vector<TaskResult> results_;
+  std::exception_ptr failure_;
+  std::atomic<bool> should_stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace neurozoo
+
+#endif  // NEUROZOO_CORE_EVALUATOR_H_

@@ -1,0 +1,128 @@
+#include "core/preprocessing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace neurozoo {
+
+PublishedBilinear::PublishedBilinear(const Emulator& emulator)
+    : width_(emulator.width()),
+      rows_(Samples(emulator.height())),
+      columns_(Samples(emulator.width())),
+      pooled_(emulator.width()) {
+  for (int i = 0; i < 256; ++i) {
+    // Only even indices are colours; an odd one never reaches the screen.
+    const std::uint32_t rgb = emulator.rgb_palette()[i & ~1];
+    const float red = static_cast<float>((rgb >> 16) & 0xff) / 255.0f;
+    const float green = static_cast<float>((rgb >> 8) & 0xff) / 255.0f;
+    const float blue = static_cast<float>(rgb & 0xff) / 255.0f;
+    grey_[i] = red * 0.299f + green * 0.587f + blue * 0.114f;
+  }
+}
+
+std::array<PublishedBilinear::Sample, kPlaneSide> PublishedBilinear::Samples(int size) {
+  const float scale = static_cast<float>(size - 1) / static_cast<float>(kPlaneSide - 1);
+  std::array<Sample, kPlaneSide> samples;
+  for (int i = 0; i < kPlaneSide; ++i) {
+    const float position = static_cast<float>(i) * scale;
+    const int lower = std::min(static_cast<int>(position), size - 1);
+    samples[i] = {lower, std::min(lower + 1, size - 1), position - static_cast<float>(lower)};
+  }
+  return samples;
+}
+
+void PublishedBilinear::ProcessRow(const std::uint8_t* previous, const std::uint8_t* current, float* row) {
+  for (int x = 0; x < width_; ++x) pooled_[x] = grey_[current[x]];
+  if (previous != nullptr && std::memcmp(previous, current, width_) != 0) {
+    for (int x = 0; x < width_; ++x) pooled_[x] = std::max(pooled_[x], grey_[previous[x]]);
+  }
+  for (int x = 0; x < kPlaneSide; ++x) {
+    const Sample& sample = columns_[x];
+    const float left = pooled_[sample.lower];
+    row[x] = left + (pooled_[sample.upper] - left) * sample.weight;
+  }
+}
+
+void PublishedBilinear::Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) {
+  float buffers[2][kPlaneSide];
+  float* top = buffers[0];
+  float* bottom = buffers[1];
+  int bottom_row = -1;  // the source row that `bottom` holds, since the next cell may start with it
+  const auto process = [&](int y, float* row) {
+    const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(y) * width_;
+    ProcessRow(previous == nullptr ? nullptr : previous + offset, current + offset, row);
+  };
+  for (int y = 0; y < kPlaneSide; ++y) {
+    const Sample& sample = rows_[y];
+    if (sample.lower == bottom_row) {
+      std::swap(top, bottom);
+    } else {
+      process(sample.lower, top);
+    }
+    process(sample.upper, bottom);
+    bottom_row = sample.upper;
+    float* out = plane + y * kPlaneSide;
+    for (int x = 0; x < kPlaneSide; ++x) out[x] = top[x] + (bottom[x] - top[x]) * sample.weight;
+  }
+}
+
+Area::Area(const Emulator& emulator)
+    : width_(emulator.width()),
+      grey_(emulator.grey_palette()),
+      rows_(Cells(emulator.height())),
+      columns_(Cells(emulator.width())),
+      sums_(emulator.width()) {}
+
+std::array<Area::Cell, kPlaneSide> Area::Cells(int size) {
+  std::array<Cell, kPlaneSide> cells;
+  const double scale = static_cast<double>(size) / kPlaneSide;
+  for (int i = 0; i < kPlaneSide; ++i) {
+    const double start = i * scale;
+    const double end = std::min<double>((i + 1) * scale, size);
+    Cell& cell = cells[i];
+    cell.first = static_cast<int>(start);
+    cell.count = 0;
+    for (int source = cell.first; source < size; ++source) {
+      const double overlap = std::min<double>(end, source + 1) - std::max<double>(start, source);
+      if (overlap <= 1e-3) break;  // as OpenCV, which skips slivers
+      if (cell.count == static_cast<int>(cell.weights.size())) throw std::invalid_argument("The screen is too large.");
+      cell.weights[cell.count++] = static_cast<float>(overlap / (end - start));
+    }
+  }
+  return cells;
+}
+
+void Area::Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) {
+  for (int y = 0; y < kPlaneSide; ++y) {
+    const Cell& rows = rows_[y];
+    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    for (int i = 0; i < rows.count; ++i) {
+      const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(rows.first + i) * width_;
+      const float weight = rows.weights[i];
+      if (previous == nullptr) {
+        for (int x = 0; x < width_; ++x) sums_[x] += weight * static_cast<float>(grey_[current[offset + x]]);
+      } else {
+        for (int x = 0; x < width_; ++x) {
+          const std::uint8_t pooled = std::max(grey_[current[offset + x]], grey_[previous[offset + x]]);
+          sums_[x] += weight * static_cast<float>(pooled);
+        }
+      }
+    }
+    for (int x = 0; x < kPlaneSide; ++x) {
+      const Cell& columns = columns_[x];
+      float sum = 0;
+      for (int i = 0; i < columns.count; ++i) sum += columns.weights[i] * sums_[columns.first + i];
+      plane[y * kPlaneSide + x] = std::nearbyint(sum) / 255.0f;
+    }
+  }
+}
+
+std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator) {
+  if (name == "published_bilinear") return std::make_unique<PublishedBilinear>(emulator);
+  if (name == "area") return std::make_unique<Area>(emulator);
+  throw std::invalid_argument("Preprocessing '" + name + "' is unknown; known: published_bilinear, area.");
+}
+
+}  // namespace neurozoo

@@ -1,0 +1,79 @@
+#ifndef NEUROZOO_CORE_PREPROCESSING_H_
+#define NEUROZOO_CORE_PREPROCESSING_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/emulator.h"
+
+namespace neurozoo {
+
+inline constexpr int kPlaneSide = 84;
+inline constexpr int kPlanePixels = kPlaneSide * kPlaneSide;
+
+// Makes one plane of an observation out of the last two frames.
+//
+// Stateless but for tables and scratch space; a preprocessor belongs to one thread.
+class Preprocessor {
+ public:
+  virtual ~Preprocessor() = default;
+
+  // Writes `kPlanePixels` floats in [0, 1], row-major, to `plane`. `previous` and `current` are screens of palette
+  // indices; `previous` may be null, then there is no older frame.
+  virtual void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) = 0;
+
+  // Whether the first plane of an episode, too, is made of two frames.
+  virtual bool starts_with_two_frames() const = 0;
+};
+
+// Grey as float, maximum of the two frames, bilinear resize with aligned corners (Such et al. 2017 and their code).
+class PublishedBilinear : public Preprocessor {
+ public:
+  explicit PublishedBilinear(const Emulator& emulator);
+  void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
+  bool starts_with_two_frames() const override { return true; }
+
+ private:
+  struct Sample {
+    int lower, upper;
+    float weight;  // of `upper`
+  };
+  static std::array<Sample, kPlaneSide> Samples(int size);
+  void ProcessRow(const std::uint8_t* previous, const std::uint8_t* current, float* row);
+
+  int width_;
+  std::array<float, 256> grey_;
+  std::array<Sample, kPlaneSide> rows_, columns_;
+  std::vector<float> pooled_;  // one row of pixels
+};
+
+// Grey rounded to a byte, maximum of the two frames, area resize rounded to a byte, divided by 255: equal to ale-py's
+// vector environment up to one grey level where its float sums round the other way.
+class Area : public Preprocessor {
+ public:
+  explicit Area(const Emulator& emulator);
+  void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
+  bool starts_with_two_frames() const override { return false; }
+
+ private:
+  struct Cell {
+    int first, count;
+    std::array<float, 8> weights;
+  };
+  static std::array<Cell, kPlaneSide> Cells(int size);
+
+  int width_;
+  std::array<std::uint8_t, 256> grey_;
+  std::array<Cell, kPlaneSide> rows_, columns_;
+  std::vector<float> sums_;  // one row of pixels, already averaged over the cell's rows
+};
+
+// Makes the preprocessor called `name` (`published_bilinear` or `area`); throws std::invalid_argument for others.
+std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator);
+
+}  // namespace neurozoo
+
+#endif  // NEUROZOO_CORE_PREPROCESSING_H_

@@ -1,0 +1,57 @@
+"""One protocol of evaluation, several engines: episodes go in, results come out as they finish."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from neurozoo.genomes import Genome
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One game to be played.
+
+    Attributes:
+        genome: Who plays.
+        noops: Single frames without action at the start.
+        seed: Decides which actions stick; no effect without sticky actions.
+        max_frames: Frames after the start at which the episode is broken off.
+    """
+
+    genome: Genome
+    noops: int
+    seed: int
+    max_frames: int
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """What came of an episode.
+
+    Attributes:
+        score: Sum of the raw rewards.
+        steps: Decisions.
+        frames: Emulator frames after the start.
+        seconds: Wall time in its thread.
+    """
+
+    score: float
+    steps: int
+    frames: int
+    seconds: float = 0.0
+
+
+class Evaluator(Protocol):
+    """Plays episodes. It does not know which algorithm asked."""
+
+    def hold(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights at hand, so that episodes of them and of their children start at once."""
+
+    def submit(self, episodes: Mapping[int, Episode]) -> None:
+        """Queues episodes of held genomes, of their children, or of genomes without mutations, by number."""
+
+    def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
+        """Returns what has finished; waits up to `timeout` seconds for the first result."""
+
+    def close(self) -> None:
+        """Drops what is queued and breaks off what runs."""

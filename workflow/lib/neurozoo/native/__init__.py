@@ -1,0 +1,66 @@
+"""The native op library: how it is built, and how it is loaded."""
+
+import os
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json
+
+BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
+REBUILD = "Build it again: snakemake --cores all --forcerun build_native_op results/native/libneurozoo_ops.so"
+
+# What an instruction set level needs beyond the plain x86-64, as the kernel names it.
+MARCH_FLAGS = {
+    "x86-64-v3": {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"},
+    "x86-64-v4": {"avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+}
+
+
+def load_ops(library: str | os.PathLike) -> ModuleType:
+    """Loads the op library after checking that it fits this TensorFlow and this processor.
+
+    Args:
+        library: `libneurozoo_ops.so`, with `build.json` beside it.
+
+    Returns:
+        A module with one function per op, such as `neurozoo_evaluator`.
+
+    Raises:
+        NeurozooError: The library or its build.json is missing or damaged, was built for another TensorFlow, or needs
+            instructions that this processor lacks.
+    """
+    path = Path(library).resolve()
+    return _load_ops(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@cache
+def _load_ops(path: Path, _modified: int) -> ModuleType:
+    if not path.exists():
+        raise NeurozooError(f"The op library {path} is missing. {BUILD}")
+    facts = read_json(path.with_name("build.json"), REBUILD)
+    import tensorflow as tf
+
+    if facts.get("tensorflow") != tf.__version__:
+        raise NeurozooError(
+            f"The op library {path} was built for TensorFlow {facts.get('tensorflow')}, but this is {tf.__version__}. "
+            f"{REBUILD}"
+        )
+    if lacking := sorted(MARCH_FLAGS.get(facts.get("march"), set()) - processor_flags()):
+        raise NeurozooError(
+            f"The op library {path} was built for {facts['march']}, but this processor lacks {', '.join(lacking)}. "
+            "Set native.march in config.yaml to x86-64-v2 and build it again."
+        )
+    try:
+        return tf.load_op_library(str(path))
+    except tf.errors.NotFoundError as error:
+        raise NeurozooError(f"The op library {path} cannot be loaded: {error.message} {REBUILD}") from error
+
+
+def processor_flags() -> set[str]:
+    """Returns the processor's features as Linux names them; an empty file gives an empty set."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("flags"):
+            return set(line.partition(":")[2].split())
+    return set()

@@ -1,0 +1,212 @@
+"""Builds the op library from source: the emulator's package, CMake, and TensorFlow's own flags."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from neurozoo import __version__
+from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of, write_text, written_whole
+
+ALE_VERSION = "0.12.1"
+ALE_SHA256 = "c503d574c5983e1063b451201ccb779d935919c0f6bf116fb0f4f8aa4c86d249"
+
+SOURCES = Path(__file__).resolve().parents[4] / "native"
+
+
+def fetch_ale(
+    output: str | os.PathLike,
+    *,
+    log: str | os.PathLike,
+    sha256: str = ALE_SHA256,
+    pip_options: Sequence[str] = (),
+) -> None:
+    """Downloads the emulator's source package through pip, so that mirrors and proxies work as the user set them up.
+
+    Args:
+        output: Where the package (11 MB) is to appear.
+        log: File for pip's messages.
+        sha256: What the package must hash to.
+        pip_options: Further options of `pip download`.
+
+    Raises:
+        NeurozooError: pip could not download it, or the hash is wrong; nothing appears at `output` then.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        # pip asks a source package for its metadata; its build requirements are not needed for that.
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", "ale-py", "--no-build-isolation"),
+            *("--disable-pip-version-check", "--dest", folder, *pip_options, f"ale-py=={ALE_VERSION}"),
+        ]
+        if not _run(command, log=log):
+            raise NeurozooError(
+                f"The source package ale-py {ALE_VERSION} could not be downloaded; {log} ends: {_last_line(log)!r}. "
+                f"Without network, put ale_py-{ALE_VERSION}.tar.gz from another machine at {output}."
+            )
+        (package,) = Path(folder).glob("*.tar.gz")
+        check_package(package, sha256=sha256)
+        with written_whole(output) as temporary:
+            shutil.copyfile(package, temporary)
+
+
+def check_package(package: Path, *, sha256: str = ALE_SHA256) -> None:
+    """Compares the source package with the pinned hash.
+
+    Raises:
+        NeurozooError: It is another file.
+    """
+    if (digest := sha256_of(package)) != sha256:
+        raise NeurozooError(
+            f"The source package {package.name} has SHA-256 {digest}, but {sha256} is pinned. "
+            "Do not build it; delete it, and find out where it comes from."
+        )
+
+
+def build_native_op(
+    source: str | os.PathLike,
+    library: str | os.PathLike,
+    build_info: str | os.PathLike,
+    *,
+    build_dir: str | os.PathLike,
+    march: str,
+    jobs: int,
+    log: str | os.PathLike,
+) -> None:
+    """Compiles the op library (about two minutes on one core; later builds only what changed).
+
+    Args:
+        source: The emulator's source package.
+        library: `libneurozoo_ops.so`.
+        build_info: `build.json`: versions and flags, which `load_ops` checks.
+        build_dir: Folder for intermediate files; it may be deleted afterwards.
+        march: Instruction set, such as `x86-64-v3` (the same bits on all nodes of a mixed cluster) or `native`.
+        jobs: Compilers at once.
+        log: File for the tools' messages.
+
+    Raises:
+        NeurozooError: A tool or header is missing, the package is not the pinned one, or compilation failed. What stood
+            at `library` before is untouched.
+    """
+    import tensorflow as tf
+
+    source, library, build_dir = Path(source), Path(library), Path(build_dir)
+    check_package(source)
+    compiler = find_compiler()
+    build_dir.mkdir(parents=True, exist_ok=True)
+    ale = build_dir / f"ale_py-{ALE_VERSION}"
+    if not ale.exists():
+        with tarfile.open(source) as archive:
+            archive.extractall(build_dir, filter="data")
+    _forget_moved_cache(build_dir)
+    compile_flags, link_flags = tf.sysconfig.get_compile_flags(), tf.sysconfig.get_link_flags()
+    configure = [
+        *(tool("cmake"), "-G", "Ninja", "-S", str(SOURCES), "-B", str(build_dir / "cmake")),
+        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+        f"-DCMAKE_CXX_COMPILER={compiler}",
+        f"-DNEUROZOO_ALE_SOURCE={ale.resolve()}",
+        f"-DNEUROZOO_TF_COMPILE_FLAGS={';'.join(compile_flags)}",
+        f"-DNEUROZOO_TF_LINK_FLAGS={';'.join(link_flags)}",
+        f"-DNEUROZOO_MARCH={march}",
+    ]
+    build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target", "neurozoo_ops"]
+    if not (_run(configure, log=log) and _run(build, log=log, append=True)):
+        raise NeurozooError(
+            f"The op library could not be compiled; the first error in {log}: {_first_error(log)!r}. "
+            "Nothing that was built before has been touched."
+        )
+    facts = {
+        "neurozoo": __version__,
+        "tensorflow": tf.__version__,
+        "ale": ALE_VERSION,
+        "ale_sha256": ALE_SHA256,
+        "compiler": subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0],
+        "march": march,
+        "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
+        "commit": current_commit(),
+    }
+    with written_whole(library) as temporary:
+        shutil.copyfile(build_dir / "cmake" / "libneurozoo_ops.so", temporary)
+        # Inside, so that a failure here leaves the old library; a reader never sees a new one with old facts.
+        write_text(build_info, json.dumps(facts, indent=1) + "\n")
+
+
+def find_compiler() -> str:
+    """Finds a C++ compiler (`CXX`, c++, g++ or clang++) that sees zlib's headers.
+
+    Returns:
+        Its path.
+
+    Raises:
+        NeurozooError: There is none, or zlib's headers are missing.
+    """
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+    compiler = next((path for name in names if (path := shutil.which(name))), None)
+    if compiler is None:
+        raise NeurozooError(
+            f"A C++ compiler is needed, but {' or '.join(names)} was not found. Install one (Debian: apt install g++; "
+            "conda: conda install cxx-compiler) or set CXX to its path."
+        )
+    for code, missing, remedy in (
+        ("#include <vector>\nint main() {}", "its standard library", "apt install g++; conda: cxx-compiler"),
+        ("#include <zlib.h>\nint main() {}", "zlib's headers (zlib.h)", "apt install zlib1g-dev; conda: zlib"),
+    ):
+        result = subprocess.run(
+            [compiler, "-x", "c++", "-fsyntax-only", "-"], input=code, text=True, capture_output=True
+        )
+        if result.returncode != 0:
+            raise NeurozooError(f"The C++ compiler {compiler} works, but does not find {missing}. Install: {remedy}.")
+    return compiler
+
+
+def tool(name: str) -> str:
+    """Finds a program of this Python environment, or else of the system.
+
+    Raises:
+        NeurozooError: It is nowhere.
+    """
+    own = Path(sysconfig.get_path("scripts")) / name
+    path = str(own) if own.exists() else shutil.which(name)
+    if path is None:
+        raise NeurozooError(f"{name} was not found. Install it: pip install {name}")
+    return path
+
+
+def current_commit() -> str | None:
+    """Returns the Git commit of the sources, or None outside of a checkout."""
+    with contextlib.suppress(OSError):
+        result = subprocess.run(["git", "-C", str(SOURCES), "rev-parse", "HEAD"], capture_output=True, text=True)
+        if result.returncode == 0:
+            return result.stdout.strip()
+    return None
+
+
+def _forget_moved_cache(build_dir: Path) -> None:
+    # CMake refuses a folder that was configured under another path or for other sources.
+    cache = build_dir / "cmake" / "CMakeCache.txt"
+    home = f"CMAKE_HOME_DIRECTORY:INTERNAL={SOURCES}\n"
+    place = f"CMAKE_CACHEFILE_DIR:INTERNAL={(build_dir / 'cmake').resolve()}\n"
+    if cache.exists() and not (home in (text := cache.read_text()) and place in text):
+        shutil.rmtree(build_dir / "cmake")
+
+
+def _run(command: list[str], *, log: str | os.PathLike, append: bool = False) -> bool:
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "a" if append else "w") as file:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT).returncode == 0
+
+
+def _last_line(log: str | os.PathLike) -> str:
+    return next((line for line in reversed(Path(log).read_text().splitlines()) if line.strip()), "")
+
+
+def _first_error(log: str | os.PathLike) -> str:
+    lines = Path(log).read_text(errors="replace").splitlines()
+    return next((line for line in lines if "error" in line.lower()), _last_line(log))[:300]
