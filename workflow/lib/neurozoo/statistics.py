@@ -1,0 +1,99 @@
+"""Aggregates of scores over runs and games, and bootstrap intervals that say how far to trust them.
+
+Scores come as one array per game, shape (..., runs); games may have different numbers of runs. The leading axes are
+kept, so that one function serves the scores themselves and 50,000 resamples of them.
+
+Source: Agarwal et al. 2021, arXiv:2108.13264, and the formulas of rliable 1.2.0.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+_CHUNK = 2_000  # resamples held in memory at a time
+
+
+def interquartile_mean(games: Sequence[np.ndarray]) -> np.ndarray:
+    """Averages the middle half, which neither one lucky run nor one hopeless game can move.
+
+    Args:
+        games: Scores, one array of shape (..., runs) per game.
+
+    Returns:
+        Shape (...). All entries of runs x games are pooled and the lowest and highest 25 % dropped. A fraction of an
+        entry is not dropped: of n entries int(n / 4) go on either side, as with `scipy.stats.trim_mean`. With unequal
+        numbers of runs a game weighs by its runs.
+    """
+    entries = np.sort(np.concatenate(games, axis=-1), axis=-1)
+    cut = entries.shape[-1] // 4
+    return entries[..., cut : entries.shape[-1] - cut].mean(axis=-1)
+
+
+def mean_over_games(games: Sequence[np.ndarray]) -> np.ndarray:
+    """Averages the games' means over runs, so that every game weighs the same; shapes as `interquartile_mean`."""
+    return np.mean([game.mean(axis=-1) for game in games], axis=0)
+
+
+def median_over_games(games: Sequence[np.ndarray]) -> np.ndarray:
+    """Takes the median of the games' means over runs; shapes as `interquartile_mean`."""
+    return np.median([game.mean(axis=-1) for game in games], axis=0)
+
+
+def optimality_gap(games: Sequence[np.ndarray]) -> np.ndarray:
+    """Says how far the scores stay below 1 (human level), where more than 1 earns nothing; lower is better.
+
+    Shapes as `interquartile_mean`; all entries of runs x games are pooled.
+    """
+    return 1 - np.minimum(np.concatenate(games, axis=-1), 1).mean(axis=-1)
+
+
+Statistic = Callable[[Sequence[np.ndarray]], np.ndarray]
+AGGREGATES: Mapping[str, Statistic] = {
+    "iqm": interquartile_mean,
+    "median": median_over_games,
+    "mean": mean_over_games,
+    "optimality_gap": optimality_gap,
+}
+
+
+def bootstrap_intervals(
+    games: Sequence[np.ndarray],
+    statistics: Mapping[str, Statistic],
+    *,
+    replications: int = 50_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Tells how much each statistic would vary with other runs (stratified percentile bootstrap).
+
+    Args:
+        games: Scores, one array of shape (..., runs) per game; leading axes, such as the points of a curve, share the
+            resampled runs.
+        statistics: Functions of such a list that keep leading axes; all see the same resamples.
+        replications: Number of resamples; 50,000 as in rliable.
+        confidence: Share of the resamples inside the interval.
+        seed: Of the resampling; the same seed gives the same interval.
+
+    Returns:
+        (low, high) per statistic, each of shape (...). Runs are drawn with replacement within each game, never across
+        games. Where a game has fewer than two runs, nothing is known about its spread, and both ends are NaN.
+
+    Raises:
+        ValueError: `replications` or `confidence` is out of range.
+    """
+    if replications < 1 or not 0 < confidence < 1:
+        raise ValueError(f"replications {replications} should be positive and confidence {confidence} between 0 and 1")
+    if min(game.shape[-1] for game in games) < 2:
+        unknown = np.full(games[0].shape[:-1], np.nan)
+        return dict.fromkeys(statistics, (unknown, unknown))
+    generator = np.random.default_rng(seed)
+    values = {name: [] for name in statistics}
+    for start in range(0, replications, _CHUNK):
+        count = min(_CHUNK, replications - start)
+        runs = [game.shape[-1] for game in games]
+        drawn = [generator.integers(number, size=(count, number)) for number in runs]
+        resampled = [game[..., indices] for game, indices in zip(games, drawn, strict=True)]
+        for name, statistic in statistics.items():
+            values[name].append(statistic(resampled))
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    return {name: tuple(np.quantile(np.concatenate(parts, -1), tails, axis=-1)) for name, parts in values.items()}

@@ -1,0 +1,140 @@
+"""The published codes' table of progress in a text log: writing it, and reading it back.
+
+Two layouts exist. The GPU code puts the date before every line, doubles the spaces, follows each row by an empty line
+and cuts long names to `...` and their last 30 characters. The distributed code of 2017 has neither dates nor empty
+lines and keeps the first 30 characters. `format_table` writes the first, `read_tables` reads both.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+# In the order in which the published genetic algorithm prints them.
+GA_FIELDS = (
+    "Iteration", "MutationPower", "PopulationEpRewMax", "PopulationEpRewMean", "PopulationEpCount",
+    "PopulationTimesteps", "NumSelectedIndividuals", "TruncatedPopulationRewMean",
+    "TruncatedPopulationValidationRewMean", "TruncatedPopulationEliteValidationRewMean",
+    "TruncatedPopulationEliteIndex", "TruncatedPopulationEliteSeeds", "TruncatedPopulationEliteTestRewMean",
+    "TruncatedPopulationEliteTestEpCount", "TruncatedPopulationEliteTestEpLenSum", "ValidationTimestepsThisIter",
+    "ValidationTimestepsSoFar", "TimestepsThisIter", "TimestepsPerSecondThisIter", "TimestepsComputed",
+    "TimestepsSoFar", "TimeElapsedThisIter", "TimeElapsedThisIterTotal", "TimeElapsed", "TimeElapsedTotal",
+)  # fmt: skip
+# What the published evolution strategies (GPU code) print besides.
+ES_FIELDS = (
+    "TimestepLimitPerEpisode", "PopulationEpRewMedian", "TestRewMean", "TestRewMedian", "TestEpCount", "TestEpLenSum",
+    "InitialRewMax", "InitialRewMean", "InitialRewMedian",
+)  # fmt: skip
+# What the distributed code of 2017 prints besides.
+DISTRIBUTED_FIELDS = (
+    "ParentId", "EpRewMax", "EpRewMean", "EpRewStd", "EpLenMean", "EvalEpRewMean", "EvalEpRewMedian", "EvalEpRewStd",
+    "EvalEpLenMean", "EvalPopRank", "EvalEpCount", "Norm", "GradNorm", "UpdateRatio", "EpisodesThisIter",
+    "EpisodesSoFar", "UniqueWorkers", "UniqueWorkersFrac", "ResultsSkippedFrac", "ObCount",
+)  # fmt: skip
+PUBLISHED_FIELDS = GA_FIELDS + ES_FIELDS + DISTRIBUTED_FIELDS
+
+_WIDEST = 33  # characters of a name or value before it is cut
+_KEPT = 30  # of them, after it is cut
+_DATE = re.compile(r"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M ?")
+_ROW = re.compile(r"^\|\s+(\S+)\s+\|(.*)\|$")
+_RULE = re.compile(r"^-{8,}$")
+_HEADING = re.compile(r"^\*{10} Iteration (\d+) \*{10}$")
+_ELITE = re.compile(r"^Current elite: (.*)$")
+
+
+def stamped(message: str, *, now: datetime) -> str:
+    """Puts the date before a message of a log, as the published code does.
+
+    Args:
+        message: The text, without a newline at its end.
+        now: Local time.
+
+    Returns:
+        `MM/DD/YYYY HH:MM:SS AM|PM ` and the message and a newline; the hour runs from 01 to 12.
+    """
+    half = "AM" if now.hour < 12 else "PM"  # not %p, which depends on the locale
+    return f"{now:%m/%d/%Y %I:%M:%S} {half} {message}\n"
+
+
+def format_table(fields: Mapping[str, object], *, now: datetime) -> str:
+    """Lays out one generation's values as the published GPU code does, so that its users' tools read our logs.
+
+    Args:
+        fields: Value by name, in the order in which they are to appear. Numbers get three significant digits.
+        now: Local time, put before every line.
+
+    Returns:
+        The text, for a log file to take over as it is.
+
+    Raises:
+        ValueError: `fields` is empty, or two names are equal after they are cut.
+    """
+    rows = {_cut(name): _cut(_shown(value)) for name, value in fields.items()}
+    if not rows or len(rows) != len(fields):
+        raise ValueError(
+            f"A table needs names that differ in their last {_KEPT} characters, but these came: {[*fields]}"
+        )
+    name_width, value_width = max(map(len, rows)), max(map(len, rows.values()))
+    rule = "-" * (name_width + value_width + 13) + " \n"
+    lines = [f"|  {name:<{name_width}}   |  {value:<{value_width}}   |\n" for name, value in rows.items()]
+    return "".join(stamped(line, now=now) for line in (rule, *lines, rule))
+
+
+def _shown(value: object) -> str:
+    return f"{float(value):<8.3g}" if hasattr(value, "__float__") else str(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST else "..." + text[-_KEPT:]
+
+
+def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Reads the tables of a text log in either layout.
+
+    Args:
+        lines: The log, line by line.
+
+    Yields:
+        Value by whole name, as printed. `Current elite` holds the genome that follows a table of the genetic
+        algorithm; `Iteration` is taken from the heading where the table has none. A table that was cut off, because
+        the job was killed or still writes, is left out.
+    """
+    table, open_rows, heading = None, None, None
+    for line in lines:
+        line = _DATE.sub("", line).strip()
+        if not line:
+            continue
+        if _RULE.match(line):
+            if open_rows:
+                if table:
+                    yield table
+                table, open_rows = {**heading, **open_rows} if heading else open_rows, None
+            else:
+                open_rows = {}
+        elif open_rows is not None and (row := _ROW.match(line)):
+            open_rows[restored(row[1])] = row[2].strip()
+        else:
+            open_rows = None  # something else stands where a row should: the table was cut off here
+            if found := _HEADING.match(line):
+                heading = {"Iteration": found[1]}
+            elif table and (found := _ELITE.match(line)):
+                table["Current elite"] = found[1]
+    if table:
+        yield table
+
+
+def restored(name: str) -> str:
+    """Finds the whole name of a field that was printed cut.
+
+    Args:
+        name: As printed: whole, `...` and its last characters, or its first characters and `...`.
+
+    Returns:
+        The published field that it stands for; `name` itself where none or several would fit.
+    """
+    if name.startswith("..."):
+        fitting = [field for field in PUBLISHED_FIELDS if field.endswith(name[3:]) and len(field) > _WIDEST]
+    elif name.endswith("..."):
+        fitting = [field for field in PUBLISHED_FIELDS if field.startswith(name[:-3]) and len(field) > _WIDEST]
+    else:
+        return name
+    return fitting[0] if len(fitting) == 1 else name

@@ -1,0 +1,12 @@
+"""Runs `neurozoo.plots.plot_learning_curves`."""
+
+from neurozoo.plots import plot_learning_curves
+from neurozoo.tables import read_metrics
+
+plot_learning_curves(
+    read_metrics(snakemake.input.metrics),
+    snakemake.output.figures,
+    confidence=snakemake.params.confidence,
+    seed=snakemake.params.seed,
+    **snakemake.params.look,
+)
