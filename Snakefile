@@ -1,0 +1,49 @@
+"""
+Neurozoo: from a list of experiments to trained agents, tables, figures, frozen networks, rollouts and movies.
+
+    snakemake -n                                   shows what would run
+    snakemake --profile local                      runs config.yaml on all cores
+    snakemake --profile debug                      runs one tiny experiment on one core, with its own results
+    snakemake --configfile config/published_ga.yaml --profile sge
+    snakemake --profile local results/figures/learning_curves.pdf
+
+`results/README.md` says what every file is; `config.yaml` holds the science, `profiles/` the hardware.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+# Snakemake would merge the two, and the experiments of config.yaml would run along.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config.yaml"
+
+
+# Folders that a configuration may move, see `pathvars` there; <results> is one of Snakemake's own.
+pathvars:
+    noise="results/noise",
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/native.smk"
+include: "workflow/rules/noise.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/inspection.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    input:
+        expand("<results>/figures/learning_curves.{format}", format=config["figures"]["learning_curves"]["formats"]),
+        expand("<results>/tables/metrics.{format}", format=["parquet", "csv"]),
+        "<results>/tables/scores.csv",
+        planned("frozen/model.json"),
+        planned("rollout.npz"),
+        planned("activation.mp4"),

@@ -1,0 +1,290 @@
+"""From the words in a configuration file to a list of runs, and from a slip in it to one clear sentence.
+
+This module takes dictionaries; who reads which file is the workflow's business. TensorFlow is not imported, so that a
+dry run stays quick.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from neurozoo.algorithms.settings import PRESETS, resolve_settings
+from neurozoo.errors import NeurozooError, nearest, unknown_name
+from neurozoo.games import check_game
+from neurozoo.networks import NETWORKS, get_network
+from neurozoo.tabular import PUBLISHED_FIELDS
+
+MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vector, grows with them
+
+TYPE_NAMES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "empty",
+}
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One training that an experiment asks for; its four names are the folders of its results.
+
+    Attributes:
+        algo: Algorithm such as `ga`.
+        game: ALE rom id such as `ms_pacman`.
+        model: Network such as `large`.
+        run: Number of the repetition, from 1.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: int
+
+
+def check_config(config: Mapping, schema: Mapping, *, source: str = "The configuration") -> dict:
+    """Finds every mistake before any work starts, and fills in what was left out.
+
+    Args:
+        config: What the user wrote.
+        schema: JSON schema (2020-12) with descriptions and defaults, see `workflow/schemas/config.schema.yaml`.
+        source: What to call the configuration in an error, such as its file name.
+
+    Returns:
+        A copy with the schema's defaults; whole numbers that were written as floats (6.0e+9) are integers.
+
+    Raises:
+        NeurozooError: Lists all problems, one per line: the place, such as `experiments.demo.games[1]`, what came, what
+            is allowed and the nearest name. Names of games, networks and settings are looked at once the structure
+            is right.
+    """
+    problems = _structure_problems(config, schema)
+    if not problems:
+        config = _filled(copy.deepcopy(config), schema, schema)
+        problems = list(_meaning_problems(config))
+    if problems:
+        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise NeurozooError("\n".join([f"{source} has {count}:", *(f"  {line}" for line in problems)]))
+    return config
+
+
+def planned_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the runs of all experiments in the order of the file, each once.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return list(
+        dict.fromkeys(run for experiment in config["experiments"].values() for run in _runs_of(experiment)),
+    )
+
+
+def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
+    """Finds the settings of one run: those of its experiment, or else what `algorithms` says for all other runs.
+
+    Args:
+        config: As returned by `check_config`.
+        algo: Algorithm such as `ga`.
+        game: Game such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the repetition.
+
+    Returns:
+        All settings of the algorithm by name.
+
+    Raises:
+        NeurozooError: An unknown algorithm, game or network; proposes the nearest name.
+    """
+    if algo not in PRESETS:
+        raise unknown_name("algorithm", algo, PRESETS)
+    if model not in NETWORKS:  # published names such as LargeModel are for the file only: one run, one folder
+        raise unknown_name("network", model, NETWORKS)
+    wanted = PlannedRun(algo, check_game(game), model, int(run))
+    for experiment in config["experiments"].values():
+        if wanted in _runs_of(experiment):
+            return _settings_of(experiment["algo"], experiment)
+    return _settings_of(algo, config["algorithms"][algo])
+
+
+def _runs_of(experiment: Mapping) -> list[PlannedRun]:
+    runs = experiment["runs"]
+    return [
+        PlannedRun(experiment["algo"], game, get_network(model).name, run)
+        for game in experiment["games"]
+        for model in experiment["models"]
+        for run in (range(1, runs + 1) if isinstance(runs, int) else runs)
+    ]
+
+
+def _settings_of(algo: str, choice: Mapping) -> dict:
+    return asdict(resolve_settings(algo, preset=choice["preset"], overrides=choice["overrides"]))
+
+
+# ---- structure: what the schema says
+
+
+def _structure_problems(config: Mapping, schema: Mapping) -> list[str]:
+    errors = Draft202012Validator(schema).iter_errors(config)
+    ordered = sorted(errors, key=lambda error: [str(part) for part in error.absolute_path])
+    return list(dict.fromkeys(line for error in ordered for line in _sentences(error)))
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    """Words one of jsonschema's errors for people who have never seen a schema."""
+    place, value, rule = _place(error.absolute_path), error.instance, error.validator_value
+    prefix = f"{place}: " if place else ""
+    match error.validator:
+        case "additionalProperties":
+            allowed = error.schema.get("properties", {})
+            for key in value:
+                if key not in allowed:
+                    yield f"{prefix}{unknown_name('key', key, allowed)}"
+        case "required":
+            for key in rule:
+                if key not in value:
+                    about = error.schema.get("properties", {}).get(key, {}).get("description", "")
+                    yield f"{prefix}the key {key!r} is missing. {about}".rstrip()
+        case "enum":
+            guess = nearest(str(value), map(str, rule))
+            hint = f"; did you mean {guess!r}?" if guess else "."
+            yield f"{prefix}{value!r} is not allowed{hint} Allowed: {', '.join(map(str, rule))}."
+        case "type":
+            kinds = [rule] if isinstance(rule, str) else rule
+            expected = " or ".join(TYPE_NAMES[kind] for kind in kinds)
+            yield f"{place or 'The file'} should be {expected}, but is {_shown(value)}.{_number_hint(value, kinds)}"
+        case "pattern" if "propertyNames" in error.schema_path:
+            yield f"{prefix}the name {value!r} should consist of letters, digits, '_' and '-' only."
+        case "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum":
+            bound = {
+                "minimum": "at least",
+                "exclusiveMinimum": "above",
+                "maximum": "at most",
+                "exclusiveMaximum": "below",
+            }
+            yield f"{place} should be {bound[error.validator]} {rule}, but is {value!r}."
+        case "minItems" | "minProperties":
+            yield f"{place} should have at least {rule} entry, but is empty."
+        case "uniqueItems":
+            yield f"{place} should name everything once, but is {value!r}."
+        case "pattern":
+            yield f"{place} should match {rule}, but is {value!r}."
+        case _:
+            yield f"{prefix}{error.message}"
+
+
+def _place(path: Iterator) -> str:
+    """Writes a path as in `experiments.demo.games[1]`; the top of the file is the empty text."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "empty"
+    text = repr(dict(value) if isinstance(value, Mapping) else value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _number_hint(value: object, kinds: list[str]) -> str:
+    """YAML 1.1 takes 6e9 for text, which nobody expects."""
+    if isinstance(value, str) and {"integer", "number"} & set(kinds):
+        try:
+            number = float(value)
+        except ValueError:
+            return ""
+        if number.is_integer():
+            return f" YAML reads {value} as text; write {int(number):_}."
+        return f" YAML reads {value} as text; write {number}."
+    return ""
+
+
+def _filled(value: object, schema: Mapping, root: Mapping) -> object:
+    """Puts the defaults in place, all the way down."""
+    if "$ref" in schema:
+        schema = {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
+    if isinstance(value, Mapping):
+        known = schema.get("properties", {})
+        others = schema.get("additionalProperties")
+        value = dict(value)
+        for key, part in known.items():
+            if key not in value and "default" in part:
+                value[key] = copy.deepcopy(part["default"])
+        for key in value:
+            part = known.get(key, others)
+            if isinstance(part, Mapping):
+                value[key] = _filled(value[key], part, root)
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        value = [_filled(item, schema["items"], root) for item in value]
+    elif isinstance(value, float) and "integer" in schema.get("type", ()) and value.is_integer():
+        value = int(value)
+    return value
+
+
+# ---- meaning: what only the library knows
+
+
+def _meaning_problems(config: Mapping) -> Iterator[str]:
+    named = [(f"algorithms.{algo}", algo, choice) for algo, choice in config["algorithms"].items()]
+    named += [(f"experiments.{name}", e["algo"], e) for name, e in config["experiments"].items()]
+    problems = [problem for place, algo, choice in named for problem in _choice_problems(place, algo, choice)]
+    for name, experiment in config["experiments"].items():
+        for kind, check in (("games", check_game), ("models", get_network)):
+            for number, value in enumerate(experiment[kind]):
+                problems += _complaint(f"experiments.{name}.{kind}[{number}]", lambda c=check, v=value: c(v))
+    for number, field in enumerate(config["metrics"]["columns"] or ()):
+        if field not in PUBLISHED_FIELDS:
+            problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")
+    # Runs can be counted only once all names are right.
+    yield from problems or [*_claim_problems(config), *_noise_problems(config)]
+
+
+def _choice_problems(place: str, algo: str, choice: Mapping) -> Iterator[str]:
+    if algo not in PRESETS:
+        yield f"{place}.algo: {unknown_name('algorithm', algo, PRESETS)}"
+    elif choice["preset"] not in PRESETS[algo]:
+        yield f"{place}.preset: {unknown_name(f'preset of {algo}', choice['preset'], PRESETS[algo])}"
+    else:
+        yield from _complaint(f"{place}.overrides", lambda: _settings_of(algo, choice))
+
+
+def _complaint(place: str, check: Callable[[], object]) -> list[str]:
+    try:
+        check()
+    except NeurozooError as error:
+        return [f"{place}: {error}"]
+    return []
+
+
+def _claim_problems(config: Mapping) -> Iterator[str]:
+    """Two experiments may share runs, but then they have to mean the same."""
+    claims: dict[PlannedRun, str] = {}
+    clashes: dict[tuple[str, str], PlannedRun] = {}
+    for name, experiment in config["experiments"].items():
+        for run in _runs_of(experiment):
+            first = claims.setdefault(run, name)
+            if first != name:
+                clashes.setdefault((first, name), run)
+    for (first, second), run in clashes.items():
+        settings = [_settings_of(run.algo, config["experiments"][name]) for name in (first, second)]
+        different = [key for key in settings[0] if settings[0][key] != settings[1][key]]
+        if different:
+            name = f"{run.algo}/{run.game}/{run.model}/{run.run}"
+            yield (
+                f"experiments.{first} and experiments.{second} both ask for {name}, but with another "
+                f"{', '.join(different)}. A run has one folder: give one of the two other run numbers, "
+                "such as runs: [101, 102]."
+            )
+
+
+def _noise_problems(config: Mapping) -> Iterator[str]:
+    size = config["noise"]["size"]
+    models = {run.model for run in planned_runs(config)}
+    needed = {model: get_network(model).layout(MOST_ACTIONS).parameter_count for model in sorted(models)}
+    for model, count in needed.items():
+        if size <= count:
+            yield f"noise.size should be above the {count:,} parameters of network {model!r}, but is {size:,}."

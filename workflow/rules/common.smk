@@ -1,0 +1,69 @@
+"""
+Makes the library importable, checks the configuration, and knows the planned runs.
+
+REQUIRED INPUTS:
+
+    config     = config.yaml, or what --configfile names
+
+A mistake in the configuration ends here, before any rule is looked at.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import yaml
+
+PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
+
+# Snakemake hands sys.path on to every `script:`, so this line is all that a node of a cluster needs, too.
+sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
+
+from neurozoo.configuration import check_config, planned_runs, run_settings
+from neurozoo.errors import NeurozooError
+
+
+def in_a_sentence(function, *arguments, **named):
+    """Calls a function of the library; of its error only the sentence reaches the user."""
+    try:
+        return function(*arguments, **named)
+    except NeurozooError as error:
+        raise WorkflowError(str(error)) from None
+
+
+with open(workflow.source_path("../schemas/config.schema.yaml")) as schema:
+    CONFIG_FILES = ", ".join(map(str, workflow.configfiles)) or "The configuration"
+    config.update(in_a_sentence(check_config, config, yaml.safe_load(schema), source=CONFIG_FILES))
+
+PLANNED_RUNS = planned_runs(config)
+
+
+# Names are not constrained to the known ones, so that a slip gets an answer from `settings_of` instead of none.
+wildcard_constraints:
+    algo=r"[^/]+",
+    game=r"[^/]+",
+    model=r"[^/]+",
+    run=r"[1-9]\d*",
+
+
+def planned(name):
+    """Returns the path of one file in the folders of all planned runs."""
+    return [f"<results>/runs/{run.algo}/{run.game}/{run.model}/{run.run}/{name}" for run in PLANNED_RUNS]
+
+
+def settings_of(wildcards):
+    """Returns the settings of a run, or says which of its names is wrong."""
+    return in_a_sentence(run_settings, config, **dict(wildcards.items()))
+
+
+def share_of_cores():
+    """Returns the cores for each run when all run side by side on this machine; profiles of clusters say their own."""
+    return max(1, (workflow.cores or 1) // len(PLANNED_RUNS))
+
+
+def native_sources():
+    """Returns what the op is compiled from, relative to the working directory where that is the project's."""
+    files = (PROJECT / "native").rglob("*")
+    return sorted(
+        os.path.relpath(file) for file in files if file.suffix in (".cc", ".h", ".txt") and "tests" not in file.parts
+    )

@@ -1,0 +1,46 @@
+"""
+Trains the agents.
+
+REQUIRED INPUTS:
+
+    ops        = results/native/libneurozoo_ops.so
+    noise      = <noise>/table.f32
+
+OUTPUTS:
+
+    config     = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
+    checkpoint = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
+    genome     = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
+    records    = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
+
+A run killed half-way continues from state/ when it is started again. That folder is not declared, because
+Snakemake deletes the outputs of a failed job, and its logs as soon as a job starts: training keeps both in
+state/ too, and writes log.jsonl whole at the end.
+
+Op and noise table are ancient: building them again makes the same bits, so nothing is trained again.
+"""
+
+
+rule train:
+    input:
+        ops=ancient("results/native/libneurozoo_ops.so"),
+        noise=ancient("<noise>/table.f32"),
+    output:
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/train.log",
+    benchmark:
+        "<results>/runs/{algo}/{game}/{model}/{run}/train.benchmark.tsv"
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: share_of_cores()
+    resources:
+        mem_mb=4000,
+        runtime="12h",
+    params:
+        settings=settings_of,
+    script:
+        "../scripts/train.py"
