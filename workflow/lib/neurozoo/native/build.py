@@ -1,7 +1,5 @@
 """Builds the op library from source: the emulator's package, CMake, and TensorFlow's own flags."""
 
-import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -12,9 +10,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from neurozoo import __version__
 from neurozoo.errors import NeurozooError
-from neurozoo.files import sha256_of, write_text, written_whole
+from neurozoo.files import sha256_of, write_json, written_whole
+from neurozoo.provenance import provenance
 
 ALE_VERSION = "0.12.1"
 ALE_SHA256 = "c503d574c5983e1063b451201ccb779d935919c0f6bf116fb0f4f8aa4c86d249"
@@ -118,24 +116,20 @@ def build_native_op(
     ]
     build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target", "neurozoo_ops"]
     if not (_run(configure, log=log) and _run(build, log=log, append=True)):
-        raise NeurozooError(
-            f"The op library could not be compiled; the first error in {log}: {_first_error(log)!r}. "
-            "Nothing that was built before has been touched."
-        )
+        raise NeurozooError(f"The op library could not be compiled; the first error in {log}: {_first_error(log)!r}.")
     facts = {
-        "neurozoo": __version__,
+        **provenance(),
         "tensorflow": tf.__version__,
         "ale": ALE_VERSION,
         "ale_sha256": ALE_SHA256,
         "compiler": subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0],
         "march": march,
         "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
-        "commit": current_commit(),
     }
     with written_whole(library) as temporary:
         shutil.copyfile(build_dir / "cmake" / "libneurozoo_ops.so", temporary)
         # Inside, so that a failure here leaves the old library; a reader never sees a new one with old facts.
-        write_text(build_info, json.dumps(facts, indent=1) + "\n")
+        write_json(build_info, facts)
 
 
 def find_compiler() -> str:
@@ -177,15 +171,6 @@ def tool(name: str) -> str:
     if path is None:
         raise NeurozooError(f"{name} was not found. Install it: pip install {name}")
     return path
-
-
-def current_commit() -> str | None:
-    """Returns the Git commit of the sources, or None outside of a checkout."""
-    with contextlib.suppress(OSError):
-        result = subprocess.run(["git", "-C", str(SOURCES), "rev-parse", "HEAD"], capture_output=True, text=True)
-        if result.returncode == 0:
-            return result.stdout.strip()
-    return None
 
 
 def _forget_moved_cache(build_dir: Path) -> None:

@@ -1,0 +1,8 @@
+"""Which class runs under which name."""
+
+from neurozoo.algorithms.genetic import GeneticAlgorithm
+
+ALGORITHMS = {
+    "ga": GeneticAlgorithm,
+    "rs": GeneticAlgorithm,  # without parents
+}

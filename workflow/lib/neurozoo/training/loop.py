@@ -1,0 +1,203 @@
+"""Trains one run."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import yaml
+
+from neurozoo.algorithms.genetic import Batch, GeneticAlgorithm
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.errors import unknown_name
+from neurozoo.evaluation import EpisodeResult, Evaluator
+from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.files import write_json, write_text
+from neurozoo.games import action_codes, check_game, get_protocol
+from neurozoo.genomes import decode
+from neurozoo.networks import get_network
+from neurozoo.noise import open_noise_table
+from neurozoo.provenance import provenance
+from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.training.interruption import Interrupted, Interruption
+from neurozoo.training.reporting import RunReporter, publish
+from neurozoo.training.state import RunState
+
+POLL = 0.2  # seconds until a signal is noticed
+
+
+def train(
+    *,
+    algo: str,
+    game: str,
+    model: str,
+    run: int,
+    settings: Mapping[str, object],
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    run_dir: str | os.PathLike,
+    threads: int = 1,
+    shows_progress_bar: bool = False,
+) -> None:
+    """Trains one run, or continues it, up to its budget.
+
+    Writes `config.yaml` first, `train.log` while it goes on, and `log.jsonl`, `checkpoint.npz` and `genome.json` at the
+    end. `state/` is kept current, so that the same call continues after any interruption, and the final files are
+    the same to the byte (in `log.jsonl`: but for the fields about time), whatever the number of threads. If the
+    settings differ from the state's, the old state moves to `superseded/` and the run starts anew; a larger budget
+    of frames continues.
+
+    Args:
+        algo: Algorithm such as `ga`.
+        game: Game id such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the run; part of the seed.
+        settings: All settings of the algorithm by name.
+        ops: The op library.
+        noise: The noise table.
+        run_dir: Folder of the run.
+        threads: Episodes at once.
+        shows_progress_bar: A bar on standard error instead of lines.
+
+    Raises:
+        NeurozooError: Bad input, a full disk, or a signal (`Interrupted`); the state is saved or left intact.
+    """
+    if algo not in ALGORITHMS:
+        raise unknown_name("algorithm", algo, ALGORITHMS)
+    run_dir = Path(run_dir)
+    checked = resolve_settings(algo, preset="demo", overrides=settings)
+    protocol = get_protocol(checked.protocol, action_set=checked.action_set)
+    num_actions = len(action_codes(check_game(game), protocol.action_set))
+    layout = get_network(model).layout(num_actions)
+    table = open_noise_table(noise)
+    identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked), "noise_values": len(table)}
+    budget = identity.pop("frames")
+
+    with Interruption() as interruption:
+        state = RunState(run_dir, identity=identity, budget=budget)
+        facts = {**identity, "frames": budget, "protocol_record": asdict(protocol), **provenance()}
+        write_text(run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
+        algorithm = ALGORITHMS[algo](checked, run=run, parameters=layout.parameter_count, table_size=len(table))
+        if state.saved:
+            algorithm.set_state(state.saved["algorithm"])
+        reporter = RunReporter(
+            kept=state.text_log,
+            shown=run_dir / "train.log",
+            budget=budget,
+            frames=algorithm.frames,
+            title=f"{algo}/{game}/{model}/{run}",
+            shows_progress_bar=shows_progress_bar,
+        )
+        try:
+            if state.superseded_by_settings:
+                reporter.say(f"The settings have changed: the old state is now in {state.superseded_by_settings}")
+            if state.saved:
+                reporter.say(f"Loaded iteration {algorithm.iteration} from {state.folder}")
+            else:
+                reporter.say(f"Number of parameters: {layout.parameter_count}")
+            with NativeEvaluator(
+                ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
+            ) as evaluator:
+                while not algorithm.is_done:
+                    _train_generation(algorithm, evaluator, state, reporter, interruption)
+            reporter.say(f"Training terminated after {algorithm.steps} timesteps")
+        except Interrupted as stop:
+            reporter.say(str(stop))
+            raise
+        finally:
+            reporter.close()
+            state.close()
+
+    best = algorithm.best
+    identity = {"algo": algo, "game": game, "model": model, "run": run}
+    theta = decode(best.genome, noise=table, layout=layout)
+    write_checkpoint(
+        run_dir / "checkpoint.npz",
+        Checkpoint(theta=theta, protocol=protocol, num_actions=num_actions, **identity),
+    )
+    write_json(
+        run_dir / "genome.json",
+        {
+            **identity,
+            "protocol": protocol.name,
+            "action_set": protocol.action_set,
+            "genome": best.genome.to_json(),
+            "validation_score": best.validation_score,
+            "test_score": best.test_score,
+            "test_episodes": checked.num_test_episodes,
+            "iteration": best.iteration,
+            "frames": best.frames,
+        },
+    )
+    publish(state.log, run_dir / "log.jsonl")
+
+
+def _train_generation(
+    algorithm: GeneticAlgorithm,
+    evaluator: Evaluator,
+    state: RunState,
+    reporter: RunReporter,
+    interruption: Interruption,
+) -> None:
+    elapsed = dict(state.saved["elapsed"]) if state.saved else {"counted": 0.0, "total": 0.0}
+    begin = time.monotonic()
+    seconds = {}
+    fields = None
+    while fields is None:
+        batch = algorithm.ask()
+        start = time.monotonic()
+        results = _play(batch, algorithm.iteration, evaluator, state, reporter, interruption)
+        seconds[batch.phase] = time.monotonic() - start
+        fields = algorithm.tell(results)
+    total = time.monotonic() - begin
+    counted = total - seconds.get("test", 0.0)
+    elapsed = {"counted": elapsed["counted"] + counted, "total": elapsed["total"] + total}
+    record = fields | {
+        "TimestepsPerSecondThisIter": fields["TimestepsThisIter"] / total,
+        "TimeElapsedThisIter": counted,
+        "TimeElapsedThisIterTotal": total,
+        "TimeElapsed": elapsed["counted"],
+        "TimeElapsedTotal": elapsed["total"],
+    }
+    state.report(record)
+    reporter.report(record)
+    remaining = max(algorithm.settings.frames - algorithm.frames, 0) / max(algorithm.frames, 1) * elapsed["total"]
+    reporter.say(
+        f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}. "
+        f"Elapsed: {elapsed['total'] / 3600:.2f}h ETA {remaining / 3600:.2f}h"
+    )
+    state.save(algorithm.get_state(), elapsed)
+
+
+def _play(
+    batch: Batch,
+    generation: int,
+    evaluator: Evaluator,
+    state: RunState,
+    reporter: RunReporter,
+    interruption: Interruption,
+) -> list[EpisodeResult]:
+    results = state.finished_episodes(generation, batch.phase)
+    open_episodes = {n: episode for n, episode in enumerate(batch.episodes) if n not in results}
+    if open_episodes:
+        evaluator.hold(batch.held)
+        evaluator.submit(open_episodes)
+    begin = time.monotonic()
+    steps = 0
+    while len(results) < len(batch.episodes):
+        interruption.check()
+        news = evaluator.receive(timeout=POLL)
+        state.journal(generation, batch.phase, news)
+        results |= news
+        steps += sum(result.steps for result in news.values())
+        reporter.progress(
+            frames=sum(result.frames for result in news.values()) if batch.phase != "test" else 0,
+            steps=steps,
+            seconds=time.monotonic() - begin,
+            done=len(results),
+            total=len(batch.episodes),
+        )
+    interruption.check()
+    return [results[number] for number in range(len(batch.episodes))]

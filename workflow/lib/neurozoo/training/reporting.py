@@ -1,0 +1,117 @@
+"""What a run tells people: a text log in the published layout, and a progress bar or lines on the terminal."""
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from tqdm import tqdm
+
+from neurozoo.files import explained, written_whole
+from neurozoo.genomes import Genome
+from neurozoo.tabular import GA_FIELDS, format_table, stamped
+
+PROGRESS_PERIOD = 5.0  # seconds between lines about progress
+
+
+class RunReporter:
+    """Writes a run's text log, twice: in `state/`, where it survives, and where the user looks for it.
+
+    Args:
+        kept: The log in the state's folder, which is continued.
+        shown: The log in the run's folder, which Snakemake deletes when a job starts.
+        budget: Frames of the run.
+        frames: Frames so far.
+        title: What the progress bar is called.
+        shows_progress_bar: A bar on standard error; otherwise lines there.
+    """
+
+    def __init__(
+        self,
+        *,
+        kept: Path,
+        shown: Path,
+        budget: int,
+        frames: int,
+        title: str,
+        shows_progress_bar: bool,
+    ) -> None:
+        if kept.exists():
+            shutil.copyfile(kept, shown)
+        else:
+            shown.unlink(missing_ok=True)
+        self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
+        self._echoes = not shows_progress_bar
+        self._bar = tqdm(
+            total=budget,
+            initial=min(frames, budget),
+            desc=title,
+            unit="frame",
+            unit_scale=True,
+            disable=not shows_progress_bar,
+            dynamic_ncols=True,
+        )
+        self._next_progress = time.monotonic() + PROGRESS_PERIOD
+
+    def say(self, message: str) -> None:
+        """Writes one message with the date before it."""
+        self._write(stamped(message, now=datetime.now()))
+
+    def report(self, record: Mapping) -> None:
+        """Writes the published table of a generation, and its genome."""
+        self._write(format_table({name: self._printed(record, name) for name in GA_FIELDS}, now=datetime.now()))
+        self.say(f"Current elite: {record_genome(record)}")
+        self._bar.set_postfix_str(f"generation {record['Iteration']}, score {record['score']:.4g}")
+
+    @staticmethod
+    def _printed(record: Mapping, name: str) -> object:
+        return record_genome(record) if name == "TruncatedPopulationEliteSeeds" else record[name]
+
+    def progress(self, *, frames: int, steps: int, seconds: float, done: int, total: int) -> None:
+        """Moves the bar, or writes a line every few seconds.
+
+        Args:
+            frames: Emulator frames since the last call.
+            steps: Steps of this batch so far.
+            seconds: Wall time of this batch so far.
+            done: Finished episodes of this batch.
+            total: Episodes of this batch.
+        """
+        self._bar.update(min(frames, self._bar.total - self._bar.n))
+        if time.monotonic() >= self._next_progress:
+            self._next_progress = time.monotonic() + PROGRESS_PERIOD
+            rate = steps / max(seconds, 1e-9)
+            self.say(f"Num timesteps: {steps} per second: {rate:.0f} num episodes finished: {done}/{total}")
+
+    def _write(self, text: str) -> None:
+        for file in self._files:
+            try:
+                file.write(text)
+                file.flush()
+            except OSError as error:
+                raise explained(error, file.name) from error
+        if self._echoes:
+            print(text, end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Closes bar and files."""
+        self._bar.close()
+        for file in self._files:
+            with contextlib.suppress(OSError):
+                file.close()
+
+
+def record_genome(record: Mapping) -> str:
+    """Returns a record's elite as the original prints it, such as `(1, (2, 0.002))`."""
+    genome = Genome.from_json(record["TruncatedPopulationEliteSeeds"])
+    return repr((genome.initial, *(tuple(mutation) for mutation in genome.mutations)))
+
+
+def publish(kept: str | os.PathLike, shown: Path) -> None:
+    """Copies the collected reports to where the next rule reads them, whole or not at all."""
+    with written_whole(shown) as temporary:
+        shutil.copyfile(kept, temporary)
