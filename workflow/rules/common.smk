@@ -56,9 +56,9 @@ def settings_of(wildcards):
     return in_a_sentence(run_settings, config, **dict(wildcards.items()))
 
 
-def share_of_cores():
+def share_of_cores(wildcards):
     """Returns the cores for each run when all run side by side on this machine; profiles of clusters say their own."""
-    return max(1, (workflow.cores or 1) // len(PLANNED_RUNS))
+    return max(1, workflow.cores // len(PLANNED_RUNS))
 
 
 def native_sources():

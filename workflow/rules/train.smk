@@ -36,7 +36,7 @@ rule train:
         "<results>/runs/{algo}/{game}/{model}/{run}/train.benchmark.tsv"
     conda:
         "../../envs/neurozoo.yaml"
-    threads: share_of_cores()
+    threads: share_of_cores
     resources:
         mem_mb=4000,
         runtime="12h",
