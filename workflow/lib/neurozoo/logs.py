@@ -160,9 +160,11 @@ def _read_text(lines: Iterable[str]) -> list[Record]:
         record["score"] = _number(record.get(score))
         record["test_score"] = _number(record.get(test))
         if "Iteration" in table:
-            record["Iteration"] = _iteration(table["Iteration"], records)
-            while records and (records[-1].get("Iteration") or 0) > (record["Iteration"] or 0):
-                records.pop()
+            record["Iteration"] = iteration = _iteration(table["Iteration"], records)
+            if iteration is not None:
+                repeated = iteration if iteration < 1000 else iteration + 1  # from 1000 on it may be rounded
+                while _last_iteration(records) >= repeated:
+                    records.pop()
         if _SEEDS in table:
             record[_SEEDS] = _genome(table.get("Current elite", table[_SEEDS]))
         records.append(record)
@@ -177,11 +179,16 @@ def _read_text(lines: Iterable[str]) -> list[Record]:
 
 def _iteration(text: str, records: Sequence[Record]) -> int | None:
     """Undoes the rounding to three digits of an iteration from 1000 on, where it continues the one before."""
-    follower = (records[-1].get("Iteration") or 0) + 1 if records else 1
+    follower = _last_iteration(records) + 1
     if f"{follower:.3g}" == text:
         return follower
     value = _number(_value(text))
     return None if value is None else round(value)
+
+
+def _last_iteration(records: Sequence[Record]) -> int:
+    iteration = records[-1].get("Iteration") if records else None
+    return -1 if iteration is None else iteration
 
 
 def _genome(text: str) -> list | None:

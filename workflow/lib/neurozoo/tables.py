@@ -48,14 +48,17 @@ def merge_metrics(metrics: Sequence[str | os.PathLike], *, csv: str | os.PathLik
     if not headers:
         raise NeurozooError("There is no metrics.csv to merge; plan at least one run.")
     columns = list(dict.fromkeys(name for header in headers for name in header))
-    with written_whole(csv) as temporary:
-        with open(temporary, "w", encoding="utf-8", newline="") as merged:
-            writer = csv_format.DictWriter(merged, columns, restval="", lineterminator="\n")
-            writer.writeheader()
-            for path in metrics:
+    csv_format.field_size_limit(2**31 - 1)  # a genome of thousands of mutations is one cell
+    with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as merged:
+        writer = csv_format.DictWriter(merged, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        for path in metrics:
+            try:
                 with open(path, encoding="utf-8", newline="") as file:
                     writer.writerows(csv_format.DictReader(file))
-        table = _read_csv(temporary)
+            except (ValueError, csv_format.Error) as error:
+                raise NeurozooError(_unusable(path, error)) from error
+    table = _read_csv(csv)
     with written_whole(parquet) as temporary:
         table.to_parquet(temporary, index=False)
 
@@ -77,9 +80,7 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule merge_metrics makes it.") from error
     except (OSError, ValueError) as error:
-        raise NeurozooError(
-            f"{path} is no metrics table ({error}). Remove it, so that merge_metrics makes it anew."
-        ) from error
+        raise NeurozooError(_unusable(path, error)) from error
 
 
 def _header(path: str | os.PathLike) -> list[str]:
@@ -92,14 +93,19 @@ def _header(path: str | os.PathLike) -> list[str]:
         header = []
     missing = [name for name in (*IDENTITY, *STANDARD) if name not in header]
     if missing:
-        raise NeurozooError(
-            f"{path} is no metrics table: it lacks {', '.join(missing)}. Remove it, so that parse_log makes it anew."
-        )
+        raise NeurozooError(_unusable(path, f"it lacks {', '.join(missing)}"))
     return header
 
 
+def _unusable(path: str | os.PathLike, reason: object) -> str:
+    return f"{path} is no metrics table ({reason}). Remove it and start again, so that it is made anew."
+
+
 def _read_csv(path: str | os.PathLike) -> pd.DataFrame:
-    return pd.read_csv(path, dtype=_TYPES, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""])
+    try:
+        return pd.read_csv(path, dtype=_TYPES, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""])
+    except ValueError as error:
+        raise NeurozooError(_unusable(path, error)) from error
 
 
 def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:

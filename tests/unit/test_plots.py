@@ -1,0 +1,162 @@
+import xml.etree.ElementTree
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo import plots
+from neurozoo.errors import NeurozooError
+from neurozoo.plots import best_so_far, common_grid, curve_labels, median_curves, plot_learning_curves, si_label
+
+
+def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018"):
+    return pd.DataFrame(
+        {
+            "algo": algo,
+            "game": game,
+            "model": model,
+            "run": run,
+            "protocol": protocol,
+            "frames": frames,
+            "score": scores,
+        }
+    )
+
+
+def small():
+    return pd.concat([run_of([1e6, 2e6, 4e6], [1 + run, 5, 3 * run], run=run) for run in (1, 2)], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [(0, "0"), (250, "250"), (1_000, "1k"), (250_000, "250k"), (1_500_000, "1.5M"), (4e9, "4B"), (2.5e8, "250M")],
+)
+def test_frames_are_labelled_as_people_say_them(value, label):
+    assert si_label(value) == label
+
+
+def test_runs_meet_on_a_grid_that_ends_with_the_shortest():
+    frames, scores = common_grid(
+        [(np.array([0.0, 10.0]), np.array([0.0, 100.0])), (np.array([2.0, 6.0, 8.0]), np.array([5.0, 5.0, 7.0]))],
+        points=4,
+    )
+    assert frames.tolist() == [2, 4, 6, 8]
+    assert scores.tolist() == [[20, 5], [40, 5], [60, 5], [80, 7]]
+
+
+def test_runs_without_common_frames_give_one_point():
+    frames, scores = common_grid([(np.array([5.0]), np.array([1.0])), (np.array([6.0]), np.array([3.0]))])
+    assert frames.tolist() == [5]
+    assert scores.tolist() == [[1, 3]]
+
+
+def test_a_curve_is_the_median_and_its_ribbon_the_interval_of_the_chosen_statistic():
+    runs = [run_of([0.0, 10.0], [score, score], run=run) for run, score in enumerate((1, 2, 9), start=1)]
+    table = pd.concat(runs).assign(curve="x")
+    curve = median_curves(table, interval="mean", confidence=0.95, seed=0)
+    assert (curve["median"] == 2).all()
+    assert (curve["low"] == 1).all()  # one of 27 resamples is all 1, and one all 9: more than 2.5 %
+    assert (curve["high"] == 9).all()
+    narrow = median_curves(table, interval="mean", confidence=0.1, seed=0)
+    assert narrow["low"].iloc[0] == pytest.approx(11 / 3, abs=1)  # around the mean 4, far from the median
+    assert median_curves(table, interval="median", confidence=0.1, seed=0)["high"].iloc[0] == 2
+    assert median_curves(table, interval="none", confidence=0.95, seed=0)["low"].isna().all()
+
+
+def test_a_single_run_has_no_ribbon():
+    assert (
+        median_curves(run_of([0.0, 1.0], [3, 4]).assign(curve="x"), interval="mean", confidence=0.95, seed=0)[
+            ["low", "high"]
+        ]
+        .isna()
+        .all(axis=None)
+    )
+
+
+def test_the_best_is_the_maximum_over_all_runs_so_far_to_the_end_of_the_longest():
+    table = pd.concat([run_of([1.0, 3.0, 5.0], [4, 2, 9]), run_of([2.0, 4.0, 8.0], [6, 5, 1], run=2)]).assign(curve="x")
+    best = best_so_far(table)
+    assert best[["frames", "best"]].to_numpy().tolist() == [[1, 4], [2, 6], [5, 9], [8, 9]]
+
+
+def test_curves_are_kept_apart_by_everything_that_differs():
+    table = pd.concat([run_of([1], [1]), run_of([1], [1], algo="nsra_es", model="recurrent_large")], ignore_index=True)
+    assert curve_labels(table, "model").tolist() == ["large, GA", "recurrent large, NSRA-ES"]
+    assert curve_labels(table, "algo_model").tolist() == ["GA, large", "NSRA-ES, recurrent large"]
+    assert curve_labels(table[:1], "model").tolist() == ["large"]
+    assert curve_labels(table[:1], "algo").tolist() == ["GA"]
+
+
+def test_every_format_has_the_same_bytes_each_time(tmp_path):
+    names = [f"learning_curves.{format}" for format in ("pdf", "svg", "png")]
+    for folder in ("a", "b"):
+        plot_learning_curves(small(), [tmp_path / folder / name for name in names])
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert (tmp_path / "a" / names[0]).read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "a" / names[2]).read_bytes().startswith(b"\x89PNG")
+    xml.etree.ElementTree.parse(tmp_path / "a" / names[1])
+
+
+def drawn(table, tmp_path, **settings):
+    """Plots and returns the figure that was saved."""
+    with mock.patch.object(plots, "_save", wraps=plots._save) as save:
+        plot_learning_curves(table, [tmp_path / "figure.png"], **settings)
+    assert (tmp_path / "figure.png").stat().st_size > 5_000
+    return save.call_args.args[0]
+
+
+def layers(figure):
+    names = [type(layer.geom).__name__ for layer in figure.layers]
+    return [name for name in names if name != "geom_blank"]
+
+
+def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
+    figure = drawn(small(), tmp_path)
+    assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]
+    assert "median over 2 runs" in figure.labels.subtitle
+    assert figure.labels.caption == "Protocol: uber2018"
+    assert layers(drawn(small(), tmp_path, interval="none", best=False)) == ["geom_line"]
+    assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
+
+
+def test_one_run_with_one_report_is_a_dot(tmp_path):
+    figure = drawn(run_of([1e6], [5.0]), tmp_path, best=False)
+    assert layers(figure) == ["geom_point", "geom_line"]
+    assert "the one run" in figure.labels.subtitle
+
+
+def test_the_size_follows_from_the_panels(tmp_path):
+    table = pd.concat([small().assign(game=game) for game in ("pong", "ms_pacman", "skiing")], ignore_index=True)
+    figure = drawn(table, tmp_path, columns=2, panel_width=2.0, panel_height=2.5)
+    assert figure.theme.getp("figure_size") == pytest.approx((4.0, 2 * 2.5 + 1.1))
+    assert drawn(small(), tmp_path, columns=4).theme.getp("figure_size")[0] == 3.0
+
+
+def test_more_curves_than_named_colours_still_differ():
+    for count in (1, 7, 8, 20):
+        assert len(set(plots._palette(count))) == count
+
+
+def test_missing_scores_are_left_out(tmp_path):
+    table = small().astype({"score": "Float64"})
+    table.loc[0, "score"] = pd.NA
+    drawn(table, tmp_path)
+    table["score"] = pd.NA
+    with pytest.raises(NeurozooError, match="hold no score to draw"):
+        drawn(table, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"colour_by": "modle"}, "did you mean 'model'"), ({"interval": "meen"}, "did you mean 'mean'")],
+)
+def test_an_unknown_setting_is_answered_with_the_nearest(tmp_path, settings, message):
+    with pytest.raises(NeurozooError, match=message):
+        plot_learning_curves(small(), [tmp_path / "figure.png"], **settings)
+
+
+def test_an_unknown_format_stops_before_anything_is_drawn(tmp_path):
+    with pytest.raises(NeurozooError, match="figure format 'pgn' is unknown; did you mean 'png'"):
+        plot_learning_curves(small(), [tmp_path / "a.png", tmp_path / "b.pgn"])
+    assert not (tmp_path / "a.png").exists()

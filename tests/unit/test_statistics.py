@@ -1,0 +1,104 @@
+import itertools
+
+import numpy as np
+import pytest
+from neurozoo.statistics import (
+    AGGREGATES,
+    bootstrap_intervals,
+    interquartile_mean,
+    mean_over_games,
+    median_over_games,
+    optimality_gap,
+)
+from scipy.stats import trim_mean
+
+
+def games(*scores):
+    return [np.array(game, float) for game in scores]
+
+
+def test_the_interquartile_mean_drops_a_quarter_of_all_entries_on_either_side():
+    # Pooled and sorted: 0 1 2 3 4 5 6 100; the middle half is 2 3 4 5.
+    assert interquartile_mean(games([100, 2, 0, 3], [6, 4, 1, 5])) == 3.5
+
+
+def test_the_interquartile_mean_drops_no_fraction_of_an_entry():
+    # Six entries: int(1.5) = 1 goes on either side.
+    assert interquartile_mean(games([0, 1, 2], [3, 4, 50])) == 2.5
+    for count in range(1, 14):
+        values = np.random.default_rng(count).normal(size=count)
+        assert interquartile_mean([values]) == pytest.approx(trim_mean(values, 0.25), rel=1e-12)
+
+
+def test_mean_and_median_weigh_every_game_the_same():
+    unequal = games([0, 2], [4], [10, 10, 10, 14])  # means 1, 4, 11
+    assert mean_over_games(unequal) == pytest.approx(16 / 3)
+    assert median_over_games(unequal) == 4
+
+
+def test_the_optimality_gap_gives_nothing_for_more_than_human_scores():
+    assert optimality_gap(games([0.5, 2.0], [-1.0, 1.0])) == pytest.approx(1 - (0.5 + 1 - 1 + 1) / 4)
+
+
+def test_intervals_are_the_percentiles_of_all_possible_resamples():
+    # Each game's resamples, all of them: 0+0, 0+2, 2+0, 2+2 and 10+10, 10+20, 20+10, 20+20.
+    means = [
+        np.mean([np.mean(first), np.mean(second)])
+        for first in itertools.product([0, 2], repeat=2)
+        for second in itertools.product([10, 20], repeat=2)
+    ]
+    # The 16 means are 5 to 11; 1/16 of them is 5 and 1/16 is 11, so the ends of the 80 % interval lie next to these.
+    expected = np.quantile(np.repeat(means, 10_000), [0.1, 0.9])
+    found = bootstrap_intervals(
+        games([0, 2], [10, 20]), {"mean": mean_over_games}, replications=20_000, confidence=0.8
+    )["mean"]
+    assert found == pytest.approx(tuple(expected), abs=1e-9)
+    whole = bootstrap_intervals(
+        games([0, 2], [10, 20]), {"mean": mean_over_games}, replications=20_000, confidence=0.95
+    )["mean"]
+    assert whole == (5, 11)
+
+
+def test_runs_are_never_drawn_across_games():
+    low, high = bootstrap_intervals(games([1, 1, 1], [5, 5]), {"mean": mean_over_games}, replications=500)["mean"]
+    assert (low, high) == (3, 3)
+
+
+def test_the_spread_of_the_mean_is_that_of_theory():
+    scores = np.random.default_rng(1).normal(size=200)
+    low, high = bootstrap_intervals([scores], {"mean": mean_over_games}, replications=20_000)["mean"]
+    assert (high - low) / 2 == pytest.approx(1.96 * scores.std() / np.sqrt(200), rel=0.03)  # 20,000 draws: about 1 %
+
+
+def test_a_game_with_a_single_run_leaves_the_interval_unknown():
+    intervals = bootstrap_intervals(games([1, 2], [3]), AGGREGATES, replications=10)
+    assert np.isnan([end for interval in intervals.values() for end in interval]).all()
+
+
+def test_the_same_seed_gives_the_same_interval():
+    def interval(seed):
+        return bootstrap_intervals(games([1, 2, 4, 9], [3, 5, 7]), AGGREGATES, replications=300, seed=seed)
+
+    assert interval(4) == interval(4)
+    assert interval(4) != interval(5)
+
+
+def test_all_statistics_of_resamples_equal_those_of_each_resample_alone():
+    generator = np.random.default_rng(0)
+    stacked = [generator.normal(size=(6, 5)), generator.normal(size=(6, 3))]
+    for statistic in AGGREGATES.values():
+        alone = [statistic([game[row] for game in stacked]) for row in range(6)]
+        assert statistic(stacked) == pytest.approx(alone, rel=1e-12)
+
+
+def test_a_curve_is_resampled_as_whole_runs():
+    curve = np.array([[1.0, 2.0, 6.0], [10.0, 20.0, 60.0]])  # (points, runs); the second point is ten times the first
+    low, high = bootstrap_intervals([curve], {"mean": mean_over_games}, replications=200)["mean"]
+    assert low.shape == (2,)
+    assert (low[1], high[1]) == pytest.approx((10 * low[0], 10 * high[0]))
+
+
+def test_settings_out_of_range_are_refused():
+    for wrong in ({"replications": 0}, {"confidence": 1.0}):
+        with pytest.raises(ValueError, match="should be positive"):
+            bootstrap_intervals(games([1, 2]), AGGREGATES, **wrong)

@@ -1,0 +1,181 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.games import reference_scores
+from neurozoo.tables import final_scores, merge_metrics, read_metrics, score_table
+
+IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 1, "protocol": "uber2018"}
+
+
+def reports(*test_scores, **identity):
+    return pd.DataFrame(
+        [
+            {**IDENTITY, **identity, "frames": 1000 * number, "score": 0.5, "test_score": score}
+            for number, score in enumerate(test_scores, start=1)
+        ]
+    )
+
+
+def scores(tmp_path, *runs, **settings):
+    settings = {"replications": 500} | settings
+    score_table(pd.concat(runs, ignore_index=True), tmp_path / "scores.csv", **settings)
+    return pd.read_csv(tmp_path / "scores.csv").set_index("game")
+
+
+def test_runs_with_different_columns_are_merged_into_one_table(tmp_path):
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    first.write_text(
+        "algo,game,model,run,protocol,frames,score,test_score,Iteration\nga,pong,large,1,uber2018,8,1.5,,1\n"
+    )
+    second.write_text("algo,game,model,run,protocol,frames,score,test_score,Loss\nes,pong,007,2,uber2018,9,,2.0,0.25\n")
+    merge_metrics([first, second], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet")
+    assert (tmp_path / "m.csv").read_text() == (
+        "algo,game,model,run,protocol,frames,score,test_score,Iteration,Loss\n"
+        "ga,pong,large,1,uber2018,8,1.5,,1,\n"
+        "es,pong,007,2,uber2018,9,,2.0,,0.25\n"
+    )
+    table = read_metrics(tmp_path / "m.parquet")
+    assert list(table["model"]) == ["large", "007"]  # a name stays text
+    assert str(table["Iteration"].dtype) == "Int64"  # a whole number stays one beside an empty cell
+    assert table["Iteration"].isna().tolist() == [False, True]
+    assert table["test_score"].isna().tolist() == [True, False]
+    pd.testing.assert_frame_equal(table, read_metrics(tmp_path / "m.csv"))
+
+
+def test_merging_twice_gives_the_same_bytes(tmp_path):
+    reports(1, 2).to_csv(tmp_path / "1.csv", index=False)
+    for name in "ab":
+        merge_metrics([tmp_path / "1.csv"], csv=tmp_path / f"{name}.csv", parquet=tmp_path / f"{name}.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "is missing"), ("", "lacks algo"), ("frames,score\n1,2\n", "lacks algo")]
+)
+def test_a_file_that_is_no_metrics_table_is_named(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "1.csv").write_text(content)
+    with pytest.raises(NeurozooError, match=f"1.csv .*{message}"):
+        merge_metrics([tmp_path / "1.csv"], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet")
+    assert not (tmp_path / "m.csv").exists()
+
+
+def test_a_row_with_too_many_cells_is_an_error_that_names_the_file(tmp_path):
+    reports(1).to_csv(tmp_path / "1.csv", index=False)
+    with open(tmp_path / "1.csv", "a") as file:
+        file.write("ga,pong,large,1,uber2018,8,1.5,2,3,4\n")
+    with pytest.raises(NeurozooError, match=r"1.csv is no metrics table"):
+        merge_metrics([tmp_path / "1.csv"], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet")
+    assert not (tmp_path / "m.csv").exists()
+
+
+def test_a_genome_of_any_length_fits_a_cell(tmp_path):
+    reports(1).assign(Genome="1" * 200_000).to_csv(tmp_path / "1.csv", index=False)
+    merge_metrics([tmp_path / "1.csv"], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet")
+    assert len((tmp_path / "m.csv").read_text()) > 200_000
+
+
+def test_text_in_place_of_a_number_is_an_error_that_names_the_file(tmp_path):
+    reports(1).astype({"score": object}).replace(0.5, "high").to_csv(tmp_path / "m.csv", index=False)
+    with pytest.raises(NeurozooError, match=r"m.csv is no metrics table .*high"):
+        read_metrics(tmp_path / "m.csv")
+
+
+def test_a_damaged_parquet_file_says_what_to_do(tmp_path):
+    (tmp_path / "m.parquet").write_bytes(b"PAR1 half")
+    with pytest.raises(NeurozooError, match=r"is no metrics table .* made anew"):
+        read_metrics(tmp_path / "m.parquet")
+    with pytest.raises(NeurozooError, match="is missing"):
+        read_metrics(tmp_path / "n.parquet")
+
+
+def test_the_final_score_is_the_last_that_was_tested():
+    table = pd.concat([reports(5, 7, np.nan), reports(np.nan, run=2), reports(9, 3, run=3)], ignore_index=True)
+    final = final_scores(table)
+    assert final[["run", "frames", "test_score"]].to_numpy().tolist() == [[1, 2000, 7], [3, 2000, 3]]
+
+
+def test_a_games_row_has_mean_median_and_human_normalised_mean(tmp_path):
+    random, human = reference_scores()["frostbite"]
+    table = scores(tmp_path, reports(0, 100), reports(200, run=2), reports(600, run=3), replications=5000)
+    row = table.loc["frostbite"]
+    assert (row["runs"], row["games"], row["frames"]) == (3, 1, 1000)  # frames of the shortest run
+    assert (row["score_mean"], row["score_median"]) == (300, 200)
+    assert row["human_normalised_mean"] == pytest.approx((300 - random) / (human - random), rel=1e-7)
+    # Of the 27 resamples one is all 100 and one all 600, each more than 2.5 %.
+    assert (row["score_mean_low"], row["score_mean_high"]) == (100, 600)
+    assert row["human_normalised_mean_low"] == pytest.approx((100 - random) / (human - random), rel=1e-7)
+
+
+def test_the_row_over_all_games_pools_human_normalised_scores(tmp_path):
+    anchors = {game: reference_scores()[game] for game in ("pong", "breakout")}
+
+    def points(game, normalised):
+        random, human = anchors[game]
+        return random + normalised * (human - random)
+
+    runs = [reports(points("pong", n), game="pong", run=i) for i, n in enumerate((0, 0.2, 0.4, 3), start=1)]
+    runs += [reports(points("breakout", n), game="breakout", run=i) for i, n in enumerate((0.1, 0.3, 0.5, -7), start=1)]
+    row = scores(tmp_path, *runs).loc["all"]
+    assert (row["games"], row["runs"]) == (2, 8)
+    # Sorted: -7 0 | 0.1 0.2 0.3 0.4 | 0.5 3
+    assert row["human_normalised_iqm"] == pytest.approx(0.25)
+    assert row["human_normalised_mean"] == pytest.approx((3.6 / 4 - 6.1 / 4) / 2)
+    assert row["human_normalised_median"] == pytest.approx((3.6 / 4 - 6.1 / 4) / 2)
+    assert row["human_normalised_optimality_gap"] == pytest.approx(1 - (1.6 - 6.1) / 8)
+    assert row["human_normalised_iqm_low"] <= 0.25 <= row["human_normalised_iqm_high"]
+    assert np.isnan(row["score_mean"])  # points of different games have no mean
+
+
+def test_a_game_without_human_score_has_points_only_and_stays_out_of_the_aggregate(tmp_path):
+    table = scores(tmp_path, reports(5, game="hard_maze"), reports(7, game="pong"))
+    assert table.loc["hard_maze", "score_mean"] == 5
+    assert np.isnan(table.loc["hard_maze", "human_normalised_mean"])
+    assert table.loc["all", "games"] == 1
+    assert "all" not in scores(tmp_path, reports(5, game="hard_maze")).index
+
+
+def test_unequal_numbers_of_runs_work_and_a_single_run_has_no_interval(tmp_path):
+    table = scores(tmp_path, reports(5, game="pong"), reports(7, game="pong", run=2), reports(7))
+    assert not np.isnan(table.loc["pong", "score_mean_low"])
+    assert np.isnan(table.loc["frostbite", "score_mean_low"])
+    assert np.isnan(table.loc["all", "human_normalised_iqm_low"])
+    assert not np.isnan(table.loc["all", "human_normalised_iqm"])
+
+
+def test_networks_algorithms_and_protocols_have_rows_of_their_own(tmp_path):
+    runs = [reports(1), reports(2, model="small"), reports(3, algo="rs"), reports(4, protocol="machado2018")]
+    assert scores(tmp_path, *runs).loc["frostbite", "score_mean"].tolist() == [1, 2, 3, 4]
+
+
+def test_the_table_has_the_same_bytes_for_the_same_seed_and_others_for_another(tmp_path):
+    runs = [reports(score, run=run) for run, score in enumerate(np.random.default_rng(0).normal(size=9), start=1)]
+    texts = []
+    for seed in (3, 3, 4):
+        scores(tmp_path, *runs, seed=seed)
+        texts.append((tmp_path / "scores.csv").read_bytes())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_one_games_interval_does_not_depend_on_which_other_games_there_are(tmp_path):
+    pong = [reports(score, game="pong", run=run) for run, score in enumerate((1, 5, 9, 20), start=1)]
+    alone = scores(tmp_path, *pong).loc["pong", "score_mean_high"]
+    assert scores(tmp_path, reports(1), reports(2, run=2), *pong).loc["pong", "score_mean_high"] == alone
+
+
+def test_the_columns_are_the_same_for_every_set_of_games(tmp_path):
+    def header(*runs):
+        scores(tmp_path, *runs)
+        with open(tmp_path / "scores.csv") as file:
+            return next(csv.reader(file))
+
+    assert header(reports(1)) == header(reports(1, game="hard_maze"))
+
+
+def test_nothing_tested_is_an_error_with_a_remedy(tmp_path):
+    with pytest.raises(NeurozooError, match="No run has a test_score"):
+        scores(tmp_path, reports(np.nan))
