@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neurozoo.algorithms.cutoff import EpisodeCutoff
-from neurozoo.algorithms.randomness import Purpose, generator
+from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
 from neurozoo.algorithms.schedules import Schedule
 from neurozoo.algorithms.settings import GaSettings
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.games import get_protocol
 from neurozoo.genomes import Genome
-
-MAX_SEED = 2**31  # of the emulator's random numbers
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from enum import IntEnum
 
 import numpy as np
 
+MAX_SEED = 2**31  # of the emulator's random numbers
+
 
 class Purpose(IntEnum):
     """What a draw is for. Numbers are part of every published result: never reuse or change one."""

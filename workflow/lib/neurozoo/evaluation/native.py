@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.evaluation import Episode, EpisodeResult, Evaluator
 from neurozoo.games import Protocol, action_codes, rom_path, start_actions
 from neurozoo.genomes import Genome
 from neurozoo.native import load_ops
-from neurozoo.networks import Layout
+from neurozoo.networks import Layout, get_network
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,38 @@ class NativeEvaluator:
             raise NeurozooError(error.message.partition(" [Op:")[0].partition("{{function_node")[0]) from error
 
 
-def play(evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
-    """Submits episodes and waits for all of them."""
+def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
+    """Submits episodes of held genomes, and waits for all of them."""
     evaluator.submit(episodes)
     results: dict[int, EpisodeResult] = {}
     while len(results) < len(episodes):
         results |= evaluator.receive(timeout=1.0)
     return results
+
+
+def trace_episode(
+    episode: Episode,
+    *,
+    game: str,
+    model: str,
+    protocol: Protocol,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+) -> Trace:
+    """Records one episode of any genome.
+
+    Args:
+        episode: Who plays, and how the episode starts and ends.
+        game: Game id.
+        model: Network name.
+        protocol: How the episode is played.
+        ops: The op library.
+        noise: The noise table.
+
+    Raises:
+        NeurozooError: Bad input.
+    """
+    layout = get_network(model).layout(len(action_codes(game, protocol.action_set)))
+    with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
+        evaluator.hold([episode.genome])
+        return evaluator.trace(episode)

@@ -1,0 +1,65 @@
+# make demo   everything from source to activation movies (README.md)
+# make test   all tests;  make lint, make format;  make bench;  make lock
+
+PYTHON ?= python3
+REQUIREMENTS ?= cpu
+VENV := .venv
+BIN := $(VENV)/bin
+SNAKEMAKE := $(BIN)/snakemake
+FOUNDATIONS := results/native/libneurozoo_ops.so results/noise/table.f32
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: help setup demo test foundations lint format bench lock clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+setup: $(VENV)/.$(REQUIREMENTS)
+
+# Everything is locked with hashes; the project itself is installed as a link to workflow/lib.
+$(VENV)/.%: envs/requirements-%.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or later is needed, but $$($(PYTHON) --version) came. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
+	  echo "A virtual environment could not be made. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup
+	@$(SNAKEMAKE) --profile profiles/local
+	@$(BIN)/python -m neurozoo show
+
+foundations: $(VENV)/.dev
+	@$(SNAKEMAKE) --profile profiles/local --quiet all -- $(FOUNDATIONS)
+
+test: foundations
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'native/*.h' 'native/*.cc')
+	$(SNAKEMAKE) --lint
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+	$(BIN)/clang-format -i $$(git ls-files 'native/*.h' 'native/*.cc')
+
+bench: foundations
+	@$(BIN)/python -m neurozoo bench
+
+# Needs uv; one resolution for all supported Python versions.
+lock:
+	cd envs && for name in dev cpu gpu; do \
+	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate requirements-$$name.in \
+	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done
+
+clean:
+	rm -rf $(VENV) .snakemake .pytest_cache .ruff_cache results/native/build

@@ -1,0 +1,249 @@
+"""`python -m neurozoo`: the functions behind the rules, by hand."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from neurozoo import __version__
+from neurozoo.errors import NeurozooError
+
+OPS = "results/native/libneurozoo_ops.so"
+NOISE = "results/noise/table.f32"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: Words of the command line; None takes the process's own.
+
+    Returns:
+        0, or 1 after an error that the user can mend, which is one sentence on standard error.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except NeurozooError as error:
+        print(f"neurozoo: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m neurozoo", description="The functions behind the rules, by hand. Paths are relative to here."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    train = _command(commands, "train", _train, "train a run, or continue it")
+    train.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
+    train.add_argument("--game", required=True)
+    train.add_argument("--model", required=True, help="network, such as large")
+    train.add_argument("--run", type=int, default=1, help="number of the run, part of the seed (default: %(default)s)")
+    train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
+    train.add_argument(
+        *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
+    )
+    train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
+    _add_engine(train)
+
+    freeze = _command(commands, "freeze", _freeze, "turn a run's best genome into Keras, SavedModel and graph files")
+    _add_run_dir(freeze)
+    _add_engine(freeze, threads=False)
+
+    rollout = _command(commands, "rollout", _rollout, "let a frozen agent play, and record every step")
+    _add_run_dir(rollout)
+    rollout.add_argument("--episodes", type=int, default=1)
+    rollout.add_argument("--max-steps", type=int, default=2500, help="default: %(default)s")
+    rollout.add_argument("--seed", type=int, default=0)
+    rollout.add_argument("--noops", type=int, help="frames without action at the start; default: drawn")
+    rollout.add_argument("--output", type=Path, help="default: RUN_DIR/rollout.npz")
+    rollout.add_argument("--json", action="store_true", help="print steps, scores and speed as JSON")
+
+    movie = _command(commands, "movie", _movie, "film a rollout and the activations of every layer")
+    _add_run_dir(movie)
+    movie.add_argument("--fps", type=int, default=60, help="default: %(default)s")
+    movie.add_argument("--max-steps", type=int, default=0, help="default: all")
+    movie.add_argument("--output", type=Path, help="default: RUN_DIR/activation.mp4")
+    movie.add_argument("--json", action="store_true", help="print frames and speed as JSON")
+
+    evaluate = _command(commands, "evaluate", _evaluate, "play episodes of a genome")
+    evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published one")
+    evaluate.add_argument("--game", help="default: the genome's")
+    evaluate.add_argument("--model", help="network; default: the genome's")
+    evaluate.add_argument("--protocol", default="uber2018", help="default: %(default)s")
+    evaluate.add_argument("--action-set", choices=("minimal", "full"), help="default: the protocol's")
+    evaluate.add_argument("--noops", type=int, help="frames without action at the start; default: drawn")
+    evaluate.add_argument("--episodes", type=int, default=30, help="default: %(default)s")
+    evaluate.add_argument("--max-frames", type=_whole, help="longest episode; default: the protocol's")
+    evaluate.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+    _add_engine(evaluate)
+
+    bench = _command(commands, "bench", _bench, "measure emulator frames per second and core")
+    bench.add_argument("--networks", nargs="+", default=["large", "small", "recurrent_large"])
+    bench.add_argument("--games", nargs="+", default=["frostbite", "seaquest", "skiing"])
+    bench.add_argument("--threads", nargs="+", type=int, default=[1], help="default: 1")
+    bench.add_argument("--seconds", type=float, default=5.0, help="of each measurement (default: %(default)s)")
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    _add_engine(bench, threads=False)
+
+    show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
+    show.add_argument("--results", type=Path, default=Path("results"))
+    return parser
+
+
+def _command(commands, name, function, summary):
+    command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+    command.set_defaults(command=function)
+    return command
+
+
+def _add_run_dir(command):
+    command.add_argument("run_dir", type=Path, help="such as results/runs/ga/frostbite/large/1")
+
+
+def _add_engine(command, *, threads=True):
+    command.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
+    command.add_argument("--noise", type=Path, default=NOISE, help="noise table (default: %(default)s)")
+    if threads:
+        command.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
+
+
+def _whole(text: str) -> int:
+    value = float(text)
+    if not value.is_integer():
+        raise ValueError(text)
+    return int(value)
+
+
+def _train(options):
+    import yaml
+
+    from neurozoo.algorithms.settings import resolve_settings
+    from neurozoo.training import train
+
+    overrides = {}
+    for text in options.set:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise NeurozooError(f"A setting looks like NAME=VALUE, but {text!r} came.")
+        try:
+            overrides[name] = _whole(value)
+        except ValueError:
+            overrides[name] = yaml.safe_load(value)
+    run_dir = options.run_dir or Path("results", "runs", options.algo, options.game, options.model, str(options.run))
+    train(
+        algo=options.algo,
+        game=options.game,
+        model=options.model,
+        run=options.run,
+        settings=asdict(resolve_settings(options.algo, preset=options.preset, overrides=overrides)),
+        ops=options.ops,
+        noise=options.noise,
+        run_dir=run_dir,
+        threads=options.threads,
+        shows_progress_bar=sys.stderr.isatty(),
+    )
+    print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
+
+
+def _freeze(options):
+    from neurozoo.inspection import freeze_run
+
+    print(json.dumps(freeze_run(options.run_dir, ops=options.ops, noise=options.noise)))
+
+
+def _rollout(options):
+    from neurozoo.inspection.rollout import record_rollout
+
+    output = options.output or options.run_dir / "rollout.npz"
+    rollout = record_rollout(
+        options.run_dir / "frozen",
+        output,
+        episodes=options.episodes,
+        max_steps=options.max_steps,
+        seed=options.seed,
+        noops=options.noops,
+    )
+    if options.json:
+        print(json.dumps(asdict(rollout)))
+    else:
+        print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
+
+
+def _evaluate(options):
+    from neurozoo.games import get_protocol
+    from neurozoo.genomes import read_genome
+    from neurozoo.networks import get_network
+    from neurozoo.scoring import score_genome, summary
+
+    record = read_genome(options.genome)
+    model = get_network(options.model).name if options.model else record.model
+    if model != record.model:
+        raise NeurozooError(f"{options.genome} is a genome for {record.model!r}; it means nothing for {model!r}.")
+    episodes = score_genome(
+        record.genome,
+        game=options.game or record.game,
+        model=model,
+        protocol=get_protocol(options.protocol, action_set=options.action_set),
+        episodes=options.episodes,
+        noops=options.noops,
+        seed=options.seed,
+        max_frames=options.max_frames,
+        ops=options.ops,
+        noise=options.noise,
+        threads=options.threads,
+    )
+    figures = summary(episodes)
+    if options.json:
+        print(json.dumps({"summary": figures, "episodes": [asdict(episode) for episode in episodes]}, indent=1))
+        return
+    for number, episode in enumerate(episodes, 1):
+        print(
+            f"episode {number}: score {episode.score:g}, {episode.steps} steps, {episode.frames} frames, "
+            f"{episode.noops} no-ops"
+        )
+    print(f"mean {figures['mean']:g} (standard error {figures['standard_error']:.3g}), median {figures['median']:g}")
+
+
+def _bench(options):
+    from neurozoo.benchmark import machine, measure_speed
+    from neurozoo.native import load_ops
+    from neurozoo.noise import open_noise_table
+
+    open_noise_table(options.noise)
+    load_ops(options.ops)
+    results = []
+    for network in options.networks:
+        for game in options.games:
+            for threads in options.threads:
+                speed = measure_speed(
+                    network, game, threads=threads, seconds=options.seconds, ops=options.ops, noise=options.noise
+                )
+                results.append(asdict(speed))
+                if not options.json:
+                    print(
+                        f"{network:16} {game:16} {threads:3} threads: "
+                        f"{speed.frames_per_second_per_core:8,.0f} frames/s per core, "
+                        f"{speed.frames_per_second:8,.0f} frames/s",
+                        flush=True,
+                    )
+    if options.json:
+        print(json.dumps({"machine": machine(), "results": results}, indent=1))
+
+
+def _show(options):
+    from neurozoo.tables import describe_results
+
+    print(describe_results(options.results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Plays a genome again, to see how good it is."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.evaluation.native import NativeEvaluator, play
+from neurozoo.games import Protocol, action_codes, check_game
+from neurozoo.genomes import Genome
+from neurozoo.networks import get_network
+from neurozoo.noise import open_noise_table
+
+
+@dataclass(frozen=True)
+class ScoredEpisode:
+    """An episode and what came of it; everything that is needed to play it again."""
+
+    noops: int
+    seed: int
+    score: float
+    steps: int
+    frames: int
+
+
+def score_genome(
+    genome: Genome,
+    *,
+    game: str,
+    model: str,
+    protocol: Protocol,
+    episodes: int,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    noops: int | None = None,
+    seed: int = 0,
+    max_frames: int | None = None,
+    threads: int = 1,
+) -> list[ScoredEpisode]:
+    """Plays episodes of one genome.
+
+    Args:
+        genome: Who plays.
+        game: Game id.
+        model: Network name.
+        protocol: How episodes are played.
+        episodes: How many.
+        ops: The op library.
+        noise: The noise table.
+        noops: Frames without action at the start of each episode; None draws them as the protocol says.
+        seed: Decides what is drawn.
+        max_frames: Longest episode; None for the protocol's own limit.
+        threads: Episodes at once.
+
+    Returns:
+        One entry per episode, in order; the same whatever the number of threads.
+
+    Raises:
+        NeurozooError: Bad input.
+    """
+    if episodes < 1 or threads < 1:
+        raise NeurozooError(f"There should be at least 1 episode and 1 thread, but {episodes} and {threads} came.")
+    if (noops is not None and noops < 0) or (max_frames is not None and max_frames < 1) or seed < 0:
+        raise NeurozooError("No-ops and seed should be 0 or more, and the most frames 1 or more.")
+    open_noise_table(noise)
+    layout = get_network(model).layout(len(action_codes(check_game(game), protocol.action_set)))
+    starts: dict[int, Episode] = {}
+    for number in range(episodes):
+        random = generator((seed,), Purpose.EVALUATION, number)
+        drawn = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
+        limit = protocol.max_frames if max_frames is None else max_frames
+        starts[number] = Episode(genome, drawn if noops is None else noops, int(random.integers(MAX_SEED)), limit)
+    with NativeEvaluator(
+        ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
+    ) as evaluator:
+        evaluator.hold([genome])
+        results: dict[int, EpisodeResult] = play(evaluator, starts)
+    return [
+        ScoredEpisode(starts[n].noops, starts[n].seed, results[n].score, results[n].steps, results[n].frames)
+        for n in range(episodes)
+    ]
+
+
+def summary(episodes: list[ScoredEpisode]) -> dict[str, float]:
+    """Returns mean, standard error, median, lowest and highest score of some episodes."""
+    scores = np.array([episode.score for episode in episodes])
+    error = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+    return {
+        "mean": float(scores.mean()),
+        "standard_error": error,
+        "median": float(np.median(scores)),
+        "lowest": float(scores.min()),
+        "highest": float(scores.max()),
+    }
