@@ -121,7 +121,7 @@ def test_the_row_over_all_games_pools_human_normalised_scores(tmp_path):
     runs = [reports(points("pong", n), game="pong", run=i) for i, n in enumerate((0, 0.2, 0.4, 3), start=1)]
     runs += [reports(points("breakout", n), game="breakout", run=i) for i, n in enumerate((0.1, 0.3, 0.5, -7), start=1)]
     row = scores(tmp_path, *runs).loc["all"]
-    assert (row["games"], row["runs"]) == (2, 8)
+    assert (row["games"], row["runs"], row["frames"]) == (2, 8, 1000)
     # Sorted: -7 0 | 0.1 0.2 0.3 0.4 | 0.5 3
     assert row["human_normalised_iqm"] == pytest.approx(0.25)
     assert row["human_normalised_mean"] == pytest.approx((3.6 / 4 - 6.1 / 4) / 2)

@@ -22,7 +22,7 @@ rule plot_learning_curves:
                 category="Figures",
                 labels={"figure": "Learning curves", "format": format},
             )
-            for format in config["figures"]["learning_curves"].get("formats", ["pdf", "svg", "png"])
+            for format in config["figures"]["learning_curves"]["formats"]
         ],
     log:
         "results/logs/plot_learning_curves.log",

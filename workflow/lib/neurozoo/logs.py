@@ -79,14 +79,12 @@ def read_identity(config: str | os.PathLike) -> dict[str, object]:
     """
     remedy = "It is written by the run; start the run again."
     try:
-        settings = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+        found = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NeurozooError(f"{config} is missing. {remedy}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise NeurozooError(f"{config} is damaged. {remedy}") from error
-    settings = settings if isinstance(settings, dict) else {}
-    found = {**(settings.get("settings") or {}), **settings}
-    missing = [name for name in IDENTITY if name not in found]
+    missing = [name for name in IDENTITY if not isinstance(found, dict) or name not in found]
     if missing:
         raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
     return {name: found[name] for name in IDENTITY}
