@@ -11,6 +11,7 @@ from neurozoo.games import Protocol, action_codes, action_names, rom_path
 
 SIZE = 84  # height and width of an observation's planes
 STACK = 4  # planes of an observation
+RAM_BYTES = 128
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue
 
 
@@ -39,6 +40,7 @@ class AtariEnvironment:
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._emulator = ale_py.ALEInterface()
         self._emulator.setFloat("repeat_action_probability", protocol.sticky_probability)
+        self._emulator.loadROM(self._rom)  # so that the screen has a shape
         self.steps = self.frames = 0
         self.is_done = True
 
@@ -46,6 +48,11 @@ class AtariEnvironment:
     def num_actions(self) -> int:
         """Number of actions, which `step` takes by index."""
         return len(self._codes)
+
+    @property
+    def screen_shape(self) -> tuple[int, int, int]:
+        """(height, width, 3) of `screen`."""
+        return (*self._emulator.getScreenDims(), 3)
 
     @property
     def screen(self) -> np.ndarray:
@@ -98,6 +105,8 @@ class AtariEnvironment:
                     if self._emulator.game_over():
                         self._restart()
                         break
+        if self.protocol.preprocessing == "area":
+            self._last_frames = self._last_frames[-1:]  # ale-py's vector environment starts with one frame alone
         self.steps = self.frames = 0
         self.is_done = False
         self._planes = [np.zeros((SIZE, SIZE), np.float32)] * (STACK - 1) + [self._new_plane()]

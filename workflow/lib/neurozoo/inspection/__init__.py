@@ -1,0 +1,1 @@
+"""Looks inside agents: frozen models, rollouts and movies of their activations."""

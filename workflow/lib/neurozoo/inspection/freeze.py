@@ -1,0 +1,226 @@
+"""Freezing: from a run's checkpoint to a folder that opens without this package."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neurozoo import __version__
+from neurozoo.errors import NeurozooError
+from neurozoo.files import explained, write_json
+from neurozoo.games import action_names
+from neurozoo.inspection.frozen import (
+    FORMAT,
+    GRAPH_FILE,
+    KERAS_FILE,
+    RECORD_FILE,
+    REMEDY,
+    SAVED_MODEL,
+    first_line,
+    open_frozen,
+    to_json,
+)
+from neurozoo.inspection.graph import INPUT_NODE, build_graph, layer_record, load_graph
+from neurozoo.networks import Layout, get_network
+
+if TYPE_CHECKING:
+    from neurozoo.evaluation.native import Trace
+    from neurozoo.training.checkpoint import Checkpoint
+
+SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
+CHUNK = 64  # observations that are run at once
+
+# Float sums in another order differ by about 1e-6 of the largest output after 3,136 terms; a tie closer than this
+# may fall either way without either form being wrong.
+TIE = 1e-5  # distance of the two best outputs, as a part of the largest absolute output
+
+
+def freeze(
+    checkpoint: "Checkpoint", folder: str | os.PathLike, *, trace: "Trace", scores: dict | None = None
+) -> dict[str, int]:
+    """Writes a frozen model, and proves on a recorded episode that it acts like the agent that was trained.
+
+    Args:
+        checkpoint: The agent: weights, game, network, protocol.
+        folder: The folder that is to appear, whole or not at all; an older frozen model there is replaced.
+        trace: An episode of this agent, recorded by the engine that it was trained with.
+        scores: Optional facts of `genome.json`, which `model.json` repeats.
+
+    Returns:
+        Steps that were compared, and how many of them were ties that fell the other way.
+
+    Raises:
+        NeurozooError: The weights do not fit the network or are not finite; a form acts otherwise than the trace; the
+            folder holds other files or cannot be written. Nothing appears then.
+    """
+    import tensorflow as tf
+
+    layout = get_network(checkpoint.model).layout(checkpoint.num_actions)
+    theta = _checked_theta(checkpoint, layout)
+    record = _describe(checkpoint, layout, scores or {})
+    with _folder_written_whole(Path(folder)) as new:
+        model = layout.keras_model(theta)
+        model.save(new / KERAS_FILE)
+        served = tf.Module()
+        served.model = model
+        tf.saved_model.save(served, str(new / SAVED_MODEL), signatures=_serving(model, layout))
+        graph = build_graph(layout, theta, scope=checkpoint.algo)
+        (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
+        write_json(new / RECORD_FILE, record)
+        record["check"] = check_same_actions(new, trace)
+        write_json(new / RECORD_FILE, record)
+    return record["check"]
+
+
+def _checked_theta(checkpoint: "Checkpoint", layout: Layout) -> np.ndarray:
+    theta = np.asarray(checkpoint.theta, np.float32)
+    if theta.shape != (layout.parameter_count,):
+        raise NeurozooError(
+            f"The network {layout.network.name!r} with {layout.num_actions} actions has {layout.parameter_count:,} "
+            f"parameters, but the checkpoint holds {theta.size:,}. Is it the checkpoint of another network or game?"
+        )
+    if not np.isfinite(theta).all():
+        raise NeurozooError("The checkpoint's weights hold NaN or infinity; the run that wrote it went astray.")
+    return theta
+
+
+def _describe(checkpoint: "Checkpoint", layout: Layout, scores: dict) -> dict:
+    import keras
+    import tensorflow as tf
+
+    return {
+        "format": FORMAT,
+        "game": checkpoint.game,
+        "model": layout.network.name,
+        "published_model": layout.network.published_name,
+        "algo": checkpoint.algo,
+        "run": checkpoint.run,
+        "parameters": layout.parameter_count,
+        "actions": list(action_names(checkpoint.game, checkpoint.protocol.action_set)),
+        "action_rule": "arg max of the outputs; of equal outputs the first",
+        "protocol": asdict(checkpoint.protocol),
+        "input": {
+            "node": INPUT_NODE,
+            "keras_layer": "observation",
+            "signature": "serving_default",
+            "shape": [None, *layout.observation_shape],
+            "dtype": "float32",
+            "range": [0.0, 1.0],
+            "meaning": "the last four planes of the episode, oldest first, zeros before the first",
+        },
+        "layers": [to_json(layer_record(placed, checkpoint.algo)) for placed in layout.layers],
+        "files": {"keras": KERAS_FILE, "saved_model": SAVED_MODEL, "graph": GRAPH_FILE},
+        "scores": {key: scores[key] for key in SCORES if key in scores},
+        "versions": {"neurozoo": __version__, "tensorflow": tf.__version__, "keras": keras.__version__},
+    }
+
+
+def _serving(model, layout: Layout):
+    import tensorflow as tf
+
+    @tf.function(input_signature=[tf.TensorSpec((None, *layout.observation_shape), tf.float32, "observation")])
+    def serving_default(observation):
+        logits = model(observation, training=False)
+        return {"logits": logits, "action": tf.argmax(logits, axis=-1)}
+
+    return {"serving_default": serving_default}
+
+
+def check_same_actions(folder: str | os.PathLike, trace: "Trace") -> dict[str, int]:
+    """Lets all three forms of a frozen model act on a recorded episode.
+
+    Args:
+        folder: The frozen model.
+        trace: The episode: `planes` (steps, 84, 84) float32, `actions` (steps,), `logits` (steps, actions).
+
+    Returns:
+        `steps` that were compared, and `ties`: steps at which a form chose another of two equally good actions, their
+        outputs lying within 1e-5 of the largest. Float sums in another order cannot be told apart there.
+
+    Raises:
+        NeurozooError: A form chose another action where the outputs differ by more; the message names the step.
+    """
+    frozen = open_frozen(folder)
+    keras_model = frozen.load_keras()
+    forms = {
+        KERAS_FILE: lambda batch: keras_model(batch, training=False).numpy(),
+        SAVED_MODEL: _load_saved_model(frozen.folder / SAVED_MODEL),
+        GRAPH_FILE: load_graph(frozen, frozen.folder / GRAPH_FILE),
+    }
+    if len(trace.actions) == 0:
+        raise NeurozooError("The recorded episode is empty, so that the frozen model cannot be checked with it.")
+    best_two = np.sort(trace.logits, axis=-1)[:, -2:]
+    is_tie = best_two[:, 1] - best_two[:, 0] <= TIE * np.abs(trace.logits).max(axis=-1)
+    tied = np.zeros(len(trace.actions), bool)
+    for name, outputs_of in forms.items():
+        outputs = np.concatenate([outputs_of(batch) for batch in stacked(trace.planes, CHUNK)])
+        differs = outputs.argmax(axis=-1) != trace.actions
+        wrong = np.flatnonzero(differs & ~is_tie)
+        if wrong.size:
+            step = int(wrong[0])
+            raise NeurozooError(
+                f"{name} acts otherwise than the agent in {wrong.size} of {len(trace.actions)} steps, first in step "
+                f"{step}: action {int(outputs[step].argmax())} instead of {int(trace.actions[step])}. The checkpoint "
+                "and the evaluator do not belong together: rebuild the native op, then train or freeze again."
+            )
+        tied |= differs
+    return {"steps": len(trace.actions), "ties": int(tied.sum())}
+
+
+def stacked(planes: np.ndarray, chunk: int) -> Iterator[np.ndarray]:
+    """Makes observations from an episode's planes, a few at a time.
+
+    Args:
+        planes: (steps, 84, 84), each step's newest plane.
+        chunk: Observations per batch.
+
+    Yields:
+        (batch, 84, 84, 4): each step's last four planes, oldest first, zeros before the first.
+    """
+    padded = np.concatenate([np.zeros((3, *planes.shape[1:]), np.float32), planes])
+    for start in range(0, len(planes), chunk):
+        stop = min(start + chunk, len(planes))
+        yield np.stack([padded[start + age : stop + age] for age in range(4)], axis=-1)
+
+
+def _load_saved_model(path: Path) -> Callable[[np.ndarray], np.ndarray]:
+    import tensorflow as tf
+
+    try:
+        loaded = tf.saved_model.load(str(path))
+        signature = loaded.signatures["serving_default"]
+    except (OSError, KeyError, ValueError) as error:
+        raise NeurozooError(f"{path} is missing or not a SavedModel ({first_line(error)}). {REMEDY}") from error
+
+    def outputs_of(observations: np.ndarray, loaded=loaded) -> np.ndarray:
+        return signature(observation=tf.constant(observations))["logits"].numpy()
+
+    return outputs_of
+
+
+@contextlib.contextmanager
+def _folder_written_whole(folder: Path) -> Iterator[Path]:
+    """Gives a temporary folder beside `folder` and renames it on success; only a frozen model is ever replaced."""
+    allowed = {KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE}
+    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{age}") for age in ("new", "old"))
+    try:
+        if folder.is_dir() and (others := sorted({entry.name for entry in folder.iterdir()} - allowed)):
+            raise NeurozooError(
+                f"{folder} holds files that are no frozen model ({', '.join(others[:3])}); they would be lost. "
+                "Give another folder."
+            )
+        new.mkdir(parents=True)
+        yield new
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    except OSError as error:
+        raise explained(error, folder) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

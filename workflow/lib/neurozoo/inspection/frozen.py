@@ -1,0 +1,161 @@
+"""A frozen model: an agent in one folder that anybody can open without this package.
+
+`model.keras`, `saved_model/` and `model.pb` are three forms of one network; `model.json` says what it is and how to
+feed it. Everything here reads such a folder; `neurozoo.inspection.freeze` writes it.
+"""
+
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json
+from neurozoo.games import Protocol, check_game
+
+if TYPE_CHECKING:
+    import keras
+
+KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE = "model.keras", "saved_model", "model.pb", "model.json"
+FORMAT = "neurozoo frozen model 1"
+REMEDY = "Freeze the agent again: python -m neurozoo freeze, or the rule freeze_model."
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """One layer of a frozen model, under all the names that it goes by.
+
+    Attributes:
+        name: Short name such as `conv1`.
+        kind: `conv`, `recurrent_conv` or `dense`.
+        shape: Activation of one observation: (height, width, channels) or (units,).
+        activation: `relu` or `linear`.
+        cycles: Repetitions of a `recurrent_conv`; 1 for the others.
+        keras_layer: Layer of `model.keras` whose output is the activation.
+        node: Node of `model.pb` that holds the activation.
+        weight_node: Node of `model.pb` that holds the weights, with a leading policy axis of length 1.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    activation: str
+    cycles: int
+    keras_layer: str
+    node: str
+    weight_node: str
+
+
+@dataclass(frozen=True)
+class FrozenModel:
+    """What `model.json` says.
+
+    Attributes:
+        folder: Where the model lies.
+        game: Game id such as `frostbite`.
+        model: Network name such as `large`.
+        algo: What it was made by, such as `ga`; also the scope of the nodes in `model.pb`.
+        run: Repetition number; 0 if unknown.
+        protocol: How the agent expects its episodes to be played.
+        actions: Action names in the order of the outputs.
+        layers: From the first to the outputs.
+    """
+
+    folder: Path
+    game: str
+    model: str
+    algo: str
+    run: int
+    protocol: Protocol
+    actions: tuple[str, ...]
+    layers: tuple[LayerRecord, ...]
+
+    @property
+    def representation(self) -> LayerRecord:
+        """The second-to-last layer, in which the agent sums up what it sees."""
+        return self.layers[-2]
+
+    def load_keras(self) -> "keras.Model":
+        """Loads `model.keras`, which is safe even if the folder came from a stranger: no code is run.
+
+        Raises:
+            NeurozooError: The file is missing or damaged, or has other outputs than `model.json` says.
+        """
+        import keras
+
+        path = self.folder / KERAS_FILE
+        if not path.exists():
+            raise NeurozooError(f"{path} is missing. {REMEDY}")
+        try:
+            model = keras.models.load_model(path, compile=False, safe_mode=True)
+        except Exception as error:  # Keras raises whatever its parsers raise
+            raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
+        if model.output_shape != (None, len(self.actions)):
+            raise NeurozooError(
+                f"{path} has outputs of shape {model.output_shape}, but {RECORD_FILE} beside it names "
+                f"{len(self.actions)} actions. {REMEDY}"
+            )
+        return model
+
+    def activations_model(self, layers: list[str]) -> "keras.Model":
+        """Returns the model with the named layers' activations as outputs, a list in that order.
+
+        Raises:
+            NeurozooError: `model.keras` lacks one of them, or cannot be loaded.
+        """
+        import keras
+
+        model = self.load_keras()
+        known = {record.name: record.keras_layer for record in self.layers}
+        try:
+            outputs = [model.get_layer(known[layer]).output for layer in layers]
+        except (KeyError, ValueError) as error:
+            raise NeurozooError(
+                f"{self.folder / KERAS_FILE} lacks a layer that {RECORD_FILE} names ({first_line(error)}). {REMEDY}"
+            ) from error
+        return keras.Model(model.inputs, outputs)
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the part of a library's message that fits into a sentence."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def open_frozen(folder: str | os.PathLike) -> FrozenModel:
+    """Reads a frozen model's `model.json`.
+
+    Args:
+        folder: The folder that holds it.
+
+    Raises:
+        NeurozooError: There is no such folder, or its `model.json` is missing, damaged or incomplete.
+    """
+    folder = Path(folder)
+    path = folder / RECORD_FILE
+    record = read_json(path, f"A frozen model is a folder with {KERAS_FILE} and {RECORD_FILE}. {REMEDY}")
+    if record.get("format") != FORMAT:
+        raise NeurozooError(f"{path} should have the format {FORMAT!r}, but has {record.get('format')!r}. {REMEDY}")
+    try:
+        return FrozenModel(
+            folder=folder,
+            game=check_game(record["game"]),
+            model=str(record["model"]),
+            algo=str(record["algo"]),
+            run=int(record["run"]),
+            protocol=Protocol(**record["protocol"]),
+            actions=tuple(map(str, record["actions"])),
+            layers=tuple(
+                LayerRecord(**{**{key: layer[key] for key in _LAYER_KEYS}, "shape": tuple(layer["shape"])})
+                for layer in record["layers"]
+            ),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise NeurozooError(f"{path} is not a whole description ({type(error).__name__}: {error}). {REMEDY}") from error
+
+
+_LAYER_KEYS = tuple(field.name for field in fields(LayerRecord))
+
+
+def to_json(layer: LayerRecord) -> dict:
+    """Returns a layer's entry in `model.json`."""
+    return {**asdict(layer), "shape": list(layer.shape)}

@@ -1,0 +1,206 @@
+"""The pictures that a movie is made of: every layer's activations as a panel, placed on one canvas.
+
+A panel is drawn once: for each of its pixels it is known which value of the activation shows there. A frame then costs
+one indexed copy per panel.
+
+Source of the layout: activation movies of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Deviations: all gaps are
+one pixel wide (the zoo resizes whole panels, so that some lines vanish), a dense unit has 5 pixels for the zoo's 4.5,
+the gaps between them are grey, and the canvas grows with the number of layers.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from neurozoo.inspection.frozen import FrozenModel, LayerRecord
+
+WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum
+CENTRE, TOP, SPACING = 350, 25, 50  # of the column of panels
+GAME_X, GAME_Y = 50, 580  # upper left corner of the game's screen
+MAP_COLUMNS, UNIT_COLUMNS = 8, 32
+UNIT_PITCH, OUTPUT_PITCH = 5, 14  # pixels from one dense unit to the next
+MAP_GAP, UNIT_GAP = (255, 0, 0), (110, 110, 110)  # red would tint small units: video halves the resolution of colour
+CHOSEN = (0, 200, 60)
+LABEL_SIZE, NOTE_SIZE = 20, 16  # points
+LABEL_RISE = 13  # pixels from a label's middle to its panel
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A rectangle that shows one activation.
+
+    Attributes:
+        label: What stands above it.
+        source: int, shape (height, width): index into the flattened activation; -1 where a gap is.
+        gap: Red, green and blue of the gaps.
+    """
+
+    label: str
+    source: np.ndarray
+    gap: tuple[int, int, int]
+
+    @property
+    def height(self) -> int:
+        """Height in pixels."""
+        return self.source.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Width in pixels."""
+        return self.source.shape[1]
+
+
+def maps_panel(label: str, shape: tuple[int, int, int], *, columns: int = MAP_COLUMNS, scale: float = 1.0) -> Panel:
+    """Lays a convolution's maps side by side, row by row.
+
+    Args:
+        label: What stands above the panel.
+        shape: (height, width, channels) of the activation.
+        columns: Maps per row.
+        scale: Pixels per value, in both directions; a gap of one pixel surrounds each map.
+    """
+    height, width, channels = shape
+    columns = min(columns, channels)
+    row, y = _cells(-(-channels // columns), values=height, length=round(height * scale))
+    column, x = _cells(columns, values=width, length=round(width * scale))
+    channel = row[:, None] * columns + column
+    source = (y[:, None] * width + x) * channels + channel
+    is_gap = (y[:, None] < 0) | (x < 0) | (channel >= channels)
+    return Panel(label, np.where(is_gap, -1, source), MAP_GAP)
+
+
+def units_panel(label: str, units: int, *, columns: int = UNIT_COLUMNS, pitch: int = UNIT_PITCH) -> Panel:
+    """Lays a dense layer's units side by side as small squares, row by row.
+
+    Args:
+        label: What stands above the panel.
+        units: Number of units.
+        columns: Units per row.
+        pitch: Pixels from one unit to the next, one of which is a gap.
+    """
+    columns = min(columns, units)
+    row, y = _cells(-(-units // columns), values=1, length=pitch - 1)
+    column, x = _cells(columns, values=1, length=pitch - 1)
+    source = row[:, None] * columns + column
+    return Panel(label, np.where((y[:, None] < 0) | (x < 0) | (source >= units), -1, source), UNIT_GAP)
+
+
+def _cells(count: int, *, values: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Divides an axis into cells of `length` pixels, with one pixel of gap before each and after the last.
+
+    Returns:
+        For each pixel the cell it lies in, and the value of 0 ... `values` - 1 that it shows there; -1 in gaps.
+    """
+    cell, inside = np.divmod(np.arange(count * (length + 1) + 1), length + 1)
+    return cell, np.where(inside == 0, -1, (inside - 1) * values // length)
+
+
+def layer_panel(layer: LayerRecord, *, is_output: bool) -> Panel:
+    """Chooses the panel of a layer: its label comes from the frozen model, so that it cannot be a neighbour's."""
+    if layer.kind == "dense":
+        if is_output:
+            return units_panel(f"{layer.name}: {layer.shape[0]} actions", layer.shape[0], pitch=OUTPUT_PITCH)
+        return units_panel(f"{layer.name}: {layer.shape[0]} units", layer.shape[0])
+    height, width, channels = layer.shape
+    cycles = f", {layer.cycles} cycles" if layer.kind == "recurrent_conv" else ""
+    return maps_panel(
+        f"{layer.name}: {channels} maps of {height} x {width}{cycles}", layer.shape, scale=1.5 if width > 16 else 2.0
+    )
+
+
+class Canvas:
+    """A movie's frame: panels in a column on the right, the game's screen on the left.
+
+    Attributes:
+        panels: The observation's panel and one per layer, from top to bottom.
+        height: Pixels; even, as the video format wants it.
+        width: Pixels.
+    """
+
+    def __init__(self, frozen: FrozenModel, *, screen_shape: tuple[int, int, int], steps: int):
+        """Lays out the canvas.
+
+        Args:
+            frozen: Names the layers, the actions and the game.
+            screen_shape: (height, width, 3) of the game's screen.
+            steps: Number of frames of the movie, which stands on it.
+        """
+        self._actions, self._steps = frozen.actions, steps
+        observation = maps_panel("observation: the last 4 frames", (84, 84, 4), columns=4)
+        self.panels = (
+            observation,
+            *(layer_panel(layer, is_output=layer is frozen.layers[-1]) for layer in frozen.layers),
+        )
+        tops, y = [], TOP
+        for panel in self.panels:
+            tops.append(y)
+            y += panel.height + SPACING
+        self.width = WIDTH
+        self.height = -(-max(HEIGHT, y - SPACING // 2, GAME_Y + screen_shape[0] + 2 * SPACING) // 2) * 2
+        self._base = np.full((self.height, self.width, 3), 255, np.uint8)
+        self._copies = []
+        for panel, top in zip(self.panels, tops, strict=True):
+            left = CENTRE - panel.width // 2
+            self._base[top : top + panel.height, left : left + panel.width] = panel.gap
+            y, x = np.nonzero(panel.source >= 0)
+            self._copies.append(((top + y) * self.width + left + x, panel.source[y, x]))
+            if panel is not self.panels[-1]:
+                self._write(self._base, panel.label, CENTRE, top - LABEL_RISE, LABEL_SIZE)
+        self._output_corner = (tops[-1], CENTRE - self.panels[-1].width // 2)
+        self._screen = (slice(GAME_Y, GAME_Y + screen_shape[0]), slice(GAME_X, GAME_X + screen_shape[1]))
+        self._note_x = GAME_X + screen_shape[1] // 2
+        self._note_y = GAME_Y + screen_shape[0] + LABEL_RISE
+        self._write(self._base, frozen.game.replace("_", " "), self._note_x, GAME_Y - LABEL_RISE, LABEL_SIZE)
+
+    def compose(
+        self, activations: list[np.ndarray], screen: np.ndarray, *, action: int, score: float, step: int
+    ) -> np.ndarray:
+        """Draws one frame.
+
+        Args:
+            activations: One array per panel, uint8, any shape; 0 is black and 255 is white.
+            screen: The game's screen, uint8, shape (height, width, 3).
+            action: Index of the chosen action, which is framed and named.
+            score: Points of the episode so far.
+            step: Number of the frame, from 0.
+
+        Returns:
+            uint8, shape (`height`, `width`, 3).
+        """
+        image = self._base.copy()
+        pixels = image.reshape(-1, 3)
+        for (positions, source), activation in zip(self._copies, activations, strict=True):
+            pixels[positions] = activation.reshape(-1)[source][:, np.newaxis]
+        image[self._screen] = screen
+        self._frame_output(image, action)
+        top = self._output_corner[0] - LABEL_RISE
+        self._write(image, f"{self.panels[-1].label}, {self._actions[action]}", CENTRE, top, LABEL_SIZE)
+        self._write(image, f"score {score:,.0f}", self._note_x, self._note_y, LABEL_SIZE)
+        self._write(image, f"step {step + 1:,} of {self._steps:,}", self._note_x, self._note_y + 25, NOTE_SIZE)
+        return image
+
+    def _frame_output(self, image: np.ndarray, action: int) -> None:
+        row, column = divmod(action, UNIT_COLUMNS)
+        top, left = (corner + OUTPUT_PITCH * i for corner, i in zip(self._output_corner, (row, column), strict=True))
+        bottom, right = top + OUTPUT_PITCH, left + OUTPUT_PITCH
+        for inner in (-1, 0):
+            image[[top + inner, bottom - inner], left + inner : right - inner + 1] = CHOSEN
+            image[top + inner : bottom - inner + 1, [left + inner, right - inner]] = CHOSEN
+
+    @staticmethod
+    def _write(image: np.ndarray, text: str, x: int, y: int, size: int) -> None:
+        """Writes black text, centred at (x, y)."""
+        letters = _letters(text, size)
+        top, left = y - letters.shape[0] // 2, max(0, x - letters.shape[1] // 2)
+        image[top : top + letters.shape[0], left : left + letters.shape[1]] = letters
+
+
+@lru_cache(maxsize=1024)
+def _letters(text: str, size: int) -> np.ndarray:
+    """Returns a line of text, black on white, in Pillow's own font: uint8, shape (height, width, 1)."""
+    font = ImageFont.load_default(size)
+    image = Image.new("L", (int(font.getlength(text)) + 2, size + size // 4), 255)
+    ImageDraw.Draw(image).text((1, image.height // 2), text, fill=0, font=font, anchor="lm")
+    return np.asarray(image)[..., np.newaxis]

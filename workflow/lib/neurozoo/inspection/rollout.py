@@ -1,0 +1,186 @@
+"""Rollouts: what a frozen agent sees, does and thinks, step by step, in one file.
+
+The keys, types and shapes are the Atari Zoo's, so that its notebooks and viewers read these files too.
+Source: Such et al. 2018, arXiv:1812.07069, and its rollout files.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.atari import RAM_BYTES, SIZE, STACK, AtariEnvironment
+from neurozoo.errors import NeurozooError
+from neurozoo.files import explained
+from neurozoo.inspection.frozen import FrozenModel, open_frozen
+from neurozoo.inspection.progress import Progress
+from neurozoo.inspection.streams import Spool, npz_written_whole
+
+EMULATOR_SEEDS = 2**31  # seeds of the sticky actions are drawn below this
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What was recorded.
+
+    Attributes:
+        steps: Number of records.
+        scores: Each episode's score; the last episode may have been cut off.
+        steps_per_second: How fast it went, without the writing of the file.
+    """
+
+    steps: int
+    scores: tuple[float, ...]
+    steps_per_second: float
+
+
+def record_rollout(
+    frozen_folder: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    episodes: int = 1,
+    max_steps: int = 2500,
+    seed: int = 0,
+    noops: int | None = None,
+    log: str | os.PathLike | None = None,
+) -> Rollout:
+    """Lets a frozen agent play, and records every step before it acts.
+
+    The file holds, for N steps and E episodes: `observations` (N, 84, 84, 4) float32 in [0, 1], `frames`
+    (N, height, width, 3) uint8, `ram` (N, 128) uint8, `representation` (N, units) float32, the second-to-last layer's
+    activation, `score` (N,) float64, points of the episode so far, and `ep_rewards` (E,) float64. The same agent and
+    arguments give the same bytes. Memory does not grow with N.
+
+    Args:
+        frozen_folder: The frozen model; nothing else of the run is needed.
+        output: The `.npz` to write.
+        episodes: How many episodes to play.
+        max_steps: Steps of all episodes together after which recording ends; the episode that runs then is cut off.
+        seed: Decides the no-ops at the start of each episode and which actions stick.
+        noops: Starts every episode with this many no-ops instead of drawing them.
+        log: Optional file for progress lines.
+
+    Returns:
+        Steps, scores and speed.
+
+    Raises:
+        NeurozooError: The folder is no frozen model or does not fit its game, a number is out of range, or the disk is
+            full.
+    """
+    if episodes < 1 or max_steps < 1:
+        raise NeurozooError(f"A rollout has episodes >= 1 and max_steps >= 1, but {episodes} and {max_steps} came.")
+    frozen = open_frozen(frozen_folder)
+    environment = AtariEnvironment(frozen.game, frozen.protocol)
+    if environment.num_actions != len(frozen.actions):
+        raise NeurozooError(
+            f"{frozen.game} has {environment.num_actions} actions under {frozen.protocol.name}, but the frozen model "
+            f"in {frozen.folder} has {len(frozen.actions)}. Freeze an agent that was trained on this game."
+        )
+    try:
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
+        with Progress("rollout", total=max_steps, log=log) as progress, ExitStack() as spools:
+            records = _Records(environment, frozen, folder=Path(output).parent, spools=spools)
+            start = time.perf_counter()
+            scores = _play(environment, frozen, records, episodes, max_steps, seed, noops, progress)
+            speed = len(records) / (time.perf_counter() - start)
+            progress.say(f"{len(scores)} episodes, scores {', '.join(f'{score:,.0f}' for score in scores)}")
+            records.write(output, scores)
+    except OSError as error:
+        raise explained(error, output) from error
+    return Rollout(len(records), tuple(scores), speed)
+
+
+def _play(
+    environment: AtariEnvironment,
+    frozen: FrozenModel,
+    records: "_Records",
+    episodes: int,
+    max_steps: int,
+    seed: int,
+    noops: int | None,
+    progress: Progress,
+) -> list[float]:
+    """Plays the episodes and returns their scores."""
+    think = _thinking(frozen)
+    scores = []
+    for episode in range(episodes):
+        generator = np.random.default_rng([seed, episode])
+        most = frozen.protocol.max_noops
+        drawn = int(generator.integers(1, most, endpoint=True)) if most else 0
+        observation = environment.reset(
+            noops=drawn if noops is None else noops, seed=int(generator.integers(EMULATOR_SEEDS))
+        )
+        scores.append(0.0)
+        while not environment.is_done and len(records) < max_steps:
+            representation, outputs = think(observation)
+            records.append(representation, scores[-1])
+            observation, reward, _ = environment.step(int(np.argmax(outputs)))
+            scores[-1] += reward
+            progress.advance()
+        if len(records) == max_steps:
+            break
+    return scores
+
+
+def _thinking(frozen: FrozenModel) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Returns a fast function from one observation to representation and outputs."""
+    import tensorflow as tf
+
+    model = frozen.activations_model([frozen.representation.name, frozen.layers[-1].name])
+    run = tf.function(lambda batch: model(batch, training=False))
+
+    def think(observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        representation, outputs = run(tf.constant(observation[np.newaxis]))
+        return representation.numpy()[0], outputs.numpy()[0]
+
+    return think
+
+
+class _Records:
+    """The records of a rollout, on disk until their number is known; planes stand for the stacks that they make."""
+
+    def __init__(self, environment: AtariEnvironment, frozen: FrozenModel, *, folder: Path, spools: ExitStack):
+        self._environment = environment
+        self._starts = []
+        shapes = {
+            "plane": ((SIZE, SIZE), np.float32),
+            "frames": (environment.screen_shape, np.uint8),
+            "ram": ((RAM_BYTES,), np.uint8),
+            "representation": (frozen.representation.shape, np.float32),
+            "score": ((), np.float64),
+        }
+        self._spools = {
+            key: spools.enter_context(Spool(folder, shape, dtype)) for key, (shape, dtype) in shapes.items()
+        }
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def append(self, representation: np.ndarray, score: float) -> None:
+        """Records the environment's present step."""
+        self._starts.append(self._environment.steps == 0)
+        self._spools["plane"].append(self._environment.plane)
+        self._spools["frames"].append(self._environment.screen)
+        self._spools["ram"].append(self._environment.ram)
+        self._spools["representation"].append(representation)
+        self._spools["score"].append(np.float64(score))
+
+    def write(self, output: str | os.PathLike, scores: list[float]) -> None:
+        """Writes the rollout file."""
+        with npz_written_whole(output) as npz:
+            npz.write("observations", self._observations(), shape=(len(self), SIZE, SIZE, STACK), dtype=np.float32)
+            for key in ("frames", "ram", "representation", "score"):
+                spool = self._spools[key]
+                npz.write(key, spool.rows(), shape=(len(self), *spool.row_shape), dtype=spool.dtype)
+            npz.write("ep_rewards", [np.array(scores)], shape=(len(scores),), dtype=np.float64)
+
+    def _observations(self) -> Iterator[np.ndarray]:
+        stack = []
+        for is_start, plane in zip(self._starts, self._spools["plane"].rows(), strict=True):
+            stack = [np.zeros_like(plane)] * (STACK - 1) if is_start else stack[1:]
+            stack = [*stack, plane]
+            yield np.stack(stack, axis=-1)

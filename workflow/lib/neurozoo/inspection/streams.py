@@ -1,0 +1,181 @@
+"""Arrays in `.npz` files that are larger than memory: rows go in and come out a few at a time."""
+
+import contextlib
+import gzip
+import math
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+
+BLOCK = 2**22  # bytes that are read at once: 4 MiB
+LEVEL = 4  # of compression: screens get a third larger than with 6, in a third of the time
+
+
+class Spool:
+    """Rows that wait in an anonymous temporary file until their number is known, for an `.npz` opens with it."""
+
+    def __init__(self, folder: str | os.PathLike, row_shape: tuple[int, ...], dtype: type):
+        """Opens a spool.
+
+        Args:
+            folder: Where the temporary file lies; it has no name and vanishes with the process.
+            row_shape: Shape of one row.
+            dtype: Type of the numbers.
+        """
+        self.row_shape = tuple(row_shape)
+        self.dtype = np.dtype(dtype)
+        self._count = 0
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115, lives as long as the spool
+        self._packed = gzip.GzipFile(fileobj=self._file, mode="wb", compresslevel=1)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
+
+    def append(self, row: np.ndarray) -> None:
+        """Adds a row.
+
+        Raises:
+            ValueError: The row has another shape.
+        """
+        row = np.asarray(row, self.dtype)
+        if row.shape != self.row_shape:
+            raise ValueError(f"a row should have shape {self.row_shape}, but has {row.shape}")
+        self._packed.write(row.tobytes())
+        self._count += 1
+
+    def rows(self) -> Iterator[np.ndarray]:
+        """Yields the rows in order; nothing can be added afterwards."""
+        self._packed.close()
+        self._file.seek(0)
+        row_bytes = math.prod(self.row_shape) * self.dtype.itemsize
+        with gzip.GzipFile(fileobj=self._file, mode="rb") as packed:
+            for _ in range(self._count):
+                yield np.frombuffer(packed.read(row_bytes), self.dtype).reshape(self.row_shape)
+
+
+class NpzWriter:
+    """Writes the members of an `.npz` one after the other; the same arrays give the same bytes."""
+
+    def __init__(self, file: zipfile.ZipFile):
+        self._file = file
+
+    def write(self, name: str, rows: Iterable[np.ndarray], *, shape: tuple[int, ...], dtype: type) -> None:
+        """Writes one array.
+
+        Args:
+            name: Key of the array.
+            rows: Its rows, or blocks of them.
+            shape: Its whole shape.
+            dtype: Type of the numbers.
+        """
+        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": tuple(shape)}
+        with self._file.open(f"{name}.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(member, header)
+            for row in rows:
+                member.write(np.asarray(row, dtype).tobytes())
+
+
+@contextlib.contextmanager
+def npz_written_whole(path: str | os.PathLike) -> Iterator[NpzWriter]:
+    """Opens a compressed `.npz` that appears whole or not at all.
+
+    Raises:
+        NeurozooError: The disk is full.
+    """
+    with (
+        written_whole(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as file,
+    ):
+        yield NpzWriter(file)
+
+
+class NpzReader:
+    """Reads an `.npz` without ever holding a whole member; use it in a `with` statement."""
+
+    def __init__(self, path: str | os.PathLike, *, keys: Iterable[str], remedy: str):
+        """Opens the file and checks that the members are there.
+
+        Args:
+            path: The file.
+            keys: Members that will be read.
+            remedy: What the user can do about a bad file.
+
+        Raises:
+            NeurozooError: The file is missing, cut off, no `.npz`, or lacks a member.
+        """
+        self._path, self._remedy = Path(path), remedy
+        if not self._path.exists():
+            raise NeurozooError(f"{path} is missing. {remedy}")
+        with self._explained():
+            self._file = zipfile.ZipFile(self._path)
+        if missing := sorted(set(keys) - {name.removesuffix(".npy") for name in self._file.namelist()}):
+            self._file.close()
+            raise NeurozooError(f"{path} lacks {', '.join(missing)}. {remedy}")
+
+    def __enter__(self) -> "NpzReader":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
+
+    def shape(self, key: str) -> tuple[int, ...]:
+        """Returns a member's shape without reading its numbers."""
+        with self._explained(), self._file.open(f"{key}.npy") as member:
+            return self._header(member)[0]
+
+    def blocks(self, key: str, rows: int) -> Iterator[np.ndarray]:
+        """Yields a member's rows, `rows` at a time (the last block may be shorter)."""
+        with self._explained(), self._file.open(f"{key}.npy") as member:
+            shape, dtype = self._header(member)
+            row_bytes = math.prod(shape[1:]) * dtype.itemsize
+            for start in range(0, shape[0], rows):
+                count = min(rows, shape[0] - start)
+                data = b"".join(_exactly(member, count * row_bytes))
+                yield np.frombuffer(data, dtype).reshape(count, *shape[1:])
+
+    def _header(self, member) -> tuple[tuple[int, ...], np.dtype]:
+        version = np.lib.format.read_magic(member)
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, is_fortran_ordered, dtype = read(member)
+        if dtype.hasobject or is_fortran_ordered or not shape:
+            raise ValueError("an array of plain numbers in C order was expected")
+        return shape, dtype
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            struct.error,
+            EOFError,
+            KeyError,
+            ValueError,
+            NotImplementedError,
+        ) as error:
+            raise NeurozooError(f"{self._path} is damaged or cut off ({error}). {self._remedy}") from error
+
+
+def _exactly(member, size: int) -> Iterator[bytes]:
+    while size:
+        data = member.read(min(size, BLOCK))
+        if not data:
+            raise EOFError("it ends too early")
+        size -= len(data)
+        yield data
