@@ -74,7 +74,7 @@ def read_json(path: str | os.PathLike, remedy: str) -> dict:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. {remedy}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, a number without end, too deep
         raise NeurozooError(f"{path} is damaged ({error}). {remedy}") from error
     if not isinstance(value, dict):
         raise NeurozooError(f"{path} should hold a JSON object, but holds a {type(value).__name__}. {remedy}")

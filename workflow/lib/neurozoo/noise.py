@@ -38,7 +38,8 @@ def build_noise_table(path: str | os.PathLike, *, size: int = PUBLISHED_SIZE) ->
     with written_whole(path) as temporary:
         with open(temporary, "wb") as file:
             for start in range(0, size, CHUNK):
-                stream.randn(min(CHUNK, size - start)).astype("<f4").tofile(file)
+                # Not tofile(), whose error for a full disk does not say that it is one.
+                file.write(stream.randn(min(CHUNK, size - start)).astype("<f4").data)
         digest = sha256_of(temporary)
         if size == PUBLISHED_SIZE and digest != PUBLISHED_SHA256:
             raise NeurozooError(
@@ -70,11 +71,14 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     if not path.exists():
         raise NeurozooError(f"The noise table {path} is missing. Build it: snakemake --cores 1 results/noise/table.f32")
     facts = read_json(_facts_path(path), REMEDY)
-    if path.stat().st_size != 4 * facts["size"]:
+    size, sha256 = facts.get("size"), facts.get("sha256")
+    if not isinstance(size, int) or not isinstance(sha256, str):
+        raise NeurozooError(f"{_facts_path(path)} is damaged: it should hold the table's size and sha256. {REMEDY}")
+    if path.stat().st_size != 4 * size:
         raise NeurozooError(
-            f"The noise table {path} should have {4 * facts['size']:,} bytes, but has {path.stat().st_size:,}. {REMEDY}"
+            f"The noise table {path} should have {4 * size:,} bytes, but has {path.stat().st_size:,}. {REMEDY}"
         )
-    expected = PUBLISHED_SHA256 if facts["size"] == PUBLISHED_SIZE else facts["sha256"]
+    expected = PUBLISHED_SHA256 if size == PUBLISHED_SIZE else sha256
     if verify and (digest := sha256_of(path)) != expected:
         raise NeurozooError(f"The noise table {path} is damaged: its SHA-256 is {digest}, not {expected}. {REMEDY}")
     return np.memmap(path, dtype="<f4", mode="r")

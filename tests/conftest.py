@@ -1,0 +1,147 @@
+"""What the tests share: the built op, the noise tables, evaluators, and a disk that fills up."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "workflow" / "lib"
+if str(LIBRARY) not in sys.path:
+    sys.path.insert(0, str(LIBRARY))
+
+
+def built(path: str) -> Path:
+    """Returns a file that the workflow builds, or fails with the command that builds it."""
+    if not (ROOT / path).exists():
+        pytest.fail(f"{path} is missing; build it: snakemake --cores all {path}", pytrace=False)
+    return ROOT / path
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Files that tests compare with."""
+    return ROOT / "tests" / "data"
+
+
+@pytest.fixture(scope="session")
+def ops() -> Path:
+    """The op library of this checkout."""
+    return built("results/native/libneurozoo_ops.so")
+
+
+@pytest.fixture(scope="session")
+def noise_table() -> Path:
+    """The published noise table, 1 GB."""
+    return built("results/noise/table.f32")
+
+
+@pytest.fixture(scope="session")
+def noise(noise_table):
+    """The published noise table in memory, unverified: `test_noise` verifies it once."""
+    from neurozoo.noise import open_noise_table
+
+    return open_noise_table(noise_table, verify=False)
+
+
+SMALL_TABLE_SIZE = 2_000_000  # values: enough for the network `small`, and quick to verify
+
+
+@pytest.fixture(scope="session")
+def small_noise_table(tmp_path_factory) -> Path:
+    """The first 2 million values of the published table, in a file of their own."""
+    from neurozoo.noise import build_noise_table
+
+    path = tmp_path_factory.mktemp("noise") / "small.f32"
+    build_noise_table(path, size=SMALL_TABLE_SIZE)
+    return path
+
+
+@pytest.fixture(scope="session")
+def evaluators(ops, noise_table):
+    """Makes evaluators, and closes them at the end: `evaluators(game=..., model=..., protocol=..., threads=...)`.
+
+    Equal requests give the same evaluator, so that its threads have played other things before.
+    """
+    from neurozoo.evaluation.native import NativeEvaluator
+    from neurozoo.games import Protocol, action_codes, get_protocol
+    from neurozoo.networks import get_network
+
+    made = {}
+
+    def make(*, game: str = "frostbite", model: str = "small", protocol: Protocol | str = "uber2018", threads: int = 1):
+        record = get_protocol(protocol) if isinstance(protocol, str) else protocol
+        key = (game, model, record, threads)
+        if key not in made:
+            layout = get_network(model).layout(len(action_codes(game, record.action_set)))
+            made[key] = NativeEvaluator(
+                ops=ops, noise=noise_table, layout=layout, game=game, protocol=record, threads=threads
+            )
+        return made[key]
+
+    yield make
+    for evaluator in made.values():
+        evaluator.close()
+
+
+@pytest.fixture(scope="session")
+def python():
+    """Runs a piece of Python in a process of its own: `python(code, *arguments, check=True)`."""
+
+    def run(code: str, *arguments: object, check: bool = True, prefix: tuple[str, ...] = (), **environment: str):
+        command = [*prefix, sys.executable, "-c", code, *map(str, arguments)]
+        paths = [str(LIBRARY), *filter(None, [os.environ.get("PYTHONPATH")])]
+        result = subprocess.run(
+            command,
+            text=True,
+            capture_output=True,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
+        )
+        assert not check or result.returncode == 0, result.stderr[-4000:]
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def small_disk(python, tmp_path_factory):
+    """Runs a piece of Python on a real disk of its own that is too small: `small_disk(code, *arguments, size="1m")`.
+
+    The disk is a tmpfs in a mount namespace; `sys.argv[1]` is where it is mounted, further arguments follow. The code
+    prints JSON on its last line, which is returned. Two functions are there for it: `fill(spare=0)` fills the disk up
+    but for `spare` bytes, `free()` empties it again.
+    """
+    mount = tmp_path_factory.mktemp("disk")
+    shell = 'mount -t tmpfs -o size="$0" none "$1" && shift && exec "$@"'
+
+    def prefix(size: str) -> tuple[str, ...]:
+        return ("unshare", "-rm", "sh", "-c", shell, size, str(mount))
+
+    try:
+        trial = subprocess.run([*prefix("64k"), "true"], capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("unshare is not installed")
+    if trial.returncode != 0:
+        pytest.skip(f"this machine does not permit a disk of one's own: {trial.stderr.strip()}")
+
+    helpers = """
+import os, sys
+def fill(spare=0):
+    with open(f"{sys.argv[1]}/.filler", "wb") as file:
+        facts = os.statvfs(sys.argv[1])
+        os.posix_fallocate(file.fileno(), 0, max(facts.f_bavail * facts.f_frsize - spare, 1))
+def free():
+    os.unlink(f"{sys.argv[1]}/.filler")
+"""
+
+    def run(code: str, *arguments: object, size: str = "1m"):
+        result = python(helpers + code, mount, *arguments, prefix=prefix(size))
+        return json.loads(result.stdout.splitlines()[-1])
+
+    return run

@@ -1,0 +1,116 @@
+import errno
+import hashlib
+import json
+import os
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.files import explained, read_json, sha256_of, write_json, write_text, written_whole
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_appears_under_its_name_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "result.npz"
+    with written_whole(path) as temporary:
+        temporary.write_bytes(b"half")
+        assert temporary.parent == path.parent  # so that renaming is one step
+        assert temporary.suffix == ".npz"
+        assert not path.exists()
+    assert path.read_bytes() == b"half"
+    assert names(path.parent) == ["result.npz"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_failure_half_way_leaves_the_old_file_and_no_litter(tmp_path, failure):
+    path = tmp_path / "result.txt"
+    path.write_text("old")
+
+    def write():
+        with written_whole(path) as temporary:
+            temporary.write_text("ne")
+            raise failure
+
+    with pytest.raises(failure):
+        write()
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["result.txt"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(small_disk):
+    outcome = small_disk(
+        """
+import json
+from pathlib import Path
+from neurozoo.errors import NeurozooError
+from neurozoo.files import write_text
+path = Path(sys.argv[1]) / "result.txt"
+write_text(path, "old")
+try:
+    write_text(path, "x" * 2_000_000)
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, path.read_text(), sorted(os.listdir(sys.argv[1]))]))
+""",
+    )
+    assert "could not be written: no space left on device" in outcome[0]
+    assert "free some space and start the same command again" in outcome[0]
+    assert outcome[1:] == ["old", ["result.txt"]]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_a_quota_and_a_file_size_limit_are_explained(number):
+    error = explained(OSError(number, os.strerror(number)), "a.txt")
+    assert isinstance(error, NeurozooError)
+    assert "a.txt could not be written" in str(error)
+
+
+def test_other_errors_of_the_system_stay_what_they_are():
+    error = OSError(errno.EACCES, "denied")
+    assert explained(error, "a.txt") is error
+
+
+def test_json_is_written_for_strict_readers(tmp_path):
+    write_json(tmp_path / "a.json", {"b": [1, 2.5, None]})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"b": [1, 2.5, None]}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "a.json", {"b": float("nan")})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"b": [1, 2.5, None]}
+
+
+def test_text_is_utf8_whatever_the_locale_is(tmp_path):
+    write_text(tmp_path / "a.txt", "θ")
+    assert (tmp_path / "a.txt").read_bytes() == b"\xce\xb8"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b'{"a": 1', "is damaged"),
+        (b"", "is damaged"),
+        (b"\xff\xfe", "is damaged"),
+        (b"[" * 100_000, "is damaged"),
+        (b"9" * 5_000, "is damaged"),
+        (b"[1, 2]", "should hold a JSON object, but holds a list"),
+    ],
+    ids=["cut", "empty", "binary", "deep", "endless number", "list"],
+)
+def test_json_that_is_no_object_is_refused_with_the_remedy(tmp_path, content, complaint):
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    with pytest.raises(NeurozooError, match=f"a.json {complaint}.*Do this.") as caught:
+        read_json(path, "Do this.")
+    assert len(str(caught.value)) < 300 + len(str(path))
+
+
+def test_missing_json_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(NeurozooError, match=r"a\.json is missing\. Do this"):
+        read_json(tmp_path / "a.json", "Do this.")
+
+
+def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc" * 1_000_000)
+    assert sha256_of(tmp_path / "a") == hashlib.sha256(b"abc" * 1_000_000).hexdigest()

@@ -1,0 +1,163 @@
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.noise import CHUNK, PUBLISHED_SHA256, PUBLISHED_SIZE, build_noise_table, open_noise_table
+
+
+@pytest.fixture(scope="module")
+def verified(noise_table):
+    return open_noise_table(noise_table)
+
+
+def test_the_table_has_the_published_hash_and_cannot_be_written(verified):
+    # Opening it has compared the hash of all of it with this one, which the specification states.
+    assert PUBLISHED_SHA256 == "89de6e0b1b4a44ef510ab261ec6484ec6afe9100a6bec7413219454fbb457db2"
+    assert verified.shape == (250_000_000,)
+    assert verified.dtype == np.float32
+    assert not verified.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("start", "values"),
+    [
+        (0, [-1.0856307, 0.99734545, 0.2829785, -1.5062947, -0.57860023]),
+        (148462608, [-0.15826288, 0.9037968, 0.48933378, -1.9819595]),
+        (219531121, [-0.89357585, 0.30740458, -0.45000705, 0.04547378]),
+        (PUBLISHED_SIZE - 3, [-0.012098734, -1.7635791, 2.3304408]),
+    ],
+)
+def test_the_table_has_the_published_values(noise, start, values):
+    np.testing.assert_array_equal(noise[start : start + len(values)], np.array(values, np.float32))
+
+
+def test_the_first_million_values_have_the_published_hash(noise):
+    digest = hashlib.sha256(noise[:1_000_000].tobytes()).hexdigest()
+    assert digest == "55f7116e1d0eeebd0b32e617731b7cd1a7faf5fe820dae2fafd573e00062dda8"
+
+
+def test_drawing_in_chunks_gives_the_stream_of_one_draw(tmp_path):
+    size = CHUNK + 12_345
+    digest = build_noise_table(tmp_path / "table.f32", size=size)
+    expected = np.random.RandomState(123).randn(size).astype("<f4")
+    assert (tmp_path / "table.f32").read_bytes() == expected.tobytes()
+    assert digest == hashlib.sha256(expected.tobytes()).hexdigest()
+
+
+def test_building_twice_gives_equal_files(tmp_path):
+    for name in ("a", "b"):
+        build_noise_table(tmp_path / f"{name}.f32", size=1000)
+    assert (tmp_path / "a.f32").read_bytes() == (tmp_path / "b.f32").read_bytes()
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_a_small_table_opens_with_its_own_hash(tmp_path):
+    build_noise_table(tmp_path / "table.f32", size=1000)
+    np.testing.assert_array_equal(
+        open_noise_table(tmp_path / "table.f32"), np.random.RandomState(123).randn(1000).astype(np.float32)
+    )
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-4])
+
+
+def lengthen(path):
+    path.write_bytes(path.read_bytes() + bytes(4))
+
+
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[2000] ^= 1
+    path.write_bytes(content)
+
+
+def lose_the_size(path):
+    path.with_suffix(".json").write_text(json.dumps({"sha256": "0" * 64}))
+
+
+def lose_the_facts(path):
+    path.with_suffix(".json").unlink()
+
+
+def garble_the_size(path):
+    path.with_suffix(".json").write_text(json.dumps({"size": "many", "sha256": "0" * 64}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (truncate, "should have 4,000 bytes, but has 3,996"),
+        (lengthen, "should have 4,000 bytes, but has 4,004"),
+        (flip_a_bit, "is damaged: its SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}"),
+        (lose_the_size, "is damaged: it should hold"),
+        (garble_the_size, "is damaged: it should hold"),
+        (lose_the_facts, "is missing"),
+    ],
+)
+def test_a_damaged_table_is_refused_with_the_remedy_and_left_alone(tmp_path, damage, complaint):
+    path = tmp_path / "table.f32"
+    build_noise_table(path, size=1000)
+    damage(path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(NeurozooError, match=f"{complaint}.*snakemake --cores 1 results/noise/table.f32"):
+        open_noise_table(path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_missing_table_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(NeurozooError, match=r"table\.f32 is missing\. Build it: snakemake"):
+        open_noise_table(tmp_path / "table.f32")
+
+
+def test_a_table_of_the_published_size_needs_the_published_hash(tmp_path, monkeypatch):
+    build_noise_table(tmp_path / "table.f32", size=1000)
+    monkeypatch.setattr("neurozoo.noise.PUBLISHED_SIZE", 1000)
+    with pytest.raises(NeurozooError, match=f"is damaged: .*not {PUBLISHED_SHA256}"):
+        open_noise_table(tmp_path / "table.f32")
+
+
+def test_a_numpy_that_draws_other_numbers_is_noticed_and_nothing_appears(tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.noise.PUBLISHED_SIZE", 1000)
+    with pytest.raises(NeurozooError, match=r"NumPy .* draws other numbers\. Use the locked NumPy"):
+        build_noise_table(tmp_path / "table.f32", size=1000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_building_onto_a_full_disk_leaves_the_old_table_and_says_so(small_disk):
+    message, opens, names = small_disk(
+        """
+import json
+from pathlib import Path
+from neurozoo.errors import NeurozooError
+from neurozoo.noise import build_noise_table, open_noise_table
+path = Path(sys.argv[1]) / "table.f32"
+build_noise_table(path, size=1000)
+try:
+    build_noise_table(path, size=1_000_000)
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, len(open_noise_table(path)), sorted(os.listdir(sys.argv[1]))]))
+""",
+        size="1m",
+    )
+    assert "table.f32 could not be written: no space left on device" in message
+    assert "What stood there before is untouched; free some space" in message
+    assert opens == 1000
+    assert names == ["table.f32", "table.json"]
+
+
+def test_building_takes_little_memory(python, tmp_path):
+    # A single draw of 40 million values would take 320 MB as float64 and 160 MB as float32.
+    code = """
+import resource, sys
+from neurozoo.noise import build_noise_table
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+build_noise_table(sys.argv[1], size=20_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    grown = int(python(code, tmp_path / "table.f32").stdout)  # KiB
+    assert grown < 60 * 1024
