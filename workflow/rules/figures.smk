@@ -3,21 +3,21 @@ Draws the figures.
 
 REQUIRED INPUTS:
 
-    metrics    = results/tables/metrics.parquet
+    metrics    = <results>/tables/metrics.parquet
 
 OUTPUTS:
 
-    figures    = results/figures/learning_curves.{pdf,svg,png}
+    figures    = <results>/figures/learning_curves.{pdf,svg,png}
 """
 
 
 rule plot_learning_curves:
     input:
-        metrics="results/tables/metrics.parquet",
+        metrics="<results>/tables/metrics.parquet",
     output:
         figures=[
             report(
-                f"results/figures/learning_curves.{format}",
+                f"<results>/figures/learning_curves.{format}",
                 caption="../report/learning_curves.rst",
                 category="Figures",
                 labels={"figure": "Learning curves", "format": format},
@@ -25,7 +25,7 @@ rule plot_learning_curves:
             for format in config["figures"]["learning_curves"]["formats"]
         ],
     log:
-        "results/logs/plot_learning_curves.log",
+        "<results>/logs/plot_learning_curves.log",
     conda:
         "../../envs/figures.yaml"
     resources:

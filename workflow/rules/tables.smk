@@ -3,27 +3,27 @@ Turns logs into tables.
 
 REQUIRED INPUTS:
 
-    config     = results/runs/{algo}/{game}/{model}/{run}/config.yaml
-    log        = results/runs/{algo}/{game}/{model}/{run}/log.jsonl
+    config     = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
+    log        = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
 
 OUTPUTS:
 
-    csv        = results/runs/{algo}/{game}/{model}/{run}/metrics.csv
-    metrics    = results/tables/metrics.{csv,parquet}
-    scores     = results/tables/scores.csv
+    csv        = <results>/runs/{algo}/{game}/{model}/{run}/metrics.csv
+    metrics    = <results>/tables/metrics.{csv,parquet}
+    scores     = <results>/tables/scores.csv
 
-The merged table and the scores span the planned runs, not whatever else lies in results/runs/.
+The merged table and the scores span the planned runs, not whatever else lies in <results>/runs/.
 """
 
 
 rule parse_log:
     input:
-        config="results/runs/{algo}/{game}/{model}/{run}/config.yaml",
-        log="results/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     output:
-        csv="results/runs/{algo}/{game}/{model}/{run}/metrics.csv",
+        csv="<results>/runs/{algo}/{game}/{model}/{run}/metrics.csv",
     log:
-        "results/runs/{algo}/{game}/{model}/{run}/logs/parse_log.log",
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/parse_log.log",
     conda:
         "../../envs/figures.yaml"
     resources:
@@ -39,10 +39,10 @@ rule merge_metrics:
     input:
         planned("metrics.csv"),
     output:
-        csv="results/tables/metrics.csv",
-        parquet="results/tables/metrics.parquet",
+        csv="<results>/tables/metrics.csv",
+        parquet="<results>/tables/metrics.parquet",
     log:
-        "results/logs/merge_metrics.log",
+        "<results>/logs/merge_metrics.log",
     conda:
         "../../envs/figures.yaml"
     resources:
@@ -54,16 +54,16 @@ rule merge_metrics:
 
 rule score_table:
     input:
-        metrics="results/tables/metrics.parquet",
+        metrics="<results>/tables/metrics.parquet",
     output:
         csv=report(
-            "results/tables/scores.csv",
+            "<results>/tables/scores.csv",
             caption="../report/scores.rst",
             category="Tables",
             labels={"table": "Scores"},
         ),
     log:
-        "results/logs/score_table.log",
+        "<results>/logs/score_table.log",
     conda:
         "../../envs/figures.yaml"
     resources:
