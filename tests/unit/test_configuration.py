@@ -1,0 +1,246 @@
+import copy
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+from neurozoo.algorithms.settings import PRESETS, GaSettings
+from neurozoo.configuration import PlannedRun, check_config, planned_runs, run_settings
+from neurozoo.errors import NeurozooError
+from neurozoo.plots import COLOUR_BY, FORMATS, INTERVALS
+
+PROJECT = Path(__file__).parents[2]
+SCHEMA = yaml.safe_load((PROJECT / "workflow" / "schemas" / "config.schema.yaml").read_text())
+DEMO = "experiments: {demo: {algo: ga, games: [pong], models: [large]}}\n"
+
+
+def checked(text: str) -> dict:
+    return check_config(yaml.safe_load(text), SCHEMA)
+
+
+def experiment(**changes: object) -> dict:
+    return {"algo": "ga", "games": ["pong"], "models": ["large"]} | changes
+
+
+def test_what_is_left_out_gets_its_default():
+    config = checked(DEMO + "rollout: {episodes: 3}")
+    assert config["experiments"]["demo"] == experiment(preset="demo", runs=1, overrides={})
+    assert config["rollout"] == {"episodes": 3, "max_steps": 2500, "seed": 0}
+    assert config["noise"]["size"] == 250_000_000
+    assert config["algorithms"] == {name: {"preset": "demo", "overrides": {}} for name in ("ga", "rs")}
+
+
+def test_checking_changes_neither_the_configuration_nor_the_schema():
+    config, schema = yaml.safe_load(DEMO), copy.deepcopy(SCHEMA)
+    check_config(config, schema)["algorithms"]["ga"]["overrides"]["seed"] = 1
+    assert config == yaml.safe_load(DEMO)
+    assert schema == SCHEMA
+
+
+def test_a_whole_number_with_an_exponent_becomes_an_integer():
+    config = checked("experiments: {demo: {algo: ga, games: [pong], models: [large], overrides: {frames: 6.0e+9}}}")
+    frames = run_settings(config, algo="ga", game="pong", model="large", run=1)["frames"]
+    assert frames == 6_000_000_000
+    assert isinstance(frames, int)
+
+
+@pytest.mark.parametrize(
+    ("config", "sentences"),
+    [
+        # structure
+        ("", ["The file should be a mapping of keys to values, but is empty."]),
+        ("{}", ["the key 'experiments' is missing."]),
+        (
+            DEMO + "moive: {}",
+            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, experiments, figures,"],
+        ),
+        (DEMO + "movie: {fsp: 30}", ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, max_steps."]),
+        (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
+        (DEMO + "movie: {fps: true}", ["movie.fps should be a whole number, but is True."]),
+        (DEMO + "movie: {fps: 0}", ["movie.fps should be at least 1, but is 0."]),
+        (DEMO + "statistics: {confidence: 95}", ["statistics.confidence should be below 1, but is 95."]),
+        (
+            DEMO + "figures: {learning_curves: {interval: maen}}",
+            ["figures.learning_curves.interval: 'maen' is not allowed; did you mean 'mean'? Allowed: mean,"],
+        ),
+        ("experiments: {}", ["experiments should have at least 1 entry, but is empty."]),
+        ("experiments: {demo: }", ["experiments.demo should be a mapping of keys to values, but is empty."]),
+        (
+            "experiments: {a b: {algo: ga, games: [pong], models: [large]}}",
+            ["experiments: the name 'a b' should consist"],
+        ),
+        ({"games": []}, ["experiments.demo.games should have at least 1 entry, but is empty."]),
+        ({"games": "pong"}, ["experiments.demo.games should be a list, but is 'pong'."]),
+        ({"games": ["pong", 3]}, ["experiments.demo.games[1] should be text, but is 3."]),
+        ({"games": ["pong", "pong"]}, ["experiments.demo.games should name everything once, but is ['pong', 'pong']."]),
+        ({"runs": 0}, ["experiments.demo.runs should be at least 1, but is 0."]),
+        ({"runs": [1, 0]}, ["experiments.demo.runs[1] should be at least 1, but is 0."]),
+        ({"runs": "two"}, ["experiments.demo.runs should be a whole number or a list, but is 'two'."]),
+        (
+            {"overrides": {"popsize": 3}},
+            ["experiments.demo.overrides: key 'popsize' is unknown; did you mean 'population_size'? Known:"],
+        ),
+        (
+            {"overrides": {"frames": "6e9"}},
+            ["experiments.demo.overrides.frames should be a whole number, but is '6e9'.", "write 6_000_000_000."],
+        ),
+        ({"overrides": {"frames": 1.5}}, ["experiments.demo.overrides.frames should be a whole number, but is 1.5."]),
+        # meaning
+        ({"algo": "gaa"}, ["experiments.demo.algo: algorithm 'gaa' is unknown; did you mean 'ga'? Known: ga, rs."]),
+        (
+            {"preset": "uber2081"},
+            ["experiments.demo.preset: preset of ga 'uber2081' is unknown; did you mean 'uber2018'?"],
+        ),
+        (
+            {"games": ["pong", "mspacman"]},
+            ["experiments.demo.games[1]: game 'mspacman' is unknown; did you mean 'ms_pacman'? Known: adventure,"],
+        ),
+        ({"models": ["lage"]}, ["experiments.demo.models[0]: network 'lage' is unknown; did you mean 'large'?"]),
+        (
+            {"overrides": {"protocol": "uber2017"}},
+            ["experiments.demo.overrides: protocol 'uber2017' is unknown; did you mean 'uber2018'?"],
+        ),
+        (
+            {"overrides": {"mutation_power": {"type": "linar", "initial": 1, "final": 2, "length": 3}}},
+            ["experiments.demo.overrides: schedule type 'linar' is unknown; did you mean 'linear'?"],
+        ),
+        (
+            {"overrides": {"selection_threshold": 10_000}},
+            ["experiments.demo.overrides: selection_threshold should be at most population_size"],
+        ),
+        (DEMO + "algorithms: {rs: {preset: dmeo}}", ["algorithms.rs.preset: preset of rs 'dmeo' is unknown;"]),
+        (
+            DEMO + "metrics: {columns: [Iteration, PopulationEpRewMx]}",
+            ["metrics.columns[1]: field 'PopulationEpRewMx' is unknown; did you mean 'PopulationEpRewMax'?"],
+        ),
+        # 8,224 + 32,832 + 36,928 + (7,744 + 1) x 512 + (512 + 1) x 18 weights and biases
+        (DEMO + "noise: {size: 4052658}", ["noise.size should be above the 4,052,658 parameters of network 'large'"]),
+    ],
+)
+def test_a_slip_is_answered_with_its_place_what_is_allowed_and_the_nearest_name(config, sentences):
+    config = {"experiments": {"demo": experiment(**config)}} if isinstance(config, dict) else yaml.safe_load(config)
+    with pytest.raises(NeurozooError) as caught:
+        check_config(config, SCHEMA, source="mine.yaml")
+    assert str(caught.value).startswith("mine.yaml has one problem:\n  ")
+    for sentence in sentences:
+        assert sentence in str(caught.value)
+
+
+def test_all_slips_are_listed_at_once():
+    wrong = experiment(games=["pnog"], models=["lage"], preset="dmeo")
+    with pytest.raises(NeurozooError, match="has 4 problems") as caught:
+        check_config({"experiments": {"one": wrong, "two": experiment(algo="g")}}, SCHEMA)
+    assert len(str(caught.value).splitlines()) == 5
+
+
+def test_runs_are_listed_in_the_order_of_the_file_and_each_once():
+    config = check_config(
+        {
+            "experiments": {
+                "one": experiment(games=["pong", "frostbite"], models=["large"], runs=2),
+                "two": experiment(games=["frostbite"], models=["small", "LargeModel"], runs=[2, 7]),
+            }
+        },
+        SCHEMA,
+    )
+    assert [(run.game, run.model, run.run) for run in planned_runs(config)] == [
+        ("pong", "large", 1),
+        ("pong", "large", 2),
+        ("frostbite", "large", 1),
+        ("frostbite", "large", 2),
+        ("frostbite", "small", 2),
+        ("frostbite", "small", 7),
+        ("frostbite", "large", 7),
+    ]
+    assert planned_runs(config)[0] == PlannedRun("ga", "pong", "large", 1)
+
+
+def test_two_experiments_may_not_mean_different_things_by_one_run():
+    experiments = {
+        "one": experiment(runs=3),
+        "two": experiment(
+            games=["frostbite", "pong"], models=["LargeModel"], runs=[3], overrides={"frames": 77, "seed": 5}
+        ),
+    }
+    with pytest.raises(
+        NeurozooError, match=r"experiments\.one and experiments\.two both ask for ga/pong/large/3, but wi"
+    ) as e:
+        check_config({"experiments": experiments}, SCHEMA)
+    assert "with another frames, seed." in str(e.value)
+    experiments["two"]["runs"] = [4]
+    check_config({"experiments": experiments}, SCHEMA)
+
+
+def test_a_run_has_the_settings_of_its_experiment_and_any_other_run_those_of_its_algorithm():
+    config = check_config(
+        {
+            "experiments": {"one": experiment(preset="uber2018", runs=[2], overrides={"frames": 1000})},
+            "algorithms": {"ga": {"overrides": {"frames": 2000}}},
+        },
+        SCHEMA,
+    )
+    inside = run_settings(config, algo="ga", game="pong", model="large", run="2")
+    outside = run_settings(config, algo="ga", game="pong", model="large", run="3")
+    assert (inside["frames"], inside["population_size"]) == (1000, 1000)
+    assert (outside["frames"], outside["population_size"]) == (2000, PRESETS["ga"]["demo"].population_size)
+    assert run_settings(config, algo="rs", game="pong", model="large", run=1)["selection_threshold"] == 0
+    assert set(inside) == {field.name for field in fields(GaSettings)}
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ({"algo": "gaa"}, "algorithm 'gaa' is unknown; did you mean 'ga'?"),
+        ({"game": "pnog"}, "game 'pnog' is unknown; did you mean 'pong'?"),
+        ({"model": "LargeModel"}, "network 'LargeModel' is unknown. Known: large,"),
+    ],
+)
+def test_a_run_with_a_wrong_name_has_no_settings(names, sentence):
+    names = {"algo": "ga", "game": "pong", "model": "large", "run": 1} | names
+    with pytest.raises(NeurozooError) as caught:
+        run_settings(checked(DEMO), **names)
+    assert sentence in str(caught.value)
+
+
+def test_the_schema_lists_exactly_the_settings_and_algorithms_that_exist():
+    assert set(SCHEMA["$defs"]["genetic_settings"]["properties"]) == {field.name for field in fields(GaSettings)}
+    assert set(SCHEMA["properties"]["algorithms"]["properties"]) == set(PRESETS)
+
+
+def test_the_schema_lists_exactly_what_a_figure_can_look_like():
+    look = SCHEMA["properties"]["figures"]["properties"]["learning_curves"]["properties"]
+    assert set(look["colour_by"]["enum"]) == set(COLOUR_BY)
+    assert set(look["interval"]["enum"]) == set(INTERVALS)
+    assert set(look["formats"]["items"]["enum"]) == set(FORMATS)
+
+
+def test_every_mapping_of_the_schema_refuses_unknown_keys_and_every_key_is_described():
+    def walk(schema: dict, place: str) -> None:
+        if "object" in schema.get("type", ()):
+            assert "additionalProperties" in schema, place
+        for key, part in schema.get("properties", {}).items():
+            assert "description" in part or "$ref" in part, f"{place}.{key}"
+            walk(part, f"{place}.{key}")
+
+    walk(SCHEMA, "")
+    for name, part in SCHEMA["$defs"].items():
+        walk(part, name)
+
+
+@pytest.mark.parametrize(
+    "path", [PROJECT / "config.yaml", *sorted((PROJECT / "config").glob("*.yaml"))], ids=lambda path: path.stem
+)
+def test_the_configurations_of_the_project_are_right(path):
+    assert planned_runs(check_config(yaml.safe_load(path.read_text()), SCHEMA))
+
+
+def test_config_yaml_spells_out_every_key_with_its_default():
+    """Whoever copies the file sees all there is to set."""
+
+    def keys(value: object, place: str = "") -> set[str]:
+        if not isinstance(value, dict):
+            return {place}
+        return {key for name, part in value.items() for key in keys(part, f"{place}.{name}")} | {place}
+
+    written = yaml.safe_load((PROJECT / "config.yaml").read_text())
+    assert keys(written) == keys(check_config(written, SCHEMA))

@@ -1,0 +1,56 @@
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PARTS = (
+    "Snakefile",
+    "config.yaml",
+    "config",
+    "workflow",
+    "profiles",
+    "local",
+    "debug",
+    "sge",
+    "slurm",
+    "envs",
+    "native",
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Copies the project without its results, so that a test can break it."""
+    for part in PARTS:
+        source, target = PROJECT / part, tmp_path / part
+        if source.is_symlink() or source.is_file():
+            shutil.copy2(source, target, follow_symlinks=False)
+        else:
+            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+@pytest.fixture
+def snakemake(project: Path) -> Callable[..., subprocess.CompletedProcess]:
+    """Runs Snakemake in the copy; its answer has both streams in `stdout`.
+
+    Nothing but the path comes from outside: the rules have to find the library by themselves.
+    """
+
+    def run(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=project,
+            env={"PATH": os.environ["PATH"], "HOME": str(project)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+
+    return run

@@ -1,0 +1,120 @@
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).parents[2]
+
+
+def job_counts(output: str) -> dict[str, int]:
+    """Reads Snakemake's table of jobs."""
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)}
+
+
+def runs_in(path: Path) -> int:
+    """Counts the runs of a configuration whose experiments do not overlap."""
+    return sum(
+        len(e["games"]) * len(e["models"]) * (e["runs"] if isinstance(e["runs"], int) else len(e["runs"]))
+        for e in yaml.safe_load(path.read_text())["experiments"].values()
+    )
+
+
+@pytest.mark.parametrize("name", ["local", "sge", "slurm"])
+@pytest.mark.parametrize("folder", ["", "profiles/"])
+def test_every_profile_plans_the_experiments_of_config_yaml(snakemake, name, folder):
+    run = snakemake("-n", "--profile", folder + name)
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["train"] == runs_in(PROJECT / "config.yaml")
+
+
+@pytest.mark.parametrize("profile", ["debug", "profiles/debug"])
+def test_debugging_has_results_of_its_own_but_shares_the_op_and_the_noise_table(snakemake, profile):
+    run = snakemake("-n", "--profile", profile)
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["train"] == 1
+    made = set(re.findall(r"results/[\w./-]+", " ".join(re.findall(r"^    output: (.*)$", run.stdout, re.MULTILINE))))
+    shared = {file for file in made if not file.startswith("results/debug/")}
+    assert {str(Path(file).parent) for file in shared} == {"results/native", "results/noise"}
+    assert {"results/debug/tables/scores.csv", "results/debug/figures/learning_curves.pdf"} <= made
+
+
+@pytest.mark.parametrize("path", sorted((PROJECT / "config").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_given_configuration_stands_instead_of_config_yaml(snakemake, path):
+    run = snakemake("-n", "--configfile", f"config/{path.name}")
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["train"] == runs_in(path)
+
+
+def test_a_run_outside_of_every_experiment_can_be_asked_for_by_its_path(snakemake):
+    run = snakemake("-n", "results/runs/rs/ms_pacman/recurrent_large/17/metrics.csv")
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["train"] == 1
+
+
+def test_a_figure_needs_no_frozen_network(snakemake):
+    run = snakemake("-n", "results/figures/learning_curves.pdf")
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["train"] == runs_in(PROJECT / "config.yaml")
+    assert "frozen/model.json" not in run.stdout
+
+
+def test_a_rebuilt_op_trains_nothing_again(project, snakemake):
+    folder = project / "results/runs/ga/frostbite/small/1"
+    natives = [
+        project / "results/native" / name for name in ("ale-py-0.12.1.tar.gz", "libneurozoo_ops.so", "build.json")
+    ]
+    outputs = [folder / name for name in ("config.yaml", "checkpoint.npz", "genome.json", "log.jsonl")]
+    for age, file in enumerate(
+        [*natives, project / "results/noise/table.f32", project / "results/noise/table.json", *outputs]
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (2_000_000_000 + age, 2_000_000_000 + age))  # after every source file
+    target = str(outputs[1].relative_to(project))
+    assert "Nothing to be done" in snakemake("-n", "--profile", "local", target).stdout
+    os.utime(project / "native" / "CMakeLists.txt", (2_000_000_100, 2_000_000_100))
+    counts = job_counts(snakemake("-n", "--profile", "local", target).stdout)
+    assert "build_native_op" in counts
+    assert "train" not in counts
+
+
+def test_scripts_find_the_library_without_any_environment(project, snakemake):
+    run = snakemake("results/test/noise/table.f32", "--cores", "1", "--configfile", "config/test.yaml")
+    assert run.returncode == 0, run.stdout
+    assert (project / "results/test/noise/table.f32").stat().st_size == 4 * 5_000_000
+
+
+def test_the_project_serves_as_a_module_of_another_workflow(project, snakemake, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("other")
+    (folder / "Snakefile").write_text(
+        f"""
+configfile: "mine.yaml"
+module neurozoo:
+    snakefile: "{project}/Snakefile"
+    config: config
+use rule * from neurozoo as neurozoo_*
+"""
+    )
+    (folder / "mine.yaml").write_text("experiments: {mine: {algo: ga, games: [pong], models: [large], runs: [3]}}")
+    run = snakemake("-n", "--directory", str(folder), "--snakefile", str(folder / "Snakefile"), "neurozoo_all")
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["neurozoo_train"] == 1
+    assert "results/runs/ga/pong/large/3/checkpoint.npz" in run.stdout
+
+
+def test_a_dry_run_takes_less_than_three_seconds_of_processor_time(snakemake):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert snakemake("-n").returncode == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3
+
+
+def test_reading_a_configuration_imports_no_tensorflow():
+    code = "import sys, neurozoo.configuration; sys.exit('tensorflow' in sys.modules or 'keras' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow" / "lib")}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
