@@ -45,7 +45,7 @@ def test_json_lines_become_one_row_per_report_at_full_precision(tmp_path):
     assert rows[0]["protocol"] == "uber2018"
     assert rows[0]["MutationPower"] == ""  # the field is missing in this report; the row stays aligned
     assert float(rows[1]["MutationPower"]) == third
-    assert json.loads(rows[1]["TruncatedPopulationEliteSeeds"]) == [1, [2, 0.002]]
+    assert "TruncatedPopulationEliteSeeds" not in rows[1]  # the genome of every generation, only where asked for
 
 
 def test_only_the_chosen_fields_are_kept_in_their_order(tmp_path):
@@ -168,3 +168,8 @@ def test_a_damaged_number_in_a_table_costs_that_cell_only(tmp_path):
     records = read_log(tmp_path / "log.txt")
     assert [record["Iteration"] for record in records] == [1, None, 3]
     assert [record["frames"] for record in records] == [None, 20, 20]
+
+
+def test_the_genome_becomes_a_column_only_where_it_is_asked_for(tmp_path):
+    rows = parsed(written(tmp_path, report(1)), tmp_path, columns=["TruncatedPopulationEliteSeeds"])
+    assert json.loads(rows[0]["TruncatedPopulationEliteSeeds"]) == [1, [2, 0.002]]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.games import reference_scores
-from neurozoo.tables import final_scores, merge_metrics, read_metrics, score_table
+from neurozoo.tables import describe_results, final_scores, merge_metrics, read_metrics, score_table
 
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 1, "protocol": "uber2018"}
 
@@ -179,3 +179,25 @@ def test_the_columns_are_the_same_for_every_set_of_games(tmp_path):
 def test_nothing_tested_is_an_error_with_a_remedy(tmp_path):
     with pytest.raises(NeurozooError, match="No run has a test_score"):
         scores(tmp_path, reports(np.nan))
+
+
+def test_the_results_are_described_with_scores_intervals_and_the_paths_of_movies(tmp_path):
+    tables, run = tmp_path / "tables", tmp_path / "runs" / "ga" / "pong" / "large" / "1"
+    tables.mkdir()
+    run.mkdir(parents=True)
+    (run / "activation.mp4").touch()
+    (tables / "scores.csv").write_text(
+        "algo,model,protocol,game,games,runs,frames,score_mean,score_mean_low,score_mean_high,human_normalised_mean\n"
+        "ga,large,uber2018,pong,1,2,4000,12.5,11,14,0.9\n"
+        "ga,large,uber2018,all,1,2,4000,,,,0.9\n"
+    )
+    text = describe_results(tmp_path)
+    assert "11.0 to 14.0" in text
+    assert "0.900" in text
+    assert str(run / "activation.mp4") in text
+    assert " all " not in text
+
+
+def test_describing_results_that_are_not_there_says_how_to_make_them(tmp_path):
+    with pytest.raises(NeurozooError, match="snakemake"):
+        describe_results(tmp_path)

@@ -50,7 +50,8 @@ def parse_log(
         csv: The table to write: the columns of `identity`, then `frames` (emulator frames), `score`, `test_score`,
             then the fields. A field that a report lacks is an empty cell.
         identity: The values of `IDENTITY` for this run.
-        columns: The fields wanted, by their published names; None for all in the log.
+        columns: The fields wanted, by their published names; None for all in the log but the elite's genome, which
+            would make the tables of long runs grow with the square of their length.
 
     Raises:
         NeurozooError: The log is missing, empty or damaged, or a field is unknown (proposes the nearest name).
@@ -60,7 +61,7 @@ def parse_log(
     for name in columns or ():
         if name not in PUBLISHED_FIELDS and name not in found:
             raise unknown_name("log field", name, {*PUBLISHED_FIELDS, *found})
-    fields = found if columns is None else list(dict.fromkeys(columns))
+    fields = [name for name in found if name != _SEEDS] if columns is None else list(dict.fromkeys(columns))
     first = [identity[name] for name in IDENTITY]
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv_format.writer(file, lineterminator="\n")

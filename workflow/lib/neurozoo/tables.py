@@ -3,6 +3,7 @@
 import csv as csv_format
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -178,3 +179,36 @@ def score_table(
     with written_whole(csv) as temporary:
         table = pd.DataFrame(rows, columns=_SCORE_COLUMNS)
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
+
+
+def describe_results(results: str | os.PathLike) -> str:
+    """Says in a few lines what a workflow has made, for people who look at the terminal.
+
+    Args:
+        results: The folder `results/`.
+
+    Returns:
+        A table of scores with intervals, and the paths of figures and movies.
+
+    Raises:
+        NeurozooError: There is no table of scores yet.
+    """
+    results = Path(results)
+    path = results / "tables" / "scores.csv"
+    if not path.exists():
+        raise NeurozooError(f"{path} is missing. Make it: snakemake --profile profiles/local")
+    scores = pd.read_csv(path)
+    heads = ("algo", "network", "game", "runs", "frames", "score", "95 % interval", "human = 1")
+    lines = ["{:6}{:18}{:20}{:>4}  {:>13}  {:>10}  {:>23}  {:>9}".format(*heads)]
+    for row in scores[scores["game"] != ALL_GAMES].itertuples():
+        interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
+        normalised = "" if np.isnan(row.human_normalised_mean) else f"{row.human_normalised_mean:.3f}"
+        lines.append(
+            f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {row.frames:13,}  {row.score_mean:10,.1f}  "
+            f"{interval:>23}  {normalised:>9}"
+        )
+    lines += ["", "Scores, all columns:  " + str(path)]
+    lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
+    lines += [f"Activation movie:     {movie}" for movie in sorted(results.glob("runs/*/*/*/*/activation.mp4"))]
+    lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]
+    return "\n".join(lines)
