@@ -207,7 +207,7 @@ def describe_results(results: str | os.PathLike) -> str:
             f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {row.frames:13,}  {row.score_mean:10,.1f}  "
             f"{interval:>23}  {normalised:>9}"
         )
-    lines += ["", "Scores, all columns:  " + str(path)]
+    lines += ["", "Scores in full:       " + str(path)]
     lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
     lines += [f"Activation movie:     {movie}" for movie in sorted(results.glob("runs/*/*/*/*/activation.mp4"))]
     lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]
