@@ -1,6 +1,4 @@
 import dataclasses
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,19 +7,7 @@ from neurozoo.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
 from neurozoo.games import get_protocol
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests/data"
 UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
-
-
-@pytest.fixture(scope="module")
-def noise():
-    from neurozoo.noise import open_noise_table
-
-    path = Path(os.environ.get("NEUROZOO_NOISE_TABLE", ROOT / "results/noise/table.f32"))
-    if not path.exists():
-        pytest.skip(f"needs the noise table: snakemake --cores 1 {path}")
-    return open_noise_table(path, verify=False)
 
 
 def random_episode(environment, *, noops, seed, max_steps=200):
@@ -65,12 +51,12 @@ def test_machado2018_equals_the_vector_environment_of_ale_py_up_to_one_grey_leve
     assert np.mean(differing) < 0.002  # only means that lie next to a half are rounded the other way
 
 
-def test_the_published_genome_scores_exactly_1610_in_969_steps(noise):
+def test_the_published_genome_scores_exactly_1610_in_969_steps(noise, data_dir):
     import tensorflow as tf
     from neurozoo.genomes import decode, read_genome
     from neurozoo.networks import get_network
 
-    record = read_genome(DATA / "uber_frostbite_genome.json")
+    record = read_genome(data_dir / "uber_frostbite_genome.json")
     environment = AtariEnvironment(record.game, UBER)
     layout = get_network(record.model).layout(environment.num_actions)
     model = layout.keras_model(decode(record.genome, noise=noise, layout=layout))

@@ -12,8 +12,9 @@ import numpy as np
 
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError
-from neurozoo.files import explained, write_json
+from neurozoo.files import explained, read_json, write_json, write_text
 from neurozoo.games import action_names
+from neurozoo.genomes import read_genome
 from neurozoo.inspection.frozen import (
     FORMAT,
     GRAPH_FILE,
@@ -38,6 +39,54 @@ CHUNK = 64  # observations that are run at once
 # Float sums in another order differ by about 1e-6 of the largest output after 3,136 terms; a tie closer than this
 # may fall either way without either form being wrong.
 TIE = 1e-5  # distance of the two best outputs, as a part of the largest absolute output
+
+CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps, 70 MB
+
+
+def freeze_run(
+    run_dir: str | os.PathLike,
+    *,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    log: str | os.PathLike | None = None,
+) -> dict[str, int]:
+    """Freezes a run's result as `frozen/` beside it.
+
+    The episode for the check is played by the native op from the run's genome, so that the check also proves that
+    genome and weights belong together.
+
+    Args:
+        run_dir: Folder with `checkpoint.npz` and `genome.json`.
+        ops: The op library.
+        noise: The noise table.
+        log: Optional file for a line about the check.
+
+    Returns:
+        Steps that were compared, and how many of them were ties that fell the other way.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or anything that `freeze` refuses.
+    """
+    from neurozoo.evaluation import Episode
+    from neurozoo.evaluation.native import trace_episode
+    from neurozoo.training.checkpoint import read_checkpoint
+
+    run_dir = Path(run_dir)
+    checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
+    record = read_genome(run_dir / "genome.json")
+    if (record.game, record.model) != (checkpoint.game, checkpoint.model):
+        raise NeurozooError(
+            f"{run_dir} holds a genome for {record.game}/{record.model}, but weights for "
+            f"{checkpoint.game}/{checkpoint.model}. Copy both files from one run, or train it again."
+        )
+    protocol = checkpoint.protocol
+    start = Episode(record.genome, noops=min(1, protocol.max_noops), seed=0, max_frames=CHECKED_FRAMES)
+    trace = trace_episode(start, game=checkpoint.game, model=checkpoint.model, protocol=protocol, ops=ops, noise=noise)
+    scores = read_json(run_dir / "genome.json", REMEDY)
+    check = freeze(checkpoint, run_dir / "frozen", trace=trace, scores=scores)
+    if log is not None:
+        write_text(log, f"{run_dir / 'frozen'}: same actions in {check['steps']} steps, {check['ties']} ties\n")
+    return check
 
 
 def freeze(

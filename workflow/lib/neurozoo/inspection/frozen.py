@@ -4,6 +4,7 @@
 feed it. Everything here reads such a folder; `neurozoo.inspection.freeze` writes it.
 """
 
+import contextlib
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -114,6 +115,19 @@ class FrozenModel:
                 f"{self.folder / KERAS_FILE} lacks a layer that {RECORD_FILE} names ({first_line(error)}). {REMEDY}"
             ) from error
         return keras.Model(model.inputs, outputs)
+
+
+def use_one_thread() -> None:
+    """Keeps TensorFlow to one thread if it has not started yet: the sums of a dense layer depend on their number.
+
+    Then a rollout's bytes are the same on every machine. For single observations more threads gain nothing (measured:
+    3.4 ms with one, 4.5 ms with two, network `large`).
+    """
+    import tensorflow as tf
+
+    with contextlib.suppress(RuntimeError):  # it has started
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def first_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import FrozenModel, open_frozen
+from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.inspection.panels import Canvas
 from neurozoo.inspection.progress import Progress
 from neurozoo.inspection.streams import NpzReader
@@ -65,6 +65,7 @@ def render_activation_movie(
     if fps < 1 or max_steps < 0:
         raise NeurozooError(f"A movie has fps >= 1 and max_steps >= 0, but {fps} and {max_steps} came.")
     frozen = open_frozen(frozen_folder)
+    use_one_thread()
     activations_of = _watching(frozen)
     start = time.perf_counter()
     with NpzReader(rollout, keys=("observations", "frames", "score"), remedy=REMEDY) as reader:

@@ -16,7 +16,7 @@ import numpy as np
 from neurozoo.atari import RAM_BYTES, SIZE, STACK, AtariEnvironment
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
-from neurozoo.inspection.frozen import FrozenModel, open_frozen
+from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.inspection.progress import Progress
 from neurozoo.inspection.streams import Spool, npz_written_whole
 
@@ -80,12 +80,14 @@ def record_rollout(
             f"{frozen.game} has {environment.num_actions} actions under {frozen.protocol.name}, but the frozen model "
             f"in {frozen.folder} has {len(frozen.actions)}. Freeze an agent that was trained on this game."
         )
+    use_one_thread()
+    think = _thinking(frozen)
     try:
         Path(output).parent.mkdir(parents=True, exist_ok=True)
         with Progress("rollout", total=max_steps, log=log) as progress, ExitStack() as spools:
             records = _Records(environment, frozen, folder=Path(output).parent, spools=spools)
             start = time.perf_counter()
-            scores = _play(environment, frozen, records, episodes, max_steps, seed, noops, progress)
+            scores = _play(environment, frozen, think, records, episodes, max_steps, seed, noops, progress)
             speed = len(records) / (time.perf_counter() - start)
             progress.say(f"{len(scores)} episodes, scores {', '.join(f'{score:,.0f}' for score in scores)}")
             records.write(output, scores)
@@ -97,6 +99,7 @@ def record_rollout(
 def _play(
     environment: AtariEnvironment,
     frozen: FrozenModel,
+    think: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     records: "_Records",
     episodes: int,
     max_steps: int,
@@ -105,7 +108,6 @@ def _play(
     progress: Progress,
 ) -> list[float]:
     """Plays the episodes and returns their scores."""
-    think = _thinking(frozen)
     scores = []
     for episode in range(episodes):
         generator = np.random.default_rng([seed, episode])
@@ -137,6 +139,7 @@ def _thinking(frozen: FrozenModel) -> Callable[[np.ndarray], tuple[np.ndarray, n
         representation, outputs = run(tf.constant(observation[np.newaxis]))
         return representation.numpy()[0], outputs.numpy()[0]
 
+    think(np.zeros((SIZE, SIZE, STACK), np.float32))  # compiles it
     return think
 
 

@@ -1,0 +1,89 @@
+"""
+Looks inside the trained agents: frozen models, rollouts and movies of their activations.
+
+REQUIRED INPUTS:
+
+    ops         = results/native/libneurozoo_ops.so
+    noise       = <noise>/table.f32
+    checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
+    genome      = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
+
+OUTPUTS:
+
+    keras       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
+    saved_model = <results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model/
+    graph       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb
+    record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
+    rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+    movie       = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
+
+A model is frozen only if its three forms act like the native op on a recorded episode. Rollout and movie need
+nothing but the frozen model, so that they can be made again wherever that folder is.
+"""
+
+
+rule freeze_model:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        ops=ancient("results/native/libneurozoo_ops.so"),
+        noise=ancient("<noise>/table.f32"),
+    output:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
+        graph="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/freeze_model.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    script:
+        "../scripts/freeze_model.py"
+
+
+rule rollout:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+    output:
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="1h",
+    params:
+        rollout=config["rollout"],
+    script:
+        "../scripts/rollout.py"
+
+
+rule activation_movie:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        movie=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/activation.mp4",
+            caption="../report/activation_movie.rst",
+            category="Activation movies",
+            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/activation_movie.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: 2  # drawing and encoding
+    resources:
+        mem_mb=3000,
+        runtime="1h",
+    params:
+        movie=config["movie"],
+    script:
+        "../scripts/activation_movie.py"
