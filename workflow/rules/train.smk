@@ -40,6 +40,8 @@ rule train:
     resources:
         mem_mb=4000,
         runtime="12h",
+        # On a terminal; a profile may set 0 for the whole log instead.
+        progress_bar=1,
     params:
         settings=settings_of,
     script:

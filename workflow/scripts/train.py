@@ -15,5 +15,5 @@ train(
     noise=snakemake.input.noise,
     run_dir=Path(snakemake.output.checkpoint).parent,
     threads=snakemake.threads,
-    shows_progress_bar=sys.stderr.isatty(),
+    shows_progress_bar=bool(snakemake.resources.progress_bar) and sys.stderr.isatty(),
 )
