@@ -4,6 +4,7 @@ A genome is an index for the initial weights and a list of (index, power) mutati
 `[i0, [i1, p1], [i2, p2], ...]`, as published (Such et al. 2017, arXiv:1712.06567, section 3.1).
 """
 
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Genome:
         try:
             initial, *rest = value
             return cls(_index(initial), tuple(_mutation(gene) for gene in rest))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise NeurozooError(
                 f"A genome looks like [index, [index, power], ...], but this came: {str(value)[:80]}"
             ) from error
@@ -60,12 +61,17 @@ class Genome:
             NeurozooError: `text` is not a genome.
         """
         number = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
-        if not re.fullmatch(
-            rf"\s*\(\s*[0-9]+\s*(,\s*\(\s*[0-9]+\s*,\s*{number}\s*\)\s*|,\s*[0-9]+\s*)*,?\s*\)\s*", text
-        ):
-            raise NeurozooError(f"A genome looks like (index, (index, power), ...), but this came: {text[:80]}")
-        genes = re.findall(rf"\(\s*([0-9]+)\s*,\s*({number})\s*\)|([0-9]+)", text.strip()[1:-1])
-        return cls.from_json([int(bare) if bare else [int(index), float(power)] for index, power, bare in genes])
+        try:
+            if not re.fullmatch(
+                rf"\s*\(\s*[0-9]+\s*(,\s*\(\s*[0-9]+\s*,\s*{number}\s*\)\s*|,\s*[0-9]+\s*)*,?\s*\)\s*", text
+            ):
+                raise ValueError(text)
+            genes = re.findall(rf"\(\s*([0-9]+)\s*,\s*({number})\s*\)|([0-9]+)", text.strip()[1:-1])
+            return cls.from_json([int(bare) if bare else [int(index), float(power)] for index, power, bare in genes])
+        except ValueError as error:
+            raise NeurozooError(
+                f"A genome looks like (index, (index, power), ...), but this came: {text[:80]}"
+            ) from error
 
     def to_json(self) -> list:
         """Returns the published list form."""
@@ -82,8 +88,8 @@ class Genome:
 
 
 def _index(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError("an index should be a whole number")
     return value
 
 
@@ -91,6 +97,8 @@ def _mutation(gene: object) -> Mutation:
     if isinstance(gene, int):
         return Mutation(_index(gene), OLD_POWER)
     index, power = gene
+    if isinstance(power, bool) or not isinstance(power, (int, float)) or not math.isfinite(power):
+        raise ValueError("a power should be a number")
     return Mutation(_index(index), float(power))
 
 

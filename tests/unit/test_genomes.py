@@ -1,0 +1,288 @@
+import hashlib
+import json
+import math
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.genomes import Genome, Mutation, check_genome, decode, read_genome
+from neurozoo.networks import get_network
+
+# Section 2.5 of the specification, for 18 actions.
+VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
+
+
+def sha256_prefix(theta):
+    return hashlib.sha256(theta.astype("<f4").tobytes()).hexdigest()[:16]
+
+
+def l2(theta):
+    return float(np.sqrt(np.sum(theta.astype(float) ** 2)))
+
+
+def decoded(noise, model, genome=VECTOR):
+    return decode(genome, noise=noise, layout=get_network(model).layout(18))
+
+
+# ---- weights
+
+
+def test_initial_weights_of_the_large_network_are_the_published_ones(noise):
+    theta = decoded(noise, "large", Genome(VECTOR.initial))
+    # Printed with eight decimals: half of the last one.
+    np.testing.assert_allclose(theta[:3], [-0.00989143, 0.0564873, 0.03058336], rtol=0, atol=5e-9)
+
+
+def test_initial_biases_are_zero_but_take_their_places_in_the_table(noise):
+    arrays = get_network("large").layout(18).split(decoded(noise, "large", Genome(VECTOR.initial)))
+    for name, array in arrays.items():
+        assert array.any() == name.endswith("/w")
+    # conv2's weights come from after conv1's 32 biases, which follow its 8,192 weights.
+    start = VECTOR.initial + 8192 + 32
+    scale = np.float32(1 / math.sqrt(4 * 4 * 32))
+    np.testing.assert_array_equal(arrays["conv2/w"].ravel()[:5], noise[start : start + 5] * scale)
+
+
+def test_weights_of_the_large_network_are_the_published_ones(noise):
+    theta = decoded(noise, "large")
+    assert theta.dtype == np.float32
+    assert theta.shape == (4_052_658,)
+    np.testing.assert_array_equal(theta[:3], np.array([-0.010014614, 0.053662296, 0.029846968], np.float32))
+    np.testing.assert_array_equal(theta[-3:], np.array([-0.00030227611, -0.0012188167, -0.00054737658], np.float32))
+    # Printed with six significant digits: half of the last one, 5e-9 in the largest.
+    np.testing.assert_allclose(theta[8192:8195], [0.00176434, -0.00122559, 0.00399436], rtol=0, atol=5.1e-9)
+    assert np.sum(theta.astype(float)) == pytest.approx(25.546118, abs=5e-7)
+    assert l2(theta) == pytest.approx(26.542283, abs=5e-7)
+    assert sha256_prefix(theta) == "13f41f2ad23453ca"
+
+
+def test_weights_of_the_small_network_are_the_published_ones(noise):
+    theta = decoded(noise, "small")
+    assert theta.shape == (1_008_450,)
+    np.testing.assert_array_equal(theta[-3:], np.array([0.0013161234, 0.00027284786, -0.00024335078], np.float32))
+    assert l2(theta) == pytest.approx(17.658744, abs=5e-7)
+    assert sha256_prefix(theta) == "e5bd8bdf881431ee"
+
+
+def test_weights_of_the_recurrent_network_are_the_published_ones(noise):
+    theta = decoded(noise, "recurrent_large")
+    assert theta.shape == (4_061_874,)
+    assert l2(theta) == pytest.approx(26.553289, abs=5e-7)
+    assert sha256_prefix(theta) == "86a63cf1f5aa047a"
+
+
+def test_the_published_genome_has_the_published_weights(noise, data_dir):
+    record = read_genome(data_dir / "uber_frostbite_genome.json")
+    assert (record.game, record.model) == ("frostbite", "large")
+    assert len(record.genome.mutations) == 265
+    theta = decoded(noise, "large", record.genome)
+    # Stated as float32, whose steps are 7.6e-6 and 3.8e-6 here. The hash is what is exact.
+    assert l2(theta) == pytest.approx(70.462026, abs=7.6e-6)
+    assert np.sum(theta.astype(float)) == pytest.approx(-44.010326, abs=3.8e-6)
+    assert sha256_prefix(theta) == "3dfa932f045f4f40"
+
+
+def test_a_mutation_is_added_unscaled_and_to_biases_too(noise):
+    layout = get_network("small").layout(18)
+    parent = Genome(7)
+    child = decode(parent.mutated(100, 0.5), noise=noise, layout=layout)
+    expected = decode(parent, noise=noise, layout=layout) + np.float32(0.5) * noise[100 : 100 + len(child)]
+    np.testing.assert_array_equal(child, expected)
+
+
+def test_decoding_does_not_write_to_the_table(noise):
+    before = noise[:10].copy()
+    decode(Genome(0, (Mutation(0, 1.0),)), noise=noise, layout=get_network("small").layout(3))
+    np.testing.assert_array_equal(noise[:10], before)
+
+
+# ---- limits
+
+
+def test_the_last_slice_of_the_table_is_the_largest_index():
+    check_genome(Genome(90, (Mutation(90, 0.1),)), parameters=10, table_size=100)
+    for genome in (Genome(91), Genome(0, (Mutation(91, 0.1),)), Genome(-1)):
+        with pytest.raises(
+            NeurozooError, match=r"lies outside the noise table: .* allows 0 to 90\. Is it a genome for"
+        ):
+            check_genome(genome, parameters=10, table_size=100)
+
+
+def test_an_index_beyond_the_table_is_refused_before_decoding(noise):
+    with pytest.raises(NeurozooError, match="index 248,991,551 lies outside the noise table"):
+        decoded(noise, "small", Genome(250_000_000 - 1_008_450 + 1))
+
+
+def test_a_genome_for_a_smaller_network_may_reach_beyond_the_table_of_a_larger_one(noise):
+    genome = Genome(250_000_000 - 1_008_450)  # the last one for `small`
+    decoded(noise, "small", genome)
+    with pytest.raises(NeurozooError, match="Is it a genome for another network or another table"):
+        decoded(noise, "large", genome)
+
+
+# ---- written forms
+
+
+def test_json_form_goes_there_and_back():
+    value = [1, [2, 0.002], [3, 0.05]]
+    genome = Genome.from_json(value)
+    assert genome == Genome(1, (Mutation(2, 0.002), Mutation(3, 0.05)))
+    assert json.loads(json.dumps(genome.to_json())) == value
+
+
+def test_powers_survive_json_to_the_bit():
+    powers = [0.1 + 0.2, 1 / 3, 5e-324, 1e30]
+    genome = Genome(0, tuple(Mutation(i, power) for i, power in enumerate(powers)))
+    assert Genome.from_json(json.loads(json.dumps(genome.to_json()))) == genome
+
+
+def test_bare_integers_are_mutations_of_the_old_power():
+    assert Genome.from_json([1, 2, [3, 0.1]]) == Genome(1, (Mutation(2, 0.005), Mutation(3, 0.1)))
+
+
+def test_a_tuple_is_a_list():
+    assert Genome.from_json((1, (2, 0.002))) == Genome(1, (Mutation(2, 0.002),))
+
+
+@pytest.mark.parametrize(
+    ("text", "genome"),
+    [
+        ("(1, (2, 0.002))", Genome(1, (Mutation(2, 0.002),))),
+        ("(1,)", Genome(1)),
+        ("(1)", Genome(1)),
+        (" ( 1 , ( 2 , 0.002 ) , ( 3 , 1e-05 ) , ) ", Genome(1, (Mutation(2, 0.002), Mutation(3, 1e-5)))),
+        ("(1, 2, 3)", Genome(1, (Mutation(2, 0.005), Mutation(3, 0.005)))),
+        ("(10, (20, 1), 30)", Genome(10, (Mutation(20, 1.0), Mutation(30, 0.005)))),
+    ],
+)
+def test_text_form_of_the_original_is_read(text, genome):
+    assert Genome.from_text(text) == genome
+
+
+def test_text_form_equals_what_python_prints():
+    genome = Genome(157822315, (Mutation(94987453, 0.002), Mutation(61990409, 1e-05)))
+    printed = repr((genome.initial, *(tuple(mutation) for mutation in genome.mutations)))
+    assert Genome.from_text(printed) == genome
+
+
+GARBAGE = [
+    None,
+    True,
+    5,
+    1.5,
+    "",
+    "12",
+    "__import__('os').system('true')",
+    {},
+    {"a": 1},
+    [],
+    [[]],
+    [-1],
+    [1.0],
+    [True],
+    ["1"],
+    [None],
+    [[1, 0.1]],
+    [1, []],
+    [1, [2]],
+    [1, [2, 0.1, 3]],
+    [1, [2, [3, 0.1]]],
+    [1, [-2, 0.1]],
+    [1, [2.0, 0.1]],
+    [1, [2, "0.1"]],
+    [1, [2, True]],
+    [1, [2, None]],
+    [1, [2, math.nan]],
+    [1, [2, math.inf]],
+    [1, [2, 10**400]],
+    [1, True],
+    [1, -2],
+    [1, "23"],
+    [1, {"2": 0.1, "3": 0.1}],
+    [2**63],
+]
+
+
+@pytest.mark.parametrize("value", GARBAGE, ids=lambda value: ascii(value)[:30])
+def test_what_is_no_genome_is_refused_in_a_short_sentence(value):
+    with pytest.raises(NeurozooError, match=r"A genome looks like \[index, \[index, power\], \.\.\.\]") as caught:
+        Genome.from_json(value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "()",
+        "1",
+        "(-1)",
+        "(1.5)",
+        "(1, (2, -0.1))",
+        "(1, (2))",
+        "(1, (2, 0.1, 3))",
+        "(1, ((2, 0.1)))",
+        "(1, (2, nan))",
+        "(1, (2, 1e999))",
+        "(1))",
+        "(1, (2, 0.1)",
+        "(1); (2)",
+        "(__import__('os').system('true'), (2, 0.1))",
+        "(1, (2, __import__('os').getpid()))",
+        f"({'9' * 5000})",
+        "(1" + ", " * 5000,
+    ],
+    ids=lambda text: text[:30],
+)
+def test_text_that_is_no_genome_is_refused_and_never_run(text):
+    with pytest.raises(NeurozooError, match="A genome looks like") as caught:
+        Genome.from_text(text)
+    assert len(str(caught.value)) < 200
+
+
+# ---- family
+
+
+def test_a_child_is_its_parent_and_one_mutation():
+    parent = Genome(1, (Mutation(2, 0.1),))
+    child = parent.mutated(3, 0.2)
+    assert child == Genome(1, (Mutation(2, 0.1), Mutation(3, 0.2)))
+    assert child.parent == parent
+    assert Genome(1).parent is None
+    assert len({child, parent, Genome(1, (Mutation(2, 0.1),))}) == 2  # equal genomes are one key
+
+
+# ---- files
+
+
+def write(path, **changes):
+    record = {"game": "frostbite", "model": "small", "genome": [1, [2, 0.1]]} | changes
+    path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
+    return path
+
+
+def test_a_genome_file_is_read_with_our_name_or_the_published_one_of_its_network(tmp_path):
+    for name in ("small", "Model"):
+        record = read_genome(write(tmp_path / "genome.json", model=name))
+        assert (record.game, record.model, record.genome) == ("frostbite", "small", Genome(1, (Mutation(2, 0.1),)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"genome": None, "game": None}, "lacks game, genome; a genome file has game, model and genome"),
+        ({"genome": "__import__('os')"}, "A genome looks like"),
+        ({"model": "smal"}, "network 'smal' is unknown; did you mean 'small'"),
+        ({"model": ["small"]}, "network .* is unknown"),
+    ],
+)
+def test_a_genome_file_that_lacks_something_or_names_what_is_not_there_is_refused(tmp_path, changes, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        read_genome(write(tmp_path / "genome.json", **changes))
+
+
+def test_a_cut_genome_file_is_refused(tmp_path):
+    path = write(tmp_path / "genome.json")
+    path.write_text(path.read_text()[:-5])
+    with pytest.raises(NeurozooError, match="is damaged .*Give a genome.json of a run"):
+        read_genome(path)
