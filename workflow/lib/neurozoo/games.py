@@ -55,7 +55,7 @@ def get_protocol(name: str, *, action_set: str | None = None) -> Protocol:
     Raises:
         NeurozooError: No such protocol or action set; the message proposes the nearest.
     """
-    if name not in PROTOCOLS:
+    if name not in list(PROTOCOLS):  # a list: the name may be anything, hashable or not
         raise unknown_name("protocol", name, PROTOCOLS)
     if action_set is None:
         return PROTOCOLS[name]
@@ -99,39 +99,40 @@ def rom_path(game: str) -> Path:
     return Path(path)
 
 
-@cache
 def action_names(game: str, action_set: str) -> tuple[str, ...]:
     """Returns the names of a game's actions in the order of the network's outputs, such as ('NOOP', 'FIRE').
 
     Raises:
         NeurozooError: No such game.
     """
-    return tuple(action.name for action in _actions(game, action_set))
+    return tuple(action.name for action in _actions(game)[action_set])
 
 
-@cache
 def action_codes(game: str, action_set: str) -> tuple[int, ...]:
     """Returns ALE's codes of a game's actions in the order of the network's outputs."""
-    return tuple(int(action.value) for action in _actions(game, action_set))
+    return tuple(int(action.value) for action in _actions(game)[action_set])
 
 
 def start_actions(game: str, protocol: Protocol) -> tuple[int, ...]:
     """Returns the actions (ALE's codes) of the steps by which an episode starts after its no-ops.
 
+    How a game is started does not depend on the actions that an agent may choose from.
+
     Source: published code: where the minimal set's second action is FIRE, the second and the third, once each.
     """
     if protocol.presses_fire and action_names(game, "minimal")[1] == "FIRE":
-        return action_codes(game, protocol.action_set)[1:3]
+        return action_codes(game, "minimal")[1:3]
     return ()
 
 
-def _actions(game: str, action_set: str) -> list:
+@cache
+def _actions(game: str) -> dict[str, list]:
     import ale_py
 
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     emulator = ale_py.ALEInterface()
     emulator.loadROM(rom_path(game))
-    return emulator.getMinimalActionSet() if action_set == "minimal" else emulator.getLegalActionSet()
+    return {"minimal": emulator.getMinimalActionSet(), "full": emulator.getLegalActionSet()}
 
 
 @cache

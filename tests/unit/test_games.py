@@ -1,0 +1,145 @@
+import dataclasses
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.games import (
+    PROTOCOLS,
+    action_codes,
+    action_names,
+    check_game,
+    game_names,
+    get_protocol,
+    reference_scores,
+    rom_path,
+    start_actions,
+)
+
+# Section 4.1 of the specification.
+PUBLISHED_GAMES = """air_raid alien amidar assault asterix asteroids atlantis bank_heist battle_zone beam_rider berzerk
+bowling boxing breakout carnival centipede chopper_command crazy_climber demon_attack double_dunk elevator_action enduro
+fishing_derby freeway frostbite gopher gravitar hero ice_hockey jamesbond journey_escape kangaroo krull kung_fu_master
+montezuma_revenge ms_pacman name_this_game phoenix pitfall pong pooyan private_eye qbert riverraid road_runner robotank
+seaquest skiing solaris space_invaders star_gunner tennis time_pilot tutankham up_n_down venture video_pinball
+wizard_of_wor yars_revenge zaxxon""".split()
+ACTION_COUNTS = {
+    3: "freeway skiing",
+    4: "atlantis breakout",
+    6: "air_raid bowling carnival demon_attack name_this_game pong pooyan qbert space_invaders up_n_down",
+    7: "assault",
+    8: "gopher phoenix tutankham",
+    9: "asterix beam_rider crazy_climber enduro ms_pacman video_pinball",
+    10: "amidar time_pilot wizard_of_wor",
+    14: "asteroids kung_fu_master",
+    16: "journey_escape",
+}
+WITHOUT_FIRE = "asterix crazy_climber freeway journey_escape kung_fu_master ms_pacman skiing tutankham".split()
+ALE_NAMES = (
+    "NOOP FIRE UP RIGHT LEFT DOWN UPRIGHT UPLEFT DOWNRIGHT DOWNLEFT UPFIRE RIGHTFIRE LEFTFIRE DOWNFIRE UPRIGHTFIRE "
+    "UPLEFTFIRE DOWNRIGHTFIRE DOWNLEFTFIRE"
+).split()
+
+
+def test_all_published_games_are_there():
+    assert len(PUBLISHED_GAMES) == 60
+    assert set(PUBLISHED_GAMES) <= set(game_names())
+    assert list(game_names()) == sorted(game_names())
+
+
+def test_games_have_the_published_numbers_of_minimal_actions():
+    expected = {game: count for count, games in ACTION_COUNTS.items() for game in games.split()}
+    assert {game: len(action_codes(game, "minimal")) for game in PUBLISHED_GAMES} == {
+        game: expected.get(game, 18) for game in PUBLISHED_GAMES
+    }
+
+
+def test_the_full_action_set_has_all_18_in_the_order_of_their_codes():
+    for game in ("pong", "breakout"):
+        assert action_codes(game, "full") == tuple(range(18))
+        assert action_names(game, "full") == tuple(ALE_NAMES)
+
+
+def test_names_and_codes_of_minimal_actions_belong_together():
+    assert action_names("breakout", "minimal") == ("NOOP", "FIRE", "RIGHT", "LEFT")
+    assert action_codes("breakout", "minimal") == (0, 1, 3, 4)
+
+
+def test_fire_is_pressed_in_all_games_but_the_published_eight():
+    protocol = get_protocol("uber2018")
+    assert [game for game in PUBLISHED_GAMES if not start_actions(game, protocol)] == WITHOUT_FIRE
+
+
+def test_an_episode_starts_with_the_second_and_the_third_minimal_action_whatever_set_the_network_chooses_from():
+    for action_set in ("minimal", "full"):
+        assert start_actions("breakout", get_protocol("uber2018", action_set=action_set)) == (1, 3)
+    assert start_actions("breakout", get_protocol("machado2018")) == ()
+
+
+def test_protocols_are_the_published_ones():
+    uber, machado = get_protocol("uber2018"), get_protocol("machado2018")
+    assert dataclasses.asdict(uber) == {
+        "name": "uber2018",
+        "sticky_probability": 0.0,
+        "max_noops": 30,
+        "presses_fire": True,
+        "max_frames": 400_000,
+        "action_set": "minimal",
+        "preprocessing": "published_bilinear",
+        "frame_skip": 4,
+    }
+    assert dataclasses.asdict(machado) == {
+        "name": "machado2018",
+        "sticky_probability": 0.25,
+        "max_noops": 0,
+        "presses_fire": False,
+        "max_frames": 108_000,
+        "action_set": "full",
+        "preprocessing": "area",
+        "frame_skip": 4,
+    }
+
+
+def test_a_protocol_with_another_action_set_keeps_the_rest():
+    changed = get_protocol("uber2018", action_set="full")
+    assert changed.action_set == "full"
+    assert dataclasses.replace(changed, action_set="minimal") == PROTOCOLS["uber2018"]
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: check_game("pnog"), "game 'pnog' is unknown; did you mean 'pong'"),
+        (lambda: check_game("Pong"), "game 'Pong' is unknown; did you mean 'pong'"),
+        (lambda: check_game(["pong"]), "is unknown"),
+        (lambda: rom_path("frostbit"), "did you mean 'frostbite'"),
+        (lambda: action_names("frostbit", "minimal"), "did you mean 'frostbite'"),
+        (lambda: get_protocol("uber2019"), "protocol 'uber2019' is unknown; did you mean 'uber2018'"),
+        (lambda: get_protocol(["uber2018"]), "protocol .* is unknown"),
+        (lambda: get_protocol("uber2018", action_set="ful"), "action set 'ful' is unknown; did you mean 'full'"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest(call, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        call()
+
+
+def test_a_rom_that_is_gone_is_missed_with_the_remedy(monkeypatch, tmp_path):
+    from ale_py import roms
+
+    for gone in (tmp_path / "pong.bin", None):
+        monkeypatch.setattr(roms, "get_rom_path", lambda name, path=gone: path)
+        with pytest.raises(NeurozooError, match="ROM of 'pong' .* is missing. Reinstall: pip install"):
+            rom_path("pong")
+
+
+def test_every_published_game_has_a_rom():
+    assert all(rom_path(game).stat().st_size >= 2048 for game in PUBLISHED_GAMES)
+
+
+def test_reference_scores_are_random_then_human():
+    scores = reference_scores()
+    assert len(scores) == 57
+    # Section 8.4 of the specification, rounded there to the last digit given.
+    assert scores["frostbite"] == pytest.approx((65.2, 4334.7), abs=0.5)
+    assert scores["kangaroo"] == pytest.approx((52.0, 3035.0), abs=0.5)
+    assert scores["seaquest"][0] == pytest.approx(68.4, abs=0.05)
+    assert set(scores) <= set(game_names())
