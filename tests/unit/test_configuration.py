@@ -84,6 +84,11 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             {"overrides": {"frames": "6e9"}},
             ["experiments.demo.overrides.frames should be a whole number, but is '6e9'.", "write 6_000_000_000."],
         ),
+        (
+            {"overrides": {"mutation_power": "2e-3"}},
+            ["a number or a mapping", "is '2e-3'. YAML reads 2e-3 as", "write 0.002."],
+        ),
+        ({"overrides": {"frames": "nan"}}, ["should be a whole number, but is 'nan'."]),
         ({"overrides": {"frames": 1.5}}, ["experiments.demo.overrides.frames should be a whole number, but is 1.5."]),
         # meaning
         ({"algo": "gaa"}, ["experiments.demo.algo: algorithm 'gaa' is unknown; did you mean 'ga'? Known: ga, rs."]),

@@ -4,7 +4,7 @@ This module takes dictionaries; who reads which file is the workflow's business.
 dry run stays quick.
 """
 
-import copy
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
@@ -65,7 +65,7 @@ def check_config(config: Mapping, schema: Mapping, *, source: str = "The configu
     """
     problems = _structure_problems(config, schema)
     if not problems:
-        config = _filled(copy.deepcopy(config), schema, schema)
+        config = _filled(config, schema, schema)
         problems = list(_meaning_problems(config))
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -197,14 +197,13 @@ def _number_hint(value: object, kinds: list[str]) -> str:
             number = float(value)
         except ValueError:
             return ""
-        if number.is_integer():
-            return f" YAML reads {value} as text; write {int(number):_}."
-        return f" YAML reads {value} as text; write {number}."
+        if math.isfinite(number):
+            return f" YAML reads {value} as text; write {f'{int(number):_}' if number.is_integer() else number}."
     return ""
 
 
 def _filled(value: object, schema: Mapping, root: Mapping) -> object:
-    """Puts the defaults in place, all the way down."""
+    """Puts the defaults in place, all the way down; what comes back shares no mapping or list with what came."""
     if "$ref" in schema:
         schema = {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
     if isinstance(value, Mapping):
@@ -213,7 +212,7 @@ def _filled(value: object, schema: Mapping, root: Mapping) -> object:
         value = dict(value)
         for key, part in known.items():
             if key not in value and "default" in part:
-                value[key] = copy.deepcopy(part["default"])
+                value[key] = part["default"]
         for key in value:
             part = known.get(key, others)
             if isinstance(part, Mapping):
