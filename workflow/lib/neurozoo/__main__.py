@@ -161,7 +161,7 @@ def _freeze(options):
 
 
 def _rollout(options):
-    from neurozoo.inspection.rollout import record_rollout
+    from neurozoo.inspection import record_rollout
 
     output = options.output or options.run_dir / "rollout.npz"
     rollout = record_rollout(
@@ -176,6 +176,23 @@ def _rollout(options):
         print(json.dumps(asdict(rollout)))
     else:
         print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
+
+
+def _movie(options):
+    from neurozoo.inspection import render_activation_movie
+
+    output = options.output or options.run_dir / "activation.mp4"
+    movie = render_activation_movie(
+        options.run_dir / "frozen",
+        options.run_dir / "rollout.npz",
+        output,
+        fps=options.fps,
+        max_steps=options.max_steps,
+    )
+    if options.json:
+        print(json.dumps(asdict(movie)))
+    else:
+        print(f"{output}: {movie.frames} frames")
 
 
 def _evaluate(options):
