@@ -9,7 +9,6 @@ SNAKEMAKE := $(BIN)/snakemake
 FOUNDATIONS := results/native/libneurozoo_ops.so results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .PHONY: help setup demo test foundations lint format bench lock clean
 

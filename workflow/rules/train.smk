@@ -40,8 +40,8 @@ rule train:
     resources:
         mem_mb=4000,
         runtime="12h",
-        # On a terminal; a profile may set 0 for the whole log instead.
-        progress_bar=1,
+        # What the terminal gets: bar, lines or log. Bars of runs side by side would overwrite each other.
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
     params:
         settings=settings_of,
     script:

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+from neurozoo.errors import plain_errors
 from neurozoo.native.build import build_native_op
 
-build_native_op(
-    snakemake.input.source,
-    snakemake.output.library,
-    snakemake.output.build_info,
-    build_dir=Path(snakemake.output.library).parent / "build",
-    march=snakemake.params.march,
-    jobs=snakemake.threads,
-    log=snakemake.log[0],
-)
+with plain_errors(snakemake.log[0]):
+    build_native_op(
+        snakemake.input.source,
+        snakemake.output.library,
+        snakemake.output.build_info,
+        build_dir=Path(snakemake.output.library).parent / "build",
+        march=snakemake.params.march,
+        jobs=snakemake.threads,
+        log=snakemake.log[0],
+    )

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from neurozoo.errors import plain_errors
 from neurozoo.inspection import freeze_run
 
-freeze_run(
-    Path(snakemake.input.checkpoint).parent,
-    ops=snakemake.input.ops,
-    noise=snakemake.input.noise,
-    log=snakemake.log[0],
-)
+with plain_errors(snakemake.log[0]):
+    freeze_run(
+        Path(snakemake.input.checkpoint).parent,
+        ops=snakemake.input.ops,
+        noise=snakemake.input.noise,
+        log=snakemake.log[0],
+    )

@@ -1,5 +1,7 @@
 """Runs `neurozoo.tables.merge_metrics`."""
 
+from neurozoo.errors import plain_errors
 from neurozoo.tables import merge_metrics
 
-merge_metrics(snakemake.input, csv=snakemake.output.csv, parquet=snakemake.output.parquet)
+with plain_errors(snakemake.log[0]):
+    merge_metrics(snakemake.input, csv=snakemake.output.csv, parquet=snakemake.output.parquet)

@@ -3,35 +3,29 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo import __version__
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, plain_errors
 
 OPS = "results/native/libneurozoo_ops.so"
 NOISE = "results/noise/table.f32"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command.
 
     Args:
         arguments: Words of the command line; None takes the process's own.
 
-    Returns:
-        0, or 1 after an error that the user can mend, which is one sentence on standard error.
+    Raises:
+        SystemExit: Status 1 after an error that the user can mend, which is one sentence on standard error.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     options = _parser().parse_args(arguments)
-    try:
+    with plain_errors():
         options.command(options)
-    except NeurozooError as error:
-        print(f"neurozoo: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -149,7 +143,7 @@ def _train(options):
         noise=options.noise,
         run_dir=run_dir,
         threads=options.threads,
-        shows_progress_bar=sys.stderr.isatty(),
+        terminal="bar",
     )
     print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
 
@@ -263,4 +257,4 @@ def _show(options):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

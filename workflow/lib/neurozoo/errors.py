@@ -1,7 +1,10 @@
 """The one exception that users see, and the sentence that helps them to go on."""
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Iterator
 
 
 class NeurozooError(Exception):
@@ -37,3 +40,23 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     guess = nearest(name, allowed)
     hint = f"; did you mean {guess!r}?" if guess else "."
     return NeurozooError(f"{kind} {name!r} is unknown{hint} Known: {', '.join(allowed)}.")
+
+
+@contextlib.contextmanager
+def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
+    """Ends a program that people start with one sentence instead of a traceback, where they can mend the cause.
+
+    Args:
+        log: Optional file that gets the sentence, too.
+
+    Raises:
+        SystemExit: Status 1, after a `NeurozooError` was written to standard error.
+    """
+    try:
+        yield
+    except NeurozooError as error:
+        print(f"neurozoo: {error}", file=sys.stderr, flush=True)
+        if log is not None:
+            with contextlib.suppress(OSError), open(log, "a", encoding="utf-8") as file:
+                file.write(f"neurozoo: {error}\n")
+        raise SystemExit(1) from None

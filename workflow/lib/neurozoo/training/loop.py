@@ -22,7 +22,7 @@ from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
 from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.training.interruption import Interrupted, Interruption
-from neurozoo.training.reporting import RunReporter, publish
+from neurozoo.training.reporting import RunReporter, Terminal, publish
 from neurozoo.training.state import RunState
 
 POLL = 0.2  # seconds until a signal is noticed
@@ -39,7 +39,7 @@ def train(
     noise: str | os.PathLike,
     run_dir: str | os.PathLike,
     threads: int = 1,
-    shows_progress_bar: bool = False,
+    terminal: Terminal = "log",
 ) -> None:
     """Trains one run, or continues it, up to its budget.
 
@@ -59,7 +59,7 @@ def train(
         noise: The noise table.
         run_dir: Folder of the run.
         threads: Episodes at once.
-        shows_progress_bar: A bar on standard error instead of lines.
+        terminal: What standard error gets: a progress `bar`, `lines` (one per generation) or the whole `log`.
 
     Raises:
         NeurozooError: Bad input, a full disk, or a signal (`Interrupted`); the state is saved or left intact.
@@ -88,7 +88,7 @@ def train(
             budget=budget,
             frames=algorithm.frames,
             title=f"{algo}/{game}/{model}/{run}",
-            shows_progress_bar=shows_progress_bar,
+            terminal=terminal,
         )
         try:
             if state.superseded_by_settings:

@@ -1,4 +1,4 @@
-"""What a run tells people: a text log in the published layout, and a progress bar or lines on the terminal."""
+"""What a run tells people: a text log in the published layout, and as much of it as they want on the terminal."""
 
 import contextlib
 import os
@@ -8,12 +8,15 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from tqdm import tqdm
 
 from neurozoo.files import explained, written_whole
 from neurozoo.genomes import Genome
 from neurozoo.tabular import GA_FIELDS, format_table, stamped
+
+Terminal = Literal["bar", "lines", "log"]
 
 PROGRESS_PERIOD = 5.0  # seconds between lines about progress
 
@@ -27,7 +30,8 @@ class RunReporter:
         budget: Frames of the run.
         frames: Frames so far.
         title: What the progress bar is called.
-        shows_progress_bar: A bar on standard error; otherwise lines there.
+        terminal: What standard error gets: a progress `bar`, `lines` (one per generation), or the whole `log`. Where
+            it is no terminal, a bar becomes lines.
     """
 
     def __init__(
@@ -38,21 +42,24 @@ class RunReporter:
         budget: int,
         frames: int,
         title: str,
-        shows_progress_bar: bool,
+        terminal: Terminal,
     ) -> None:
         if kept.exists():
             shutil.copyfile(kept, shown)
         else:
             shown.unlink(missing_ok=True)
         self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
-        self._echoes = not shows_progress_bar
+        self._title = title
+        self._echoes_log = terminal == "log"
+        shows_bar = terminal == "bar" and sys.stderr.isatty()
+        self._echoes_lines = terminal != "log" and not shows_bar
         self._bar = tqdm(
             total=budget,
             initial=min(frames, budget),
             desc=title,
             unit="frame",
             unit_scale=True,
-            disable=not shows_progress_bar,
+            disable=not shows_bar,
             dynamic_ncols=True,
         )
         self._next_progress = time.monotonic() + PROGRESS_PERIOD
@@ -65,7 +72,11 @@ class RunReporter:
         """Writes the published table of a generation, and its genome."""
         self._write(format_table({name: self._printed(record, name) for name in GA_FIELDS}, now=datetime.now()))
         self.say(f"Current elite: {record_genome(record)}")
-        self._bar.set_postfix_str(f"generation {record['Iteration']}, score {record['score']:.4g}")
+        summary = f"generation {record['Iteration']}, score {record['score']:.4g}"
+        self._bar.set_postfix_str(summary)
+        if self._echoes_lines:
+            share = min(record["frames"] / self._bar.total, 1.0)
+            print(f"{self._title}: {share:4.0%}, {summary}", file=sys.stderr, flush=True)
 
     @staticmethod
     def _printed(record: Mapping, name: str) -> object:
@@ -94,7 +105,7 @@ class RunReporter:
                 file.flush()
             except OSError as error:
                 raise explained(error, file.name) from error
-        if self._echoes:
+        if self._echoes_log:
             print(text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:

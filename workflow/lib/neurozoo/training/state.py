@@ -46,10 +46,8 @@ class RunState:
                     f"{self._state_path} lacks {', '.join(sorted(missing))}. "
                     f"Delete {self.folder} to train this run from the start."
                 )
-            frames = self.saved["algorithm"].get("frames", 0)
-            if self.saved["identity"] != self._identity or frames > max(budget, self.saved["budget"]):
-                self._set_aside()
-            elif budget < self.saved["budget"] and frames >= budget:
+            went_further = budget < self.saved["budget"] and self.saved["algorithm"]["frames"] >= budget
+            if self.saved["identity"] != self._identity or went_further:
                 self._set_aside()
         self._budget = budget
         self.folder.mkdir(parents=True, exist_ok=True)
