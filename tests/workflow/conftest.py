@@ -23,16 +23,27 @@ PARTS = (
 )
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+def copied_project(folder: Path) -> Path:
     """Copies the project without its results, so that a test can break it."""
     for part in PARTS:
-        source, target = PROJECT / part, tmp_path / part
+        source, target = PROJECT / part, folder / part
         if source.is_symlink() or source.is_file():
             shutil.copy2(source, target, follow_symlinks=False)
         else:
             shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+    return folder
+
+
+@pytest.fixture(scope="session")
+def copy_project() -> Callable[[Path], Path]:
+    """Copies the project into a folder."""
+    return copied_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The copied project."""
+    return copied_project(tmp_path)
 
 
 @pytest.fixture

@@ -1,0 +1,150 @@
+"""One tiny configuration through the whole workflow, with the real op, in a copy of the project."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import yaml
+from neurozoo.tables import read_metrics
+
+RUNS = ("ga/frostbite/small/1", "ga/frostbite/small/2", "ga/pong/recurrent_large/1")
+RUN_FILES = (
+    "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "genome.json",
+    "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
+    "activation.mp4",
+)  # fmt: skip
+
+
+def run_snakemake(project, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", *arguments, "--configfile", "config/test.yaml"],
+        cwd=project,
+        env={"PATH": os.environ["PATH"], "HOME": str(project)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+    )
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory, ops, copy_project):
+    """The project after `snakemake --configfile config/test.yaml`."""
+    project = copy_project(tmp_path_factory.mktemp("chain"))
+    native = project / "results" / "native"
+    native.mkdir(parents=True)
+    for name in ("libneurozoo_ops.so", "build.json"):
+        shutil.copy(ops.with_name(name), native / name)
+    answer = run_snakemake(project, "--profile", "profiles/local")
+    assert answer.returncode == 0, answer.stdout[-5000:]
+    assert "fetch_ale" not in answer.stdout
+    return project
+
+
+def test_every_run_has_every_file_of_the_design(chain):
+    missing = [
+        f"{run}/{name}" for run in RUNS for name in RUN_FILES if not (chain / "results/test/runs" / run / name).exists()
+    ]
+    assert missing == []
+
+
+def test_tables_and_figures_span_all_runs(chain):
+    tables = chain / "results/test/tables"
+    metrics = read_metrics(tables / "metrics.parquet")
+    assert {"/".join(map(str, key)) for key in metrics.groupby(["algo", "game", "model", "run"]).groups} == set(RUNS)
+    assert len(read_metrics(tables / "metrics.csv")) == len(metrics)
+    with open(tables / "scores.csv") as file:
+        scores = {(row["model"], row["game"]): row for row in csv.DictReader(file)}
+    assert scores["small", "frostbite"]["runs"] == "2"
+    assert scores["recurrent_large", "pong"]["protocol"] == "uber2018"
+    for kind, start in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
+        assert (chain / f"results/test/figures/learning_curves.{kind}").read_bytes().startswith(start)
+
+
+def test_the_run_says_how_it_was_made(chain):
+    facts = yaml.safe_load((chain / "results/test/runs" / RUNS[0] / "config.yaml").read_text())
+    assert facts["population_size"] == 4
+    assert facts["frames"] == 960
+    assert facts["protocol_record"]["preprocessing"] == "published_bilinear"
+    assert facts["neurozoo"]
+
+
+def test_budget_is_kept_in_frames_and_the_log_is_lossless(chain):
+    records = [
+        json.loads(line) for line in (chain / "results/test/runs" / RUNS[0] / "log.jsonl").read_text().splitlines()
+    ]
+    assert records[-1]["frames"] >= 960 > records[-2]["frames"]
+    assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
+    assert records[-1]["frames"] == pytest.approx(4 * records[-1]["TimestepsSoFar"], abs=3 * len(records) * 10)
+
+
+def test_the_rollout_has_the_atari_zoo_s_members(chain):
+    with zipfile.ZipFile(chain / "results/test/runs" / RUNS[2] / "rollout.npz") as archive:
+        assert archive.testzip() is None
+    with np.load(chain / "results/test/runs" / RUNS[2] / "rollout.npz", allow_pickle=False) as rollout:
+        steps = len(rollout["observations"])
+        assert 0 < steps <= 20
+        assert {name: (array.dtype, array.shape[1:]) for name, array in rollout.items() if name != "ep_rewards"} == {
+            "observations": (np.float32, (84, 84, 4)),
+            "frames": (np.uint8, (210, 160, 3)),
+            "ram": (np.uint8, (128,)),
+            "representation": (np.float32, (512,)),
+            "score": (rollout["score"].dtype, ()),
+        }
+
+
+def test_nothing_is_left_to_do_afterwards(chain):
+    answer = run_snakemake(chain, "--profile", "profiles/local", "-n")
+    assert "Nothing to be done" in answer.stdout
+
+
+def test_one_figure_alone_is_made_again_without_any_training(chain):
+    (chain / "results/test/figures/learning_curves.pdf").unlink()
+    before = {run: (chain / "results/test/runs" / run / "checkpoint.npz").stat().st_mtime_ns for run in RUNS}
+    answer = run_snakemake(chain, "results/test/figures/learning_curves.pdf", "--profile", "profiles/local")
+    assert answer.returncode == 0, answer.stdout[-3000:]
+    assert "rule train:" not in answer.stdout
+    assert (chain / "results/test/figures/learning_curves.pdf").exists()
+    assert {run: (chain / "results/test/runs" / run / "checkpoint.npz").stat().st_mtime_ns for run in RUNS} == before
+
+
+def test_a_new_op_library_trains_nothing_again(chain):
+    os.utime(chain / "results/native/libneurozoo_ops.so")
+    answer = run_snakemake(chain, "--profile", "profiles/local", "-n")
+    assert "train" not in answer.stdout
+
+
+def test_a_run_outside_of_every_experiment_can_be_a_target(chain):
+    answer = run_snakemake(
+        chain, "-n", "results/test/runs/rs/pong/large/7/activation.mp4", "--profile", "profiles/local"
+    )
+    assert answer.returncode == 0, answer.stdout[-3000:]
+    for rule in ("train", "freeze_model", "rollout", "activation_movie"):
+        assert f"rule {rule}:" in answer.stdout
+
+
+def test_an_error_in_a_rule_is_one_sentence_and_spares_what_was_there(chain):
+    run = chain / "results/test/runs" / RUNS[0]
+    rollout = (run / "rollout.npz").read_bytes()
+    movie = (run / "activation.mp4").read_bytes()
+    (run / "rollout.npz").write_bytes(rollout[:1000])
+    answer = run_snakemake(
+        chain,
+        f"results/test/runs/{RUNS[0]}/activation.mp4",
+        "--profile",
+        "profiles/local",
+        "--forcerun",
+        "activation_movie",
+    )
+    (run / "rollout.npz").write_bytes(rollout)
+    (run / "activation.mp4").write_bytes(movie)
+    assert answer.returncode != 0
+    assert "neurozoo: " in answer.stdout
+    assert "rollout.npz" in answer.stdout
+    assert "Traceback" not in answer.stdout
