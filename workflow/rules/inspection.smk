@@ -57,6 +57,7 @@ rule rollout:
     resources:
         mem_mb=3000,
         runtime="1h",
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
     params:
         rollout=config["rollout"],
     script:
@@ -83,6 +84,7 @@ rule activation_movie:
     resources:
         mem_mb=3000,
         runtime="1h",
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
     params:
         movie=config["movie"],
     script:

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+from neurozoo.errors import plain_errors
 from neurozoo.inspection import render_activation_movie
 
-render_activation_movie(
-    Path(snakemake.input.record).parent,
-    snakemake.input.rollout,
-    snakemake.output.movie,
-    log=snakemake.log[0],
-    **snakemake.params.movie,
-)
+with plain_errors(snakemake.log[0]):
+    render_activation_movie(
+        Path(snakemake.input.record).parent,
+        snakemake.input.rollout,
+        snakemake.output.movie,
+        log=snakemake.log[0],
+        terminal=snakemake.resources.terminal,
+        **snakemake.params.movie,
+    )

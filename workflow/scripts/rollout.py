@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+from neurozoo.errors import plain_errors
 from neurozoo.inspection import record_rollout
 
-record_rollout(
-    Path(snakemake.input.record).parent,
-    snakemake.output.rollout,
-    log=snakemake.log[0],
-    **snakemake.params.rollout,
-)
+with plain_errors(snakemake.log[0]):
+    record_rollout(
+        Path(snakemake.input.record).parent,
+        snakemake.output.rollout,
+        log=snakemake.log[0],
+        terminal=snakemake.resources.terminal,
+        **snakemake.params.rollout,
+    )

@@ -7,7 +7,7 @@ records rollouts (screens, RAM) and is the yardstick that the op is tested again
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.games import Protocol, action_codes, action_names, rom_path
+from neurozoo.games import Protocol, action_codes, rom_path, start_actions
 
 SIZE = 84  # height and width of an observation's planes
 STACK = 4  # planes of an observation
@@ -34,8 +34,7 @@ class AtariEnvironment:
         self.game = game
         self.protocol = protocol
         self._codes = action_codes(game, protocol.action_set)
-        self._minimal_codes = action_codes(game, "minimal")
-        self._minimal_names = action_names(game, "minimal")
+        self._start_codes = start_actions(game, protocol)
         self._rom = rom_path(game)
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._emulator = ale_py.ALEInterface()
@@ -94,17 +93,10 @@ class AtariEnvironment:
         self._emulator.setInt("random_seed", seed)
         self._emulator.loadROM(self._rom)
         self._restart()
-        for _ in range(noops):
-            self._emulate(0)
+        for code in (0,) * noops + tuple(c for c in self._start_codes for _ in range(self.protocol.frame_skip)):
+            self._emulate(code)
             if self._emulator.game_over():
                 self._restart()
-        if self.protocol.presses_fire and self._minimal_names[1:2] == ("FIRE",):
-            for code in self._minimal_codes[1:3]:
-                for _ in range(self.protocol.frame_skip):
-                    self._emulate(code)
-                    if self._emulator.game_over():
-                        self._restart()
-                        break
         if self.protocol.preprocessing == "area":
             self._last_frames = self._last_frames[-1:]  # ale-py's vector environment starts with one frame alone
         self.steps = self.frames = 0

@@ -1,6 +1,7 @@
 """Freezing: from a run's checkpoint to a folder that opens without this package."""
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -117,7 +118,10 @@ def freeze(
         model.save(new / KERAS_FILE)
         served = tf.Module()
         served.model = model
-        tf.saved_model.save(served, str(new / SAVED_MODEL), signatures=_serving(model, layout))
+        try:
+            tf.saved_model.save(served, str(new / SAVED_MODEL), signatures=_serving(model, layout))
+        except tf.errors.ResourceExhaustedError as error:  # how TensorFlow says that the disk is full
+            raise OSError(errno.ENOSPC, error.message) from error
         graph = build_graph(layout, theta, scope=checkpoint.algo)
         (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
         write_json(new / RECORD_FILE, record)

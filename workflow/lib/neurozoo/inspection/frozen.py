@@ -72,6 +72,11 @@ class FrozenModel:
     layers: tuple[LayerRecord, ...]
 
     @property
+    def title(self) -> str:
+        """The run in one word, such as `ga/frostbite/large/1`."""
+        return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+
+    @property
     def representation(self) -> LayerRecord:
         """The second-to-last layer, in which the agent sums up what it sees."""
         return self.layers[-2]
@@ -114,7 +119,7 @@ class FrozenModel:
             raise NeurozooError(
                 f"{self.folder / KERAS_FILE} lacks a layer that {RECORD_FILE} names ({first_line(error)}). {REMEDY}"
             ) from error
-        return keras.Model(model.inputs, outputs)
+        return keras.Model(model.input, outputs)
 
 
 def use_one_thread() -> None:
@@ -150,7 +155,7 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     if record.get("format") != FORMAT:
         raise NeurozooError(f"{path} should have the format {FORMAT!r}, but has {record.get('format')!r}. {REMEDY}")
     try:
-        return FrozenModel(
+        frozen = FrozenModel(
             folder=folder,
             game=check_game(record["game"]),
             model=str(record["model"]),
@@ -165,6 +170,9 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(f"{path} is not a whole description ({type(error).__name__}: {error}). {REMEDY}") from error
+    if len(frozen.layers) < 2:
+        raise NeurozooError(f"{path} should name at least two layers, but names {len(frozen.layers)}. {REMEDY}")
+    return frozen
 
 
 _LAYER_KEYS = tuple(field.name for field in fields(LayerRecord))

@@ -43,6 +43,7 @@ def render_activation_movie(
     fps: int = 60,
     max_steps: int = 0,
     log: str | os.PathLike | None = None,
+    terminal: str = "bar",
 ) -> Movie:
     """Draws a frame per step of a rollout: the screen, the observation, every layer and the chosen action.
 
@@ -55,6 +56,7 @@ def render_activation_movie(
         fps: Frames per second.
         max_steps: Shows the first steps only; 0 for all.
         log: Optional file for progress lines.
+        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
     Returns:
         Number of frames and speed.
@@ -72,7 +74,7 @@ def render_activation_movie(
         steps = _checked_steps(reader, rollout)
         steps = min(steps, max_steps) if max_steps else steps
         canvas = Canvas(frozen, screen_shape=reader.shape("frames")[1:], steps=steps)
-        with Progress("activation movie", total=2 * steps, log=log) as progress:
+        with Progress(f"movie of {frozen.title}", total=2 * steps, log=log, terminal=terminal) as progress:
             ranges = _Ranges(len(canvas.panels))
             for (observations,) in _chunks(reader, ("observations",), steps):
                 ranges.widen(activations_of(observations))

@@ -140,12 +140,11 @@ class Canvas:
         self.width = WIDTH
         self.height = -(-max(HEIGHT, y - SPACING // 2, GAME_Y + screen_shape[0] + 2 * SPACING) // 2) * 2
         self._base = np.full((self.height, self.width, 3), 255, np.uint8)
-        self._copies = []
+        self._image = np.empty_like(self._base)
+        self._views = []
         for panel, top in zip(self.panels, tops, strict=True):
             left = CENTRE - panel.width // 2
-            self._base[top : top + panel.height, left : left + panel.width] = panel.gap
-            y, x = np.nonzero(panel.source >= 0)
-            self._copies.append(((top + y) * self.width + left + x, panel.source[y, x]))
+            self._views.append(self._image[top : top + panel.height, left : left + panel.width])
             if panel is not self.panels[-1]:
                 self._write(self._base, panel.label, CENTRE, top - LABEL_RISE, LABEL_SIZE)
         self._output_corner = (tops[-1], CENTRE - self.panels[-1].width // 2)
@@ -167,16 +166,18 @@ class Canvas:
             step: Number of the frame, from 0.
 
         Returns:
-            uint8, shape (`height`, `width`, 3).
+            uint8, shape (`height`, `width`, 3); overwritten by the next call.
         """
-        image = self._base.copy()
-        pixels = image.reshape(-1, 3)
-        for (positions, source), activation in zip(self._copies, activations, strict=True):
-            pixels[positions] = activation.reshape(-1)[source][:, np.newaxis]
+        image = self._image
+        np.copyto(image, self._base)
+        for panel, view, activation in zip(self.panels, self._views, activations, strict=True):
+            for colour, gap in enumerate(panel.gap):
+                # The source of a gap is -1, hence the last value. One colour at a time is five times as fast as three.
+                view[..., colour] = np.append(activation, np.uint8(gap))[panel.source]
         image[self._screen] = screen
-        self._frame_output(image, action)
         top = self._output_corner[0] - LABEL_RISE
         self._write(image, f"{self.panels[-1].label}, {self._actions[action]}", CENTRE, top, LABEL_SIZE)
+        self._frame_output(image, action)  # over the label's lower edge
         self._write(image, f"score {score:,.0f}", self._note_x, self._note_y, LABEL_SIZE)
         self._write(image, f"step {step + 1:,} of {self._steps:,}", self._note_x, self._note_y + 25, NOTE_SIZE)
         return image

@@ -47,6 +47,7 @@ def record_rollout(
     seed: int = 0,
     noops: int | None = None,
     log: str | os.PathLike | None = None,
+    terminal: str = "bar",
 ) -> Rollout:
     """Lets a frozen agent play, and records every step before it acts.
 
@@ -63,6 +64,7 @@ def record_rollout(
         seed: Decides the no-ops at the start of each episode and which actions stick.
         noops: Starts every episode with this many no-ops instead of drawing them.
         log: Optional file for progress lines.
+        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
     Returns:
         Steps, scores and speed.
@@ -82,40 +84,43 @@ def record_rollout(
         )
     use_one_thread()
     think = _thinking(frozen)
+    folder = Path(output).parent
+    progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
-        Path(output).parent.mkdir(parents=True, exist_ok=True)
-        with Progress("rollout", total=max_steps, log=log) as progress, ExitStack() as spools:
-            records = _Records(environment, frozen, folder=Path(output).parent, spools=spools)
+        folder.mkdir(parents=True, exist_ok=True)
+        with progress, ExitStack() as spools:
+            records = _Records(environment, frozen, folder=folder, spools=spools)
             start = time.perf_counter()
-            scores = _play(environment, frozen, think, records, episodes, max_steps, seed, noops, progress)
+            scores = _play(environment, think, records, _starts(frozen, episodes, seed, noops), max_steps, progress)
             speed = len(records) / (time.perf_counter() - start)
-            progress.say(f"{len(scores)} episodes, scores {', '.join(f'{score:,.0f}' for score in scores)}")
+            progress.say(f"scores {', '.join(f'{score:,.0f}' for score in scores)}")
             records.write(output, scores)
     except OSError as error:
         raise explained(error, output) from error
     return Rollout(len(records), tuple(scores), speed)
 
 
-def _play(
-    environment: AtariEnvironment,
-    frozen: FrozenModel,
-    think: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    records: "_Records",
-    episodes: int,
-    max_steps: int,
-    seed: int,
-    noops: int | None,
-    progress: Progress,
-) -> list[float]:
-    """Plays the episodes and returns their scores."""
-    scores = []
+def _starts(frozen: FrozenModel, episodes: int, seed: int, noops: int | None) -> Iterator[dict[str, int]]:
+    """Yields each episode's no-ops and emulator seed, which depend on its number and on nothing played before."""
     for episode in range(episodes):
         generator = np.random.default_rng([seed, episode])
         most = frozen.protocol.max_noops
         drawn = int(generator.integers(1, most, endpoint=True)) if most else 0
-        observation = environment.reset(
-            noops=drawn if noops is None else noops, seed=int(generator.integers(EMULATOR_SEEDS))
-        )
+        yield {"noops": drawn if noops is None else noops, "seed": int(generator.integers(EMULATOR_SEEDS))}
+
+
+def _play(
+    environment: AtariEnvironment,
+    think: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    records: "_Records",
+    starts: Iterator[dict[str, int]],
+    max_steps: int,
+    progress: Progress,
+) -> list[float]:
+    """Plays the episodes until the records are full, and returns their scores."""
+    scores = []
+    for start in starts:
+        observation = environment.reset(**start)
         scores.append(0.0)
         while not environment.is_done and len(records) < max_steps:
             representation, outputs = think(observation)

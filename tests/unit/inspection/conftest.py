@@ -1,0 +1,92 @@
+"""Small frozen agents, made without the native op: their episodes come from the Python twin and Keras."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+GAMES = {"small": "breakout", "large": "frostbite", "recurrent_large": "carnival"}
+
+
+@pytest.fixture(scope="session")
+def agent():
+    """Makes a checkpoint with random weights: `agent(model, game=..., protocol=...)`."""
+    from neurozoo.games import action_codes, get_protocol
+    from neurozoo.networks import get_network
+    from neurozoo.training.checkpoint import Checkpoint
+
+    def make(model="small", *, game=None, protocol="uber2018", algo="ga", seed=1):
+        game = game or GAMES[model]
+        record = get_protocol(protocol)
+        num_actions = len(action_codes(game, record.action_set))
+        layout = get_network(model).layout(num_actions)
+        noise = np.random.default_rng(seed).standard_normal(layout.parameter_count).astype(np.float32)
+        theta = noise * (layout.scale_vector() + np.float32(0.01))  # biases, too
+        return Checkpoint(theta, algo, game, model, 1, record, num_actions)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def played():
+    """Records an agent's episode: `played(checkpoint, steps)`."""
+    import tensorflow as tf
+    from neurozoo.atari import AtariEnvironment
+    from neurozoo.evaluation.native import Trace
+
+    def record(checkpoint, steps=20):
+        model = checkpoint.layout.keras_model(checkpoint.theta)
+        environment = AtariEnvironment(checkpoint.game, checkpoint.protocol)
+        observation = environment.reset(noops=1)
+        planes, logits, rewards = [], [], []
+        while not environment.is_done and len(planes) < steps:
+            planes.append(environment.plane)
+            logits.append(model(tf.constant(observation[None])).numpy()[0])
+            observation, reward, _ = environment.step(int(logits[-1].argmax()))
+            rewards.append(reward)
+        logits = np.array(logits)
+        return Trace(np.array(planes), logits.argmax(-1).astype(np.int32), logits, np.array(rewards, np.float32))
+
+    return record
+
+
+@pytest.fixture(scope="session")
+def frozen_folder(agent, played, tmp_path_factory):
+    """Freezes an agent once per session: `frozen_folder(model, game=..., protocol=...)`."""
+    from neurozoo.inspection.freeze import freeze
+
+    made = {}
+
+    def make(model="small", **choices):
+        key = (model, *sorted(choices.items()))
+        if key not in made:
+            folder = tmp_path_factory.mktemp("agent") / "frozen"
+            checkpoint = agent(model, **choices)
+            freeze(checkpoint, folder, trace=played(checkpoint), scores={"test_score": 7.0, "other": 1})
+            made[key] = folder
+        return made[key]
+
+    return make
+
+
+@pytest.fixture
+def own_copy(frozen_folder, tmp_path):
+    """A frozen folder that a test may damage."""
+    return shutil.copytree(frozen_folder("small"), tmp_path / "frozen")
+
+
+@pytest.fixture(scope="session")
+def rollout_file(frozen_folder, tmp_path_factory):
+    """Records a rollout once per session: `rollout_file(model, max_steps=...)`."""
+    from neurozoo.inspection import record_rollout
+
+    made = {}
+
+    def make(model="small", *, max_steps=40):
+        key = (model, max_steps)
+        if key not in made:
+            made[key] = tmp_path_factory.mktemp("rollout") / "rollout.npz"
+            record_rollout(frozen_folder(model), made[key], max_steps=max_steps, noops=1)
+        return made[key]
+
+    return make

@@ -1,0 +1,212 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import freeze_run
+from neurozoo.inspection.freeze import check_same_actions, freeze, stacked
+
+FILES = ["model.json", "model.keras", "model.pb", "saved_model"]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def checkpoint(agent):
+    return agent("small")
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint, played):
+    return played(checkpoint)
+
+
+@pytest.mark.parametrize("model", ["small", "large", "recurrent_large"])
+@pytest.mark.parametrize("protocol", ["uber2018", "machado2018"])
+def test_all_three_forms_of_a_frozen_model_act_like_the_agent(agent, played, tmp_path, model, protocol):
+    checkpoint = agent(model, protocol=protocol)
+    check = freeze(checkpoint, tmp_path / "frozen", trace=played(checkpoint, 8))
+    assert check == {"steps": 8, "ties": 0}
+    assert names(tmp_path / "frozen") == FILES
+    assert names(tmp_path) == ["frozen"]
+
+
+def test_model_json_tells_a_stranger_everything(frozen_folder):
+    record = json.loads((frozen_folder("small") / "model.json").read_text())
+    assert record["input"]["node"] == "X_t"
+    assert record["input"]["shape"] == [None, 84, 84, 4]
+    assert record["input"]["range"] == [0, 1]
+    assert record["protocol"]["preprocessing"] == "published_bilinear"
+    assert record["actions"] == ["NOOP", "FIRE", "RIGHT", "LEFT"]
+    assert record["layers"][2] == {
+        "name": "fc", "kind": "dense", "shape": [256], "activation": "relu", "cycles": 1,
+        "keras_layer": "fc", "node": "ga/fc/relu", "weight_node": "ga/fc/w",
+    }  # fmt: skip
+    assert record["scores"] == {"test_score": 7.0}
+    assert set(record["versions"]) == {"neurozoo", "tensorflow", "keras"}
+    assert record["check"] == {"steps": 20, "ties": 0}
+
+
+def test_the_saved_model_serves_outputs_and_action_by_name(frozen_folder):
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(str(frozen_folder("small") / "saved_model"))
+    served = loaded.signatures["serving_default"](observation=tf.ones((3, 84, 84, 4)))
+    assert served["logits"].shape == (3, 4)
+    np.testing.assert_array_equal(served["action"], np.argmax(served["logits"], axis=-1))
+
+
+def test_the_keras_file_holds_standard_layers_only(frozen_folder):
+    import zipfile
+
+    with zipfile.ZipFile(frozen_folder("recurrent_large") / "model.keras") as file:
+        layers = json.loads(file.read("config.json"))["config"]["layers"]
+    assert {layer["module"] for layer in layers} == {"keras.layers"}
+
+
+def test_weights_that_do_not_fit_the_network_are_refused(checkpoint, trace, tmp_path):
+    other = dataclasses.replace(checkpoint, theta=checkpoint.theta[:-1])
+    with pytest.raises(NeurozooError, match="has 1,004,852 parameters, but the checkpoint holds 1,004,851"):
+        freeze(other, tmp_path / "frozen", trace=trace)
+    assert names(tmp_path) == []
+
+
+def test_weights_that_are_not_finite_are_refused(checkpoint, trace, tmp_path):
+    theta = checkpoint.theta.copy()
+    theta[5] = np.nan
+    with pytest.raises(NeurozooError, match="hold NaN or infinity"):
+        freeze(dataclasses.replace(checkpoint, theta=theta), tmp_path / "frozen", trace=trace)
+
+
+def test_an_agent_that_acts_otherwise_than_the_trace_is_not_frozen_and_the_old_folder_stays(
+    checkpoint, trace, own_copy, tmp_path
+):
+    actions = trace.actions.copy()
+    actions[3] = (actions[3] + 1) % 4
+    before = (own_copy / "model.json").read_bytes()
+    with pytest.raises(NeurozooError, match="in 1 of 20 steps, first in step 3"):
+        freeze(checkpoint, own_copy, trace=dataclasses.replace(trace, actions=actions))
+    assert (own_copy / "model.json").read_bytes() == before
+    assert names(tmp_path) == ["frozen"]
+
+
+def test_another_action_passes_only_where_the_two_best_outputs_are_a_tie(frozen_folder, trace):
+    folder, step = frozen_folder("small"), 4
+    best = int(trace.actions[step])
+    actions, logits = trace.actions.copy(), trace.logits.copy()
+    actions[step] = other = (best + 1) % 4
+    largest = np.abs(logits[step]).max()
+    logits[step, other] = logits[step, best] + np.float32(0.5e-5) * largest
+    assert check_same_actions(folder, dataclasses.replace(trace, actions=actions, logits=logits))["ties"] == 1
+    logits[step, other] = logits[step, best] + np.float32(5e-5) * largest
+    with pytest.raises(NeurozooError, match="first in step 4"):
+        check_same_actions(folder, dataclasses.replace(trace, actions=actions, logits=logits))
+
+
+@pytest.mark.parametrize("form", ["model.keras", "model.pb", "saved_model"])
+def test_every_form_is_checked(own_copy, agent, trace, frozen_folder, form, tmp_path, played):
+    import shutil
+
+    stranger = agent("small", seed=2)
+    freeze(stranger, tmp_path / "other", trace=played(stranger, 3))
+    if form == "saved_model":
+        shutil.rmtree(own_copy / form)
+        shutil.copytree(tmp_path / "other" / form, own_copy / form)
+    else:
+        shutil.copyfile(tmp_path / "other" / form, own_copy / form)
+    with pytest.raises(NeurozooError, match=f"{form} acts otherwise than the agent"):
+        check_same_actions(own_copy, trace)
+
+
+def test_a_trace_without_steps_proves_nothing(frozen_folder, trace):
+    empty = dataclasses.replace(trace, planes=trace.planes[:0], actions=trace.actions[:0], logits=trace.logits[:0])
+    with pytest.raises(NeurozooError, match="empty"):
+        check_same_actions(frozen_folder("small"), empty)
+
+
+def test_an_older_frozen_model_is_replaced_as_a_whole(checkpoint, trace, own_copy, tmp_path):
+    (own_copy / "model.pb").write_bytes(b"old")
+    freeze(checkpoint, own_copy, trace=trace)
+    assert (own_copy / "model.pb").stat().st_size > 1_000_000
+    assert names(tmp_path) == ["frozen"]
+
+
+def test_a_folder_with_other_files_is_left_alone(checkpoint, trace, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(NeurozooError, match=r"no frozen model \(thesis\.tex\); they would be lost"):
+        freeze(checkpoint, tmp_path, trace=trace)
+    assert names(tmp_path) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("size", ["1m", "5m"])  # the disk fills up in Keras' file or in TensorFlow's
+def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, size):
+    message, files = small_disk(
+        """
+import json
+import numpy as np
+from neurozoo.errors import NeurozooError
+from neurozoo.games import get_protocol
+from neurozoo.inspection.freeze import freeze
+from neurozoo.networks import get_network
+from neurozoo.training.checkpoint import Checkpoint
+theta = np.random.default_rng(0).standard_normal(get_network("small").layout(4).parameter_count, np.float32)
+checkpoint = Checkpoint(theta, "ga", "breakout", "small", 1, get_protocol("uber2018"), 4)
+try:
+    freeze(checkpoint, f"{sys.argv[1]}/frozen", trace=None)
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, os.listdir(sys.argv[1])]))
+""",
+        size=size,
+    )
+    assert "frozen could not be written: no space left on device" in message
+    assert files == []
+
+
+def test_stacks_are_made_of_the_last_four_planes():
+    planes = np.arange(1, 6, dtype=np.float32)[:, None, None] * np.ones((5, 1, 1), np.float32)
+    batches = list(stacked(planes, 3))
+    assert [len(batch) for batch in batches] == [3, 2]
+    assert np.concatenate(batches)[:, 0, 0].tolist() == [
+        [0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5],
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def run_dir(noise, tmp_path):
+    """A run's results, as training writes them."""
+    from neurozoo.files import write_json
+    from neurozoo.games import get_protocol
+    from neurozoo.genomes import Genome, decode
+    from neurozoo.networks import get_network
+    from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
+
+    genome = Genome(777).mutated(1000, 0.01).mutated(5000, 0.02)
+    theta = decode(genome, noise=noise, layout=get_network("small").layout(4))
+    checkpoint = Checkpoint(theta, "ga", "breakout", "small", 1, get_protocol("uber2018"), 4)
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
+    write_json(tmp_path / "genome.json", {"game": "breakout", "model": "small", "genome": genome.to_json()})
+    return tmp_path
+
+
+def test_a_run_is_frozen_after_the_native_op_played_its_genome(run_dir, ops, noise_table):
+    check = freeze_run(run_dir, ops=ops, noise=noise_table, log=run_dir / "freeze.log")
+    assert check["steps"] > 50
+    assert names(run_dir / "frozen") == FILES
+    assert f"same actions in {check['steps']} steps" in (run_dir / "freeze.log").read_text()
+
+
+def test_a_genome_that_is_not_the_checkpoints_is_noticed(run_dir, ops, noise_table):
+    from neurozoo.files import write_json
+
+    write_json(run_dir / "genome.json", {"game": "breakout", "model": "small", "genome": [778]})
+    with pytest.raises(NeurozooError, match="acts otherwise than the agent"):
+        freeze_run(run_dir, ops=ops, noise=noise_table)
+    write_json(run_dir / "genome.json", {"game": "frostbite", "model": "small", "genome": [777]})
+    with pytest.raises(NeurozooError, match="a genome for frostbite/small, but weights for breakout/small"):
+        freeze_run(run_dir, ops=ops, noise=noise_table)
+    assert not (run_dir / "frozen").exists()

@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection.frozen import open_frozen
+
+
+def change(folder, **values):
+    path = folder / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_model_json_says_what_the_agent_is_and_how_it_plays(frozen_folder):
+    frozen = open_frozen(frozen_folder("small"))
+    assert frozen.title == "ga/breakout/small/1"
+    assert frozen.actions == ("NOOP", "FIRE", "RIGHT", "LEFT")
+    assert frozen.protocol.name == "uber2018"
+    assert [layer.name for layer in frozen.layers] == ["conv1", "conv2", "fc", "out"]
+    assert frozen.representation.name == "fc"
+
+
+def test_a_folder_without_model_json_is_refused(tmp_path):
+    with pytest.raises(NeurozooError, match=r"model\.json is missing\. A frozen model is a folder with model\.keras"):
+        open_frozen(tmp_path)
+
+
+def test_a_damaged_or_foreign_model_json_is_refused(own_copy):
+    record = json.loads((own_copy / "model.json").read_text())
+    (own_copy / "model.json").write_text(json.dumps(record)[:-20])
+    with pytest.raises(NeurozooError, match="is damaged"):
+        open_frozen(own_copy)
+    (own_copy / "model.json").write_text(json.dumps({**record, "format": "another"}))
+    with pytest.raises(NeurozooError, match="should have the format 'neurozoo frozen model 1', but has 'another'"):
+        open_frozen(own_copy)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"layers": [{"name": "conv1"}]}, "not a whole description .KeyError: 'kind'"),
+        ({"protocol": {"name": "uber2018"}}, "not a whole description"),
+        ({"game": "braekout"}, "did you mean 'breakout'"),
+        ({"layers": []}, "should name at least two layers"),
+    ],
+)
+def test_an_incomplete_model_json_is_refused(own_copy, values, sentence):
+    change(own_copy, **values)
+    with pytest.raises(NeurozooError, match=sentence):
+        open_frozen(own_copy)
+
+
+def test_a_missing_or_damaged_keras_file_is_refused(own_copy):
+    frozen = open_frozen(own_copy)
+    whole = (own_copy / "model.keras").read_bytes()
+    (own_copy / "model.keras").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(NeurozooError, match="is damaged or not a Keras model"):
+        frozen.load_keras()
+    (own_copy / "model.keras").unlink()
+    with pytest.raises(NeurozooError, match=r"model\.keras is missing"):
+        frozen.load_keras()
+
+
+def test_a_keras_file_that_brings_code_along_is_refused(own_copy):
+    import keras
+
+    inputs = keras.Input((84, 84, 4))
+    outputs = keras.layers.Lambda(lambda value: value[:, 0, 0, :])(inputs)
+    keras.Model(inputs, outputs).save(own_copy / "model.keras")
+    with pytest.raises(NeurozooError, match="not a Keras model"):
+        open_frozen(own_copy).load_keras()
+
+
+def test_a_keras_file_with_other_outputs_or_layers_than_model_json_is_refused(own_copy):
+    frozen = open_frozen(own_copy)
+    with pytest.raises(NeurozooError, match="lacks a layer"):
+        frozen.activations_model(["conv1", "conv7"])
+    change(own_copy, actions=["NOOP", "FIRE"])
+    with pytest.raises(NeurozooError, match=r"outputs of shape \(None, 4\), but model\.json beside it names 2 actions"):
+        open_frozen(own_copy).load_keras()
+
+
+def test_activations_come_in_the_order_that_was_asked_for(frozen_folder):
+    frozen = open_frozen(frozen_folder("small"))
+    outputs = frozen.activations_model(["out", "conv1"])(np.zeros((2, 84, 84, 4), np.float32))
+    assert [output.shape for output in outputs] == [(2, 4), (2, 21, 21, 16)]

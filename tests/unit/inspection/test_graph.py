@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection.frozen import open_frozen
+from neurozoo.inspection.graph import build_graph, layer_record, load_graph
+from neurozoo.networks import get_network
+
+
+def nodes_of(checkpoint):
+    graph = build_graph(checkpoint.layout, checkpoint.theta, scope=checkpoint.algo)
+    return {node.name: node for node in graph.node}
+
+
+def constant(node):
+    from tensorflow import make_ndarray
+
+    return make_ndarray(node.attr["value"].tensor)
+
+
+def test_the_nodes_bear_the_names_of_the_atari_zoo(agent):
+    nodes = nodes_of(agent("large"))
+    zoo = ["X_t", "ga/conv1/relu", "ga/conv2/relu", "ga/conv3/relu", "ga/fc/relu", "ga/out/signal"]
+    assert set(zoo) <= set(nodes)
+    assert [dim.size for dim in nodes["X_t"].attr["shape"].shape.dim] == [-1, 84, 84, 4]
+    assert nodes["X_t"].op == "Placeholder"
+    assert [node for node, layer in nodes.items() if layer.op == "Relu"] == zoo[1:5]
+    assert nodes["ga/out/signal"] == list(nodes.values())[-1]
+
+
+def test_weights_are_constants_with_a_leading_policy_axis(agent):
+    checkpoint = agent("large")
+    nodes = nodes_of(checkpoint)
+    arrays = checkpoint.layout.split(checkpoint.theta)
+    for layer, shape in (("conv1", (1, 8, 8, 4, 32)), ("conv2", (1, 4, 4, 32, 64)), ("fc", (1, 7744, 512))):
+        weights = constant(nodes[f"ga/{layer}/w"])
+        assert weights.shape == shape
+        np.testing.assert_array_equal(weights[0], arrays[f"{layer}/w"])
+    assert not {node.op for node in nodes.values()} & {"VariableV2", "VarHandleOp", "ReadVariableOp"}
+
+
+def test_the_recurrent_layer_and_other_algorithms_are_named_alike(agent):
+    nodes = nodes_of(agent("recurrent_large", algo="rs"))
+    assert {"rs/recu1/relu", "rs/recu1/w", "rs/conv3/relu"} <= set(nodes)
+    assert "rs/recu1/b" not in nodes
+    assert sum(node.op == "Conv2D" and name.startswith("rs/recu1/") for name, node in nodes.items()) == 20
+
+
+def test_a_layer_record_names_one_layer_in_every_form():
+    placed = get_network("recurrent_large").layout(18).layers[1]
+    record = layer_record(placed, "ga")
+    assert (record.name, record.kind, record.shape, record.cycles) == ("recu1", "recurrent_conv", (21, 21, 32), 20)
+    assert (record.keras_layer, record.node, record.weight_node) == ("recu1", "ga/recu1/relu", "ga/recu1/w")
+
+
+@pytest.mark.parametrize(("model", "halves", "ramp"), [("large", 17, 17), ("small", 7, 7), ("recurrent_large", 5, 6)])
+def test_the_published_check_genome_gives_the_published_outputs(noise, tmp_path, model, halves, ramp, frozen_folder):
+    # Specification of the published code, section 2.5.
+    from neurozoo.genomes import Genome, decode
+
+    layout = get_network(model).layout(18)
+    genome = Genome(148462608).mutated(219531121, 0.002).mutated(172882699, 0.002)
+    graph = build_graph(layout, decode(genome, noise=noise, layout=layout), scope="ga")
+    (tmp_path / "model.pb").write_bytes(graph.SerializeToString())
+    outputs_of = load_graph(open_frozen(frozen_folder(model)), tmp_path / "model.pb")
+
+    index = np.arange(84 * 84 * 4).reshape(1, 84, 84, 4)
+    outputs = outputs_of(np.concatenate([np.full_like(index, 0.5, np.float32), np.float32(index % 256) / 255]))
+    assert outputs.argmax(axis=-1).tolist() == [halves, ramp]
+    if model == "large":
+        np.testing.assert_allclose(outputs[0, :4], [-0.004879, 0.00478, 0.011457, 0.006059], atol=1e-6)
+        np.testing.assert_allclose(outputs[1, :4], [-0.0092, 0.012557, 0.002708, 0.010076], atol=1e-6)
+
+
+def test_a_missing_or_damaged_graph_is_refused(own_copy):
+    frozen = open_frozen(own_copy)
+    path = own_copy / "model.pb"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(NeurozooError, match="missing or not a frozen graph"):
+        load_graph(frozen, path)
+    path.unlink()
+    with pytest.raises(NeurozooError, match="missing or not a frozen graph"):
+        load_graph(frozen, path)

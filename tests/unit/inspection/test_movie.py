@@ -1,0 +1,229 @@
+import os
+import stat
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import render_activation_movie, video
+from neurozoo.inspection.frozen import open_frozen
+from neurozoo.inspection.movie import _Ranges
+from neurozoo.inspection.video import video_written_whole
+
+
+def decode(path):
+    """Returns a video's frames, size and rate."""
+    import imageio_ffmpeg
+
+    reader = imageio_ffmpeg.read_frames(str(path))
+    facts = next(reader)
+    width, height = facts["size"]
+    frames = np.array([np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader])
+    return frames, facts
+
+
+def rewritten(path, target, **changes):
+    with np.load(path) as file:
+        arrays = {key: file[key] for key in file}
+    np.savez_compressed(target, **{**arrays, **changes})
+    return target
+
+
+@pytest.fixture(scope="module")
+def movie(frozen_folder, rollout_file, tmp_path_factory):
+    path = tmp_path_factory.mktemp("movie") / "activation.mp4"
+    render_activation_movie(frozen_folder("large"), rollout_file("large"), path)
+    return path
+
+
+def test_a_movie_has_a_frame_per_step_in_a_format_that_browsers_play(movie):
+    frames, facts = decode(movie)
+    assert frames.shape == (40, 1000, 550, 3)
+    assert facts["fps"] == 60
+    assert facts["codec"] == "h264"
+    assert facts["pix_fmt"].startswith("yuv420p")
+    assert movie.read_bytes().find(b"moov") < movie.read_bytes().find(b"mdat")  # plays before it is all there
+
+
+def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollout_file):
+    frames, _ = decode(movie)
+    with np.load(rollout_file("large")) as rollout:
+        for step in (0, 17, 39):
+            screen = rollout["frames"][step].astype(float)
+            shown = frames[step, 580:790, 50:210].astype(float)
+            assert np.abs(screen - shown).mean() < 8  # of 255: what halved colour resolution costs
+            newest = rollout["observations"][step, ..., 3]
+            left = 350 - 341 // 2 + 3 * 85 + 1
+            picture = frames[step, 26:110, left : left + 84].mean(axis=-1)
+            assert np.corrcoef(newest.ravel(), picture.ravel())[0, 1] > 0.98
+
+
+def test_the_same_rollout_gives_the_same_bytes(movie, frozen_folder, rollout_file, tmp_path):
+    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "again.mp4")
+    assert (tmp_path / "again.mp4").read_bytes() == movie.read_bytes()
+
+
+def test_a_movie_may_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path):
+    result = render_activation_movie(
+        frozen_folder("recurrent_large"), rollout_file("recurrent_large"), tmp_path / "x.mp4", fps=15, max_steps=5
+    )
+    frames, facts = decode(tmp_path / "x.mp4")
+    assert result.frames == len(frames) == 5
+    assert facts["fps"] == 15
+    assert frames.shape[1:] == (1168, 550, 3)
+
+
+def test_a_long_rollout_is_shown_whole_though_it_is_read_in_chunks(frozen_folder, rollout_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.inspection.movie.CHUNK", 7)
+    seen = []
+    compose = "neurozoo.inspection.panels.Canvas.compose"
+    monkeypatch.setattr(compose, lambda self, pictures, screen, **facts: seen.append((screen, facts)) or self._base)
+    render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4")
+    with np.load(rollout_file("small")) as rollout:
+        np.testing.assert_array_equal([screen for screen, _ in seen], rollout["frames"])
+        assert [facts["score"] for _, facts in seen] == rollout["score"].tolist()
+    assert [facts["step"] for _, facts in seen] == list(range(40))
+
+
+def test_the_framed_action_is_the_one_that_the_agent_took(frozen_folder, rollout_file, tmp_path, monkeypatch):
+    actions = []
+    monkeypatch.setattr(
+        "neurozoo.inspection.panels.Canvas.compose",
+        lambda self, pictures, screen, **facts: actions.append(facts["action"]) or self._base,
+    )
+    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "x.mp4")
+    model = open_frozen(frozen_folder("large")).load_keras()
+    with np.load(rollout_file("large")) as rollout:
+        assert actions == np.argmax(model(rollout["observations"]), axis=-1).tolist()
+
+
+def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_rollout():
+    ranges = _Ranges(2)
+    maps = np.array([[0.0, 10.0], [1.0, 30.0]], np.float32).reshape(2, 1, 1, 2)  # (batch, height, width, channels)
+    units = np.array([[0.0, 1.0], [2.0, 4.0]], np.float32)
+    for step in range(2):  # in two chunks
+        ranges.widen([maps[step : step + 1], units[step : step + 1]])
+    scaled = ranges.scaled([maps, units])
+    assert scaled[0].reshape(2, 2).tolist() == [[0, 0], [255, 255]]
+    assert scaled[1].tolist() == [[0, 64], [128, 255]]
+    assert scaled[1].dtype == np.uint8
+
+
+def test_what_never_changes_is_black_and_not_nan():
+    ranges = _Ranges(2)
+    constant = [np.full((3, 2, 2, 1), 0.7, np.float32), np.full((3, 4), -5, np.float32)]
+    ranges.widen(constant)
+    with np.errstate(all="raise"):
+        assert [picture.max() for picture in ranges.scaled(constant)] == [0, 0]
+
+
+def test_a_missing_rollout_is_refused(frozen_folder, tmp_path):
+    with pytest.raises(NeurozooError, match=r"rollout\.npz is missing\. Record it again"):
+        render_activation_movie(frozen_folder("small"), tmp_path / "rollout.npz", tmp_path / "x.mp4")
+
+
+def test_a_truncated_rollout_is_refused_and_the_old_movie_stays(frozen_folder, rollout_file, tmp_path):
+    data = rollout_file("small").read_bytes()
+    (tmp_path / "rollout.npz").write_bytes(data[: len(data) // 2])
+    (tmp_path / "x.mp4").write_bytes(b"old")
+    with pytest.raises(NeurozooError, match=r"rollout\.npz is damaged or cut off .* Record it again"):
+        render_activation_movie(frozen_folder("small"), tmp_path / "rollout.npz", tmp_path / "x.mp4")
+    assert (tmp_path / "x.mp4").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"frames": np.zeros((39, 210, 160, 3), np.uint8)},
+        {"observations": np.zeros((40, 80, 80, 4), np.float32)},
+        {
+            "frames": np.zeros((0, 210, 160, 3), np.uint8),
+            "observations": np.zeros((0, 84, 84, 4)),
+            "score": np.zeros(0),
+        },
+    ],
+)
+def test_arrays_that_do_not_belong_together_are_refused(frozen_folder, rollout_file, tmp_path, changes):
+    path = rewritten(rollout_file("small"), tmp_path / "x.npz", **changes)
+    with pytest.raises(NeurozooError, match="of at least one step, but holds observations"):
+        render_activation_movie(frozen_folder("small"), path, tmp_path / "x.mp4")
+
+
+def test_a_frozen_folder_without_model_json_is_refused(own_copy, rollout_file, tmp_path):
+    (own_copy / "model.json").unlink()
+    with pytest.raises(NeurozooError, match=r"model\.json is missing"):
+        render_activation_movie(own_copy, rollout_file("small"), tmp_path / "x.mp4")
+
+
+def test_bad_numbers_are_refused(frozen_folder, rollout_file, tmp_path):
+    with pytest.raises(NeurozooError, match="fps >= 1 and max_steps >= 0, but 0 and 0 came"):
+        render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", fps=0)
+
+
+@pytest.mark.parametrize(
+    "script", ["echo 'codec on strike' >&2; exit 3", "cat > /dev/null; echo 'codec on strike' >&2; exit 3"]
+)
+def test_a_failing_ffmpeg_is_quoted_and_leaves_the_old_video(tmp_path, monkeypatch, script):
+    ffmpeg = tmp_path / "ffmpeg"
+    ffmpeg.write_text(f"#!/bin/sh\n{script}\n")
+    ffmpeg.chmod(ffmpeg.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(video, "_ffmpeg", lambda: str(ffmpeg))
+    folder = tmp_path / "movies"
+    folder.mkdir()
+    (folder / "x.mp4").write_bytes(b"old")
+
+    def encode():
+        with video_written_whole(folder / "x.mp4", width=64, height=64, fps=60) as show:
+            for _ in range(100):
+                show(np.zeros((64, 64, 3), np.uint8))
+
+    with pytest.raises(NeurozooError, match=r"ffmpeg ended with status 3 \(codec on strike\)"):
+        encode()
+    assert (folder / "x.mp4").read_bytes() == b"old"
+    assert os.listdir(folder) == ["x.mp4"]
+
+
+def test_a_missing_ffmpeg_is_named(tmp_path, monkeypatch):
+    import imageio_ffmpeg
+
+    def none():
+        raise RuntimeError("No ffmpeg exe could be found.")
+
+    monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", none)
+    with (
+        pytest.raises(NeurozooError, match="Reinstall it: pip install --force-reinstall imageio-ffmpeg"),
+        video_written_whole(tmp_path / "x.mp4", width=64, height=64, fps=60),
+    ):
+        pass
+
+
+def test_an_error_while_drawing_ends_the_encoder_and_leaves_nothing(tmp_path):
+    def encode():
+        with video_written_whole(tmp_path / "x.mp4", width=64, height=64, fps=60) as show:
+            show(np.zeros((64, 64, 3), np.uint8))
+            raise ValueError("no colour")
+
+    with pytest.raises(ValueError, match="no colour"):
+        encode()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folder, rollout_file):
+    message, files = small_disk(
+        """
+import json
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import render_activation_movie
+try:
+    render_activation_movie(sys.argv[2], sys.argv[3], f"{sys.argv[1]}/x.mp4")
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, os.listdir(sys.argv[1])]))
+""",
+        frozen_folder("large"),
+        rollout_file("large"),
+        size="64k",
+    )
+    assert "x.mp4 could not be written" in message
+    assert "No space left on device" in message
+    assert files == []

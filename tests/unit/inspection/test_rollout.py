@@ -1,0 +1,130 @@
+import json
+
+import numpy as np
+import pytest
+from neurozoo.atari import AtariEnvironment
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import record_rollout
+from neurozoo.inspection.frozen import open_frozen
+
+
+def load(path):
+    with np.load(path, allow_pickle=False) as file:
+        return {key: file[key] for key in file}
+
+
+def test_a_rollout_has_the_keys_types_and_shapes_of_the_atari_zoo(rollout_file):
+    rollout = load(rollout_file("large"))
+    assert {key: (array.shape, array.dtype.name) for key, array in rollout.items()} == {
+        "observations": ((40, 84, 84, 4), "float32"),
+        "frames": ((40, 210, 160, 3), "uint8"),
+        "ram": ((40, 128), "uint8"),
+        "representation": ((40, 512), "float32"),
+        "score": ((40,), "float64"),
+        "ep_rewards": ((1,), "float64"),
+    }
+
+
+def test_every_step_is_recorded_before_it_acts(frozen_folder, tmp_path):
+    # The twin of the recorder: a plain loop over two episodes, kept in memory.
+    folder = frozen_folder("small", game="space_invaders")
+    result = record_rollout(folder, tmp_path / "x.npz", episodes=2, max_steps=1000, noops=3)
+    rollout = load(tmp_path / "x.npz")
+    frozen = open_frozen(folder)
+    model = frozen.activations_model(["fc", "out"])
+    environment = AtariEnvironment(frozen.game, frozen.protocol)
+    step, scores = 0, []
+    for _ in range(2):
+        observation, score = environment.reset(noops=3), 0.0
+        while not environment.is_done and step < 1000:
+            representation, outputs = model(observation[None])
+            np.testing.assert_array_equal(rollout["observations"][step], observation)
+            np.testing.assert_array_equal(rollout["frames"][step], environment.screen)
+            np.testing.assert_array_equal(rollout["ram"][step], environment.ram)
+            np.testing.assert_allclose(rollout["representation"][step], representation[0], atol=1e-4)
+            assert rollout["score"][step] == score
+            observation, reward, _ = environment.step(int(np.argmax(outputs)))
+            score += reward
+            step += 1
+        scores.append(score)
+    assert len(rollout["score"]) == result.steps == step
+    assert rollout["ep_rewards"].tolist() == list(result.scores) == scores
+    assert max(scores) > 0
+
+
+def test_the_same_agent_and_arguments_give_the_same_bytes(frozen_folder, tmp_path):
+    folder = frozen_folder("small", game="space_invaders", protocol="machado2018")
+    files = [tmp_path / f"{i}.npz" for i in range(3)]
+    for file, seed in zip(files, (0, 0, 1), strict=True):
+        record_rollout(folder, file, max_steps=60, seed=seed)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert (load(files[0])["ram"] != load(files[2])["ram"]).any()
+
+
+def test_no_ops_are_drawn_for_each_episode_from_its_number(own_copy, tmp_path, monkeypatch):
+    record = json.loads((own_copy / "model.json").read_text())
+    record["protocol"]["max_frames"] = 8  # short episodes
+    (own_copy / "model.json").write_text(json.dumps(record))
+    starts = []
+    reset = AtariEnvironment.reset
+    monkeypatch.setattr(
+        AtariEnvironment, "reset", lambda self, **start: starts.append(start["noops"]) or reset(self, **start)
+    )
+    record_rollout(own_copy, tmp_path / "x.npz", episodes=3)
+    three, starts[:] = tuple(starts), []
+    record_rollout(own_copy, tmp_path / "x.npz", episodes=2)
+    assert len(set(three)) == len(three) == 3
+    assert all(1 <= noops <= 30 for noops in three)
+    assert tuple(starts) == three[:2]
+
+
+def test_recording_ends_after_max_steps_and_the_last_episode_is_cut_off(frozen_folder, tmp_path):
+    result = record_rollout(frozen_folder("small"), tmp_path / "x.npz", episodes=5, max_steps=7)
+    assert (result.steps, len(result.scores)) == (7, 1)
+    assert len(load(tmp_path / "x.npz")["score"]) == 7
+
+
+def test_a_higher_screen_keeps_its_height(rollout_file):
+    assert load(rollout_file("recurrent_large"))["frames"].shape == (40, 214, 160, 3)  # carnival
+
+
+def test_only_the_keras_file_and_model_json_are_needed(own_copy, tmp_path):
+    (own_copy / "model.pb").unlink()
+    record_rollout(own_copy, tmp_path / "x.npz", max_steps=3)
+    assert load(tmp_path / "x.npz")["score"].tolist() == [0, 0, 0]
+
+
+def test_bad_numbers_are_refused(frozen_folder, tmp_path):
+    with pytest.raises(NeurozooError, match="episodes >= 1 and max_steps >= 1, but 0 and 5 came"):
+        record_rollout(frozen_folder("small"), tmp_path / "x.npz", episodes=0, max_steps=5)
+
+
+def test_a_frozen_model_for_another_game_is_refused(own_copy, tmp_path):
+    record = json.loads((own_copy / "model.json").read_text())
+    (own_copy / "model.json").write_text(json.dumps({**record, "game": "frostbite"}))
+    with pytest.raises(
+        NeurozooError, match=r"frostbite has 18 actions under uber2018, but the frozen model in .* has 4"
+    ):
+        record_rollout(own_copy, tmp_path / "x.npz")
+    assert not (tmp_path / "x.npz").exists()
+
+
+@pytest.mark.parametrize("size", ["64k", "400k"])  # it fills up while playing, or while the file is written
+def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folder, size):
+    message, files = small_disk(
+        """
+import json
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import record_rollout
+try:
+    record_rollout(sys.argv[2], f"{sys.argv[1]}/rollout.npz", max_steps=150, noops=1)
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, os.listdir(sys.argv[1])]))
+""",
+        frozen_folder("small"),
+        size=size,
+    )
+    assert "rollout.npz could not be written: no space left on device" in message
+    assert files == []
