@@ -110,6 +110,8 @@ def test_noops_and_fire_come_before_the_episode_counts():
     assert (environment.steps, environment.frames) == (0, 0)
     environment.step(0)
     assert (environment.steps, environment.frames) == (1, 4)
+    environment.reset(noops=2)
+    assert (environment.steps, environment.frames) == (0, 0)
 
 
 def test_fire_is_pressed_only_where_it_is_the_second_minimal_action():
