@@ -72,13 +72,14 @@ class GaSettings:
 
 _PUBLISHED_GA = GaSettings()
 _DEMO_GA = GaSettings(
-    population_size=40,
-    selection_threshold=6,
-    validation_threshold=4,
+    population_size=30,
+    selection_threshold=5,
+    validation_threshold=3,
     num_validation_episodes=4,
-    num_test_episodes=8,
-    episode_cutoff_mode=400,
-    frames=400_000,
+    num_test_episodes=6,
+    mutation_power=0.005,
+    episode_cutoff_mode=500,
+    frames=350_000,
 )
 
 PRESETS = {
