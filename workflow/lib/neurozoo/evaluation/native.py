@@ -1,6 +1,7 @@
 """Episodes in threads of the native op."""
 
 import os
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from neurozoo.games import Protocol, action_codes, rom_path, start_actions
 from neurozoo.genomes import Genome
 from neurozoo.native import load_ops
 from neurozoo.networks import Layout, get_network
+
+# What TensorFlow puts before and behind an op's own words.
+_AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -190,11 +194,13 @@ class NativeEvaluator:
             self.close()
 
     def _call(self, op, **inputs):
+        if "handle" in inputs and inputs["handle"] is None:
+            raise NeurozooError("The evaluator is closed.")
         try:
             with self._tf.device("CPU:0"):
                 return op(**inputs)
         except self._tf.errors.OpError as error:
-            raise NeurozooError(error.message.partition(" [Op:")[0].partition("{{function_node")[0]) from error
+            raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
 
 
 def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
