@@ -29,6 +29,21 @@ def data_dir() -> Path:
     return ROOT / "tests" / "data"
 
 
+# Section 4.1 of the specification.
+_GAMES = """air_raid alien amidar assault asterix asteroids atlantis bank_heist battle_zone beam_rider berzerk
+bowling boxing breakout carnival centipede chopper_command crazy_climber demon_attack double_dunk elevator_action enduro
+fishing_derby freeway frostbite gopher gravitar hero ice_hockey jamesbond journey_escape kangaroo krull kung_fu_master
+montezuma_revenge ms_pacman name_this_game phoenix pitfall pong pooyan private_eye qbert riverraid road_runner robotank
+seaquest skiing solaris space_invaders star_gunner tennis time_pilot tutankham up_n_down venture video_pinball
+wizard_of_wor yars_revenge zaxxon"""
+
+
+@pytest.fixture(scope="session")
+def published_games() -> list[str]:
+    """The games of the published comparisons: 60 of ale-py's."""
+    return _GAMES.split()
+
+
 @pytest.fixture(scope="session")
 def ops() -> Path:
     """The op library of this checkout."""

@@ -10,7 +10,6 @@
 #include "ale/common/ColourPalette.hpp"
 #include "ale/common/Log.hpp"
 #include "ale/emucore/Console.hxx"
-#include "ale/emucore/MediaSrc.hxx"
 #include "ale/emucore/OSystem.hxx"
 #include "ale/emucore/Random.hxx"
 #include "ale/environment/ale_screen.hpp"
@@ -21,55 +20,60 @@ namespace {
 
 std::mutex construction_mutex;
 
-ale::stella::MediaSource& Picture(const ale::ALEInterface& ale) { return ale.theOSystem->console().mediaSource(); }
-
 }  // namespace
 
 Emulator::Emulator(const std::string& rom, double sticky_probability)
-    : random_(std::make_unique<ale::stella::Random>()), sticky_probability_(sticky_probability) {
+    : rom_(rom), random_(std::make_unique<ale::stella::Random>()), sticky_probability_(sticky_probability) {
   std::lock_guard<std::mutex> lock(construction_mutex);
-  // The library ends the whole process on a bad ROM, so that it must never see one.
-  if (!std::filesystem::is_regular_file(rom)) throw std::runtime_error("The ROM " + rom + " is missing.");
-  if (!ale::ALEInterface::isSupportedROM(rom)) {
-    throw std::runtime_error("The ROM " + rom + " is not a game that the emulator knows (its MD5 matches none).");
-  }
   ale::Logger::setMode(ale::Logger::Error);
   ale_ = std::make_unique<ale::ALEInterface>();
   ale_->setInt("random_seed", 0);
   ale_->setFloat("repeat_action_probability", 0.0f);  // Act does it: the library's memory of it outlives a reset
   ale_->setInt("frame_skip", 1);
   ale_->setInt("max_num_frames_per_episode", 0);
-  ale_->loadROM(rom);
+  LoadRom();
+  loaded_state_ = std::make_unique<ale::ALEState>(ale_->cloneState());
   ale_->reset_game();
+  // Did the start draw from the library's random numbers? They began at seed 0, too.
+  random_->seed(0);
+  loads_at_reset_ = sticky_probability > 0 && ale_->environment->getEnvironmentRNG().next() != random_->next();
+  if (loads_at_reset_) ale_->setFloat("repeat_action_probability", static_cast<float>(sticky_probability));
 
   height_ = static_cast<int>(ale_->getScreen().height());
   width_ = static_cast<int>(ale_->getScreen().width());
-  std::array<std::uint8_t, 256> indices;
+  std::array<std::uint8_t, 255> indices;  // for 255, the library would read beyond its palette
   std::iota(indices.begin(), indices.end(), 0);
+  grey_palette_.fill(0);
   ale_->theOSystem->colourPalette().applyPaletteGrayscale(grey_palette_.data(), indices.data(), indices.size());
   for (int i = 0; i < 256; ++i) rgb_palette_[i] = ale_->theOSystem->colourPalette().getRGB(i);
-
-  const std::size_t pixels = static_cast<std::size_t>(height_) * width_;
-  start_state_ = std::make_unique<ale::ALEState>(ale_->cloneState());
-  const std::uint8_t* current = Picture(*ale_).currentFrameBuffer();
-  const std::uint8_t* previous = Picture(*ale_).previousFrameBuffer();
-  start_current_frame_.assign(current, current + pixels);
-  start_previous_frame_.assign(previous, previous + pixels);
 }
 
 Emulator::~Emulator() = default;
 
+void Emulator::LoadRom() {
+  // The library ends the whole process on a bad ROM, so that it must never see one.
+  if (!std::filesystem::is_regular_file(rom_)) throw std::runtime_error("The ROM " + rom_ + " is missing.");
+  if (!ale::ALEInterface::isSupportedROM(rom_)) {
+    throw std::runtime_error("The ROM " + rom_ + " is not a game that the emulator knows (its MD5 matches none).");
+  }
+  ale_->loadROM(rom_);
+}
+
 void Emulator::Reset(std::int64_t seed) {
-  ale_->restoreState(*start_state_);
-  std::copy(start_current_frame_.begin(), start_current_frame_.end(), Picture(*ale_).currentFrameBuffer());
-  std::copy(start_previous_frame_.begin(), start_previous_frame_.end(), Picture(*ale_).previousFrameBuffer());
-  std::copy(start_current_frame_.begin(), start_current_frame_.end(), ale_->getScreen().getArray());
+  if (loads_at_reset_) {
+    std::lock_guard<std::mutex> lock(construction_mutex);
+    ale_->setInt("random_seed", static_cast<int>(seed));
+    LoadRom();
+  } else {
+    ale_->restoreState(*loaded_state_);
+  }
+  ale_->reset_game();
   random_->seed(static_cast<std::uint32_t>(seed));
   previous_action_ = kNoop;
 }
 
 int Emulator::Act(int action) {
-  if (sticky_probability_ > 0) {
+  if (sticky_probability_ > 0 && !loads_at_reset_) {
     // The library draws for both players in every frame; so do we, to stay on its random stream.
     if (random_->nextDouble() >= sticky_probability_) previous_action_ = action;
     random_->nextDouble();

@@ -19,9 +19,11 @@ namespace neurozoo {
 
 // One Atari console with a game in it.
 //
-// Resetting restores a snapshot, memory and picture alike, that was taken after the console was switched on: the
-// emulator's own reset leaves RAM as the previous game left it, so that an episode would depend on what its thread
-// played before. It is also about a hundred times faster.
+// A reset first brings back the memory of the console as it was when the ROM had been loaded, and then resets it. The
+// emulator library's own reset alone would leave RAM as the game before left it, and its snapshots alone lack parts of
+// the video chip: either way, an episode would depend on what its thread played before. Together they take about 5 ms;
+// loading the ROM anew takes 100. That is done only where actions stick and the library walks through the game's menu as
+// it starts (double_dunk, berzerk), so that the start depends on the seed.
 //
 // An emulator belongs to one thread. Emulators may be constructed in several threads at once: the emulator library is
 // not thread-safe there, so that construction takes a global lock.
@@ -35,6 +37,7 @@ class Emulator {
   ~Emulator();
 
   // Starts a new game. `seed` decides which actions stick; it equals the emulator library's `random_seed`.
+  // Throws std::runtime_error if the ROM has to be loaded and is gone.
   void Reset(std::int64_t seed);
 
   // Emulates one frame with `action` (the emulator library's code) and returns the points that it brought.
@@ -48,24 +51,26 @@ class Emulator {
   // The newest frame: `height() * width()` palette indices, row-major. Valid until the next Reset or Act.
   const std::uint8_t* screen() const;
 
-  // 0xRRGGBB by palette index; only even indices are colours.
+  // 0xRRGGBB by palette index. Odd indices are the greys of a PAL game that loses its colours; NTSC has none on screen.
   const std::array<std::uint32_t, 256>& rgb_palette() const { return rgb_palette_; }
 
   // The emulator library's grey byte by palette index.
   const std::array<std::uint8_t, 256>& grey_palette() const { return grey_palette_; }
 
  private:
+  void LoadRom();  // throws std::runtime_error
+
+  const std::string rom_;
   std::unique_ptr<ale::ALEInterface> ale_;
   std::unique_ptr<ale::stella::Random> random_;
-  double sticky_probability_;
+  const double sticky_probability_;
+  bool loads_at_reset_ = false;
   int previous_action_ = kNoop;
   int height_ = 0;
   int width_ = 0;
   std::array<std::uint32_t, 256> rgb_palette_;
   std::array<std::uint8_t, 256> grey_palette_;
-  std::unique_ptr<ale::ALEState> start_state_;
-  std::vector<std::uint8_t> start_current_frame_;
-  std::vector<std::uint8_t> start_previous_frame_;
+  std::unique_ptr<ale::ALEState> loaded_state_;
 };
 
 }  // namespace neurozoo

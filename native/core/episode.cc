@@ -39,13 +39,17 @@ void EpisodePlayer::ActOnce(int action) {
 void EpisodePlayer::Restart(const EpisodeStart& start) {
   emulator_.Reset(start.seed);
   has_previous_screen_ = false;
-  const auto act = [&](int action) {
+  const auto goes_on = [&](int action) {
     ActOnce(action);
-    if (emulator_.game_over()) emulator_.Reset(start.seed);
+    if (!emulator_.game_over()) return true;
+    emulator_.Reset(start.seed);
+    has_previous_screen_ = false;
+    return false;
   };
-  for (std::int64_t i = 0; i < start.noops; ++i) act(Emulator::kNoop);
+  for (std::int64_t i = 0; i < start.noops; ++i) goes_on(Emulator::kNoop);
   for (int action : protocol_.start_actions) {
-    for (int frame = 0; frame < protocol_.frame_skip; ++frame) act(action);
+    for (int frame = 0; frame < protocol_.frame_skip && goes_on(action); ++frame) {
+    }
   }
   has_previous_screen_ = has_previous_screen_ && preprocessor_->starts_with_two_frames();
   PaddedImage& observation = network_.observation();

@@ -13,8 +13,7 @@ PublishedBilinear::PublishedBilinear(const Emulator& emulator)
       columns_(Samples(emulator.width())),
       pooled_(emulator.width()) {
   for (int i = 0; i < 256; ++i) {
-    // Only even indices are colours; an odd one never reaches the screen.
-    const std::uint32_t rgb = emulator.rgb_palette()[i & ~1];
+    const std::uint32_t rgb = emulator.rgb_palette()[i];
     const float red = static_cast<float>((rgb >> 16) & 0xff) / 255.0f;
     const float green = static_cast<float>((rgb >> 8) & 0xff) / 255.0f;
     const float blue = static_cast<float>(rgb & 0xff) / 255.0f;

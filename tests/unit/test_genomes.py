@@ -284,5 +284,5 @@ def test_a_genome_file_that_lacks_something_or_names_what_is_not_there_is_refuse
 def test_a_cut_genome_file_is_refused(tmp_path):
     path = write(tmp_path / "genome.json")
     path.write_text(path.read_text()[:-5])
-    with pytest.raises(NeurozooError, match="is damaged .*Give a genome.json of a run"):
+    with pytest.raises(NeurozooError, match=r"is damaged .*Give a genome\.json of a run"):
         read_genome(path)

@@ -91,12 +91,13 @@ class AtariEnvironment:
                 f"An episode starts with noops >= 0 and seed >= 0, but noops={noops}, seed={seed} came."
             )
         self._emulator.setInt("random_seed", seed)
-        self._emulator.loadROM(self._rom)
         self._restart()
-        for code in (0,) * noops + tuple(c for c in self._start_codes for _ in range(self.protocol.frame_skip)):
-            self._emulate(code)
-            if self._emulator.game_over():
-                self._restart()
+        for code, frames in [(0, 1)] * noops + [(code, self.protocol.frame_skip) for code in self._start_codes]:
+            for _ in range(frames):
+                self._emulate(code)
+                if self._emulator.game_over():
+                    self._restart()
+                    break
         if self.protocol.preprocessing == "area":
             self._last_frames = self._last_frames[-1:]  # ale-py's vector environment starts with one frame alone
         self.steps = self.frames = 0
@@ -132,6 +133,7 @@ class AtariEnvironment:
         return self.observation, reward, self.is_done
 
     def _restart(self) -> None:
+        self._emulator.loadROM(self._rom)  # a reset alone would leave RAM as the game before left it
         self._emulator.reset_game()
         self._last_frames = [self._frame()]
 

@@ -1,0 +1,126 @@
+"""What the op's networks see, step by step, against two slower engines: our Python twin, and ale-py's own.
+
+The op keeps an emulator from episode to episode, the twin loads the ROM for each: that they agree shows that an
+episode leaves nothing behind.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from neurozoo.atari import AtariEnvironment
+from neurozoo.evaluation import Episode
+from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.games import action_codes, action_names, get_protocol
+from neurozoo.genomes import Genome, Mutation
+from neurozoo.networks import get_network
+
+UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
+
+
+def play(evaluator, genome, *, noops=0, seed=0, max_frames=400_000):
+    evaluator.hold([genome])
+    return evaluator.trace(Episode(genome, noops, seed, max_frames))
+
+
+def assert_twin_sees_the_same(environment, trace, *, levels, noops=0, seed=0):
+    """Plays the recorded actions in the twin and compares each plane (in grey levels of 255), reward and the end."""
+    environment.reset(noops=noops, seed=seed)
+    for step, action in enumerate(trace.actions.tolist()):
+        difference = np.abs(environment.plane - trace.planes[step]).max() * 255
+        assert difference <= levels, (environment.game, environment.protocol.name, step, difference)
+        assert not environment.is_done, (environment.game, step)
+        _, reward, _ = environment.step(action)
+        assert reward == trace.rewards[step], (environment.game, step)
+    return environment
+
+
+@pytest.mark.parametrize("protocol", [UBER, MACHADO], ids=lambda protocol: protocol.name)
+def test_a_used_evaluator_plays_each_of_the_60_games_as_a_console_just_switched_on(
+    ops, noise_table, published_games, protocol
+):
+    # A resize that rounds to bytes may round half a level the other way: 1 level, and a hair for its float form.
+    levels = 0 if protocol is UBER else 1.0001
+    for number, game in enumerate(published_games):
+        layout = get_network("small").layout(len(action_codes(game, protocol.action_set)))
+        noops, seed = (1 + number % 30, 0) if protocol is UBER else (0, number)
+        with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
+            play(evaluator, Genome(number), noops=17 - noops // 2, seed=99, max_frames=333)
+            trace = play(evaluator, Genome(7 * number, (Mutation(5, 0.02),)), noops=noops, seed=seed, max_frames=120)
+        assert len(trace.actions) == 30
+        environment = AtariEnvironment(game, dataclasses.replace(protocol, max_frames=120))
+        assert_twin_sees_the_same(environment, trace, levels=levels, noops=noops, seed=seed)
+        assert environment.is_done
+
+
+@pytest.mark.parametrize(
+    ("game", "genome", "noops", "starts_with_fire", "height"),
+    [
+        ("frostbite", 7000, 3, True, 210),
+        ("ms_pacman", 5000, 11, False, 210),
+        ("pooyan", 1000, 30, True, 220),
+        ("air_raid", 7000, 3, True, 250),  # a PAL game, whose colours turn grey in some frames
+    ],
+)
+def test_the_twin_sees_the_same_to_the_last_bit_until_the_game_is_over(
+    evaluators, game, genome, noops, starts_with_fire, height
+):
+    evaluator = evaluators(game=game)
+    trace = play(evaluator, Genome(genome), noops=noops)
+    environment = AtariEnvironment(game, UBER)
+    assert environment.screen_shape == (height, 160, 3)
+    assert (action_names(game, "minimal")[1] == "FIRE") == starts_with_fire
+    assert_twin_sees_the_same(environment, trace, levels=0, noops=noops)
+    assert environment.is_done
+    assert 100 < environment.frames < UBER.max_frames  # the game was over, not the time
+
+
+@pytest.mark.parametrize("noops", [0, 641, 642, 700])
+def test_a_game_that_ends_before_the_first_observation_begins_anew(evaluators, noops):
+    # Without a move, Assault ends after 642 frames: here not, while FIRE is pressed, with the last no-op, and before.
+    trace = play(evaluators(game="assault"), Genome(5), noops=noops, max_frames=80)
+    assert_twin_sees_the_same(AtariEnvironment("assault", UBER), trace, levels=0, noops=noops)
+
+
+def test_with_the_full_action_set_a_game_starts_in_the_same_way(evaluators):
+    full = get_protocol("uber2018", action_set="full")
+    trace = play(evaluators(game="breakout", protocol=full), Genome(5), noops=4, max_frames=400)
+    assert trace.logits.shape == (100, 18)
+    assert_twin_sees_the_same(AtariEnvironment("breakout", full), trace, levels=0, noops=4)
+
+
+@pytest.mark.parametrize("action_set", ["minimal", "full"])
+@pytest.mark.parametrize("game", ["breakout", "frostbite", "qbert", "carnival", "double_dunk", "berzerk"])
+def test_machado2018_equals_ale_pys_vector_environment(evaluators, game, action_set):
+    from ale_py.vector_env import AtariVectorEnv
+
+    evaluator = evaluators(game=game, protocol=get_protocol("machado2018", action_set=action_set))
+    theirs = AtariVectorEnv(
+        game, 1, noop_max=0, use_fire_reset=False, reward_clipping=False, repeat_action_probability=0.25,
+        full_action_space=action_set == "full", num_threads=1,
+    )  # fmt: skip
+    differing = []
+    for seed in (3, 10):
+        trace = play(evaluator, Genome(1000 * seed, (Mutation(5, 0.02),)), seed=seed, max_frames=1600)
+        expected, _ = theirs.reset(seed=seed)
+        is_over = False
+        for step, action in enumerate(trace.actions.tolist()):
+            assert not is_over
+            levels = np.rint(trace.planes[step] * 255).astype(int)
+            difference = np.abs(levels - expected[0, -1])
+            assert difference.max() <= 1, (game, seed, step)
+            differing.append(difference.mean())
+            expected, rewards, terminated, truncated, _ = theirs.step(np.array([action]))
+            assert rewards[0] == trace.rewards[step], (game, seed, step)
+            is_over = bool(terminated[0] or truncated[0])
+        assert is_over or len(trace.actions) == 400
+    # Only means that lie next to a half are rounded the other way: their sums are in float32 and in another order.
+    assert np.mean(differing) < 0.002
+
+
+def test_the_seed_decides_which_actions_stick_and_nothing_does_without_sticky_actions(evaluators):
+    genome = Genome(1000, (Mutation(5, 0.02),))
+    for protocol, matters in ((MACHADO, True), (UBER, False)):
+        evaluator = evaluators(game="breakout", protocol=protocol)
+        first, second = (play(evaluator, genome, seed=seed, max_frames=400) for seed in (1, 2))
+        assert (first.planes.shape != second.planes.shape or (first.planes != second.planes).any()) == matters
