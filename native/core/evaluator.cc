@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace neurozoo {
@@ -25,12 +27,21 @@ Evaluator::Evaluator(const EvaluatorOptions& options)
   noise_.Slice(0, parameter_count_);
   auto first = std::make_unique<EpisodePlayer>(options_.protocol, options_.plan);  // a bad ROM shows here
   workers_.reserve(options_.num_threads);
-  for (int i = 0; i < options_.num_threads; ++i) {
-    workers_.emplace_back([this, player = std::move(first)]() mutable { Work(std::move(player)); });
+  try {
+    for (int i = 0; i < options_.num_threads; ++i) {
+      workers_.emplace_back([this, player = std::move(first)]() mutable { Work(std::move(player)); });
+    }
+  } catch (const std::system_error& error) {
+    Stop();
+    throw std::runtime_error("Only " + std::to_string(workers_.size()) + " of " +
+                             std::to_string(options_.num_threads) + " threads could be started (" + error.what() +
+                             "); ask for fewer.");
   }
 }
 
-Evaluator::~Evaluator() {
+Evaluator::~Evaluator() { Stop(); }
+
+void Evaluator::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     should_stop_ = true;
@@ -169,8 +180,10 @@ void Evaluator::Work(std::unique_ptr<EpisodePlayer> player) {
 
 EpisodeOutcome Evaluator::Trace(int slot, const EpisodeStart& start, const EpisodeObserver& observer) {
   const std::shared_ptr<const Floats> parameters = Parameters(slot);
-  EpisodePlayer player(options_.protocol, options_.plan);
-  return player.Play(parameters->data(), start, should_stop_, &observer);
+  if (start.max_frames < 1) throw std::out_of_range("An episode needs at least 1 frame.");
+  std::lock_guard<std::mutex> lock(trace_mutex_);
+  if (tracer_ == nullptr) tracer_ = std::make_unique<EpisodePlayer>(options_.protocol, options_.plan);
+  return tracer_->Play(parameters->data(), start, should_stop_, &observer);
 }
 
 }  // namespace neurozoo

@@ -60,7 +60,7 @@ struct EvaluatorOptions {
 // destructor drops what is queued and breaks off running episodes within a step.
 class Evaluator {
  public:
-  // Throws what the noise table or the first emulator throws.
+  // Throws what the noise table or the first emulator throws, and std::runtime_error if a thread cannot be started.
   explicit Evaluator(const EvaluatorOptions& options);
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
@@ -79,7 +79,8 @@ class Evaluator {
   // Weights of a held genome: `plan.parameter_count()` floats. Throws std::out_of_range for an unknown slot.
   std::shared_ptr<const Floats> Parameters(int slot) const;
 
-  // Plays one episode in the calling thread and shows it to `observer`.
+  // Plays one episode in the calling thread and shows it to `observer`, one caller at a time. Its player is kept from
+  // call to call as a worker keeps its own, so that what is seen here is what workers do.
   EpisodeOutcome Trace(int slot, const EpisodeStart& start, const EpisodeObserver& observer);
 
   const EvaluatorOptions& options() const { return options_; }
@@ -91,6 +92,7 @@ class Evaluator {
   };
 
   void Work(std::unique_ptr<EpisodePlayer> player);
+  void Stop();
   void Initialise(std::int64_t index, Floats* parameters) const;
   const Floats& Weights(const QueuedTask& queued, Floats* own) const;
 
@@ -105,6 +107,8 @@ class Evaluator {
   std::vector<TaskResult> results_;
   std::exception_ptr failure_;
   std::atomic<bool> should_stop_{false};
+  std::mutex trace_mutex_;
+  std::unique_ptr<EpisodePlayer> tracer_;
   std::vector<std::thread> workers_;
 };
 

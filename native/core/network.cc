@@ -95,6 +95,7 @@ NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers) {
       if (layer.kind == LayerPlan::kRecurrentConv && (layer.in_channels != layer.out_channels || layer.stride != 1)) {
         Refuse(index, "is recurrent, but changes the shape");
       }
+      if (layer.kind == LayerPlan::kConv && layer.cycles != 1) Refuse(index, "is not recurrent, but has cycles");
     }
     if (index == 0) {
       if (layer.kind == LayerPlan::kDense) Refuse(index, "should be a convolution");

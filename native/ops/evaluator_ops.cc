@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -150,6 +151,8 @@ absl::Status Guarded(Function&& function) {
   try {
     function();
     return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("There is not enough memory; ask for fewer threads or a smaller network.");
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(error.what());
   }

@@ -1,0 +1,458 @@
+"""Episodes in threads: the same results whatever their number, errors as exceptions, a quick end."""
+
+import dataclasses
+import re
+import shutil
+import time
+
+import numpy as np
+import psutil
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.evaluation.native import NativeEvaluator, play
+from neurozoo.games import action_codes, get_protocol, rom_path, start_actions
+from neurozoo.genomes import Genome, Mutation, read_genome
+from neurozoo.networks import get_network
+
+UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
+
+
+@pytest.fixture(scope="session")
+def published(data_dir):
+    return read_genome(data_dir / "uber_frostbite_genome.json").genome
+
+
+def timeless(results):
+    return {number: dataclasses.replace(result, seconds=0.0) for number, result in results.items()}
+
+
+def families():
+    """Episodes of held genomes, of their children and of fresh genomes, with various lengths."""
+    parents = [Genome(1000 * i, (Mutation(i, 0.01),)) for i in range(4)]
+    children = [parent.mutated(77 + i, 0.02) for i, parent in enumerate(parents)]
+    players = [*parents, *children, Genome(5), Genome(6)]
+    return parents, {
+        100 + i: Episode(players[i % len(players)], 1 + i % 30, i, 120 + 7 * i) for i in range(2 * len(players))
+    }
+
+
+# ---- what an episode is
+
+
+def test_the_published_genome_scores_exactly_1610_in_969_steps(evaluators, published):
+    evaluator = evaluators(model="large", threads=2)
+    evaluator.hold([published])
+    (result,) = play(evaluator, {0: Episode(published, 1, 0, UBER.max_frames)}).values()
+    # An episode's last step may be cut short by the end of the game: 968 whole steps and 1 to 4 frames.
+    assert (result.score, result.steps) == (1610.0, 969)
+    assert 968 * 4 < result.frames <= 969 * 4
+
+
+def test_the_published_genome_knows_four_games_by_the_number_of_no_ops_modulo_4(evaluators, published):
+    evaluator = evaluators(model="large", threads=2)
+    evaluator.hold([published])
+    results = play(evaluator, {noops: Episode(published, noops, 0, UBER.max_frames) for noops in range(1, 9)})
+    # Four no-ops more are one step less of the same game.
+    games = {noops: (result.score, noops + result.frames) for noops, result in results.items()}
+    assert all(games[noops] == games[noops + 4] for noops in range(1, 5))
+    assert len(set(games.values())) == 4
+    assert max(score for score, _ in games.values()) > 2000
+
+
+def test_the_number_of_frames_ends_an_episode_exactly(evaluators):
+    evaluator = evaluators()
+    evaluator.hold([Genome(5)])
+    limits = [1, 3, 4, 5, 8, 101, 400]
+    results = play(evaluator, {limit: Episode(Genome(5), 1, 0, limit) for limit in limits})
+    assert {limit: (r.frames, r.steps) for limit, r in results.items()} == {
+        limit: (limit, -(-limit // 4)) for limit in limits
+    }
+
+
+def test_a_recorded_episode_is_the_one_that_workers_play(evaluators):
+    evaluator = evaluators(threads=2)
+    _, episodes = families()
+    evaluator.hold([episode.genome for episode in episodes.values()])
+    results = play(evaluator, episodes)
+    for number, episode in episodes.items():
+        trace = evaluator.trace(episode)
+        assert (results[number].score, results[number].steps) == (trace.rewards.sum(), len(trace.actions))
+        assert trace.planes.shape == (len(trace.actions), 84, 84)
+        assert trace.logits.shape == (len(trace.actions), 18)
+
+
+# ---- order, threads, history
+
+
+def test_any_number_of_threads_gives_the_same_results(evaluators):
+    parents, episodes = families()
+    outcomes = []
+    for threads in (1, 2, 7):
+        evaluator = evaluators(threads=threads)
+        evaluator.hold(parents)
+        outcomes.append(timeless(play(evaluator, episodes)))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert set(outcomes[0]) == set(episodes)
+
+
+@pytest.mark.parametrize("protocol", [UBER, MACHADO], ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize("game", ["frostbite", "qbert", "double_dunk"])
+def test_an_episode_does_not_depend_on_those_before_it(ops, noise_table, evaluators, game, protocol):
+    evaluator = evaluators(game=game, protocol=protocol)
+    layout = get_network("small").layout(len(action_codes(game, protocol.action_set)))
+    genome = Genome(1000, (Mutation(5, 0.02),))
+    probe = Episode(genome, 3, 7, 600)
+    others = {i: Episode(Genome(50 + i), 5 + i, i, 100 + 301 * i) for i in range(4)}
+    evaluator.hold([genome])
+    seen = []
+    for number, other in others.items():
+        play(evaluator, {number: other})
+        seen += timeless(play(evaluator, {0: probe})).values()
+    with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as fresh:
+        fresh.hold([genome])
+        seen += timeless(play(fresh, {0: probe})).values()
+    assert len(set(seen)) == 1
+
+
+def test_two_evaluators_at_once_do_not_disturb_each_other(evaluators):
+    parents, episodes = families()
+    first, second = evaluators(threads=1), evaluators(threads=2)
+    first.hold(parents)
+    second.hold(parents)
+    expected = timeless(play(first, episodes))
+    first.submit(episodes)
+    second.submit(episodes)
+    results = [{}, {}]
+    while any(len(found) < len(episodes) for found in results):
+        for found, evaluator in zip(results, (first, second), strict=True):
+            found |= timeless(evaluator.receive(timeout=0.05))
+    assert results == [expected, expected]
+
+
+def test_holding_other_genomes_while_episodes_run_changes_nothing_for_them(evaluators):
+    parents, episodes = families()
+    evaluator = evaluators()
+    evaluator.hold(parents)
+    expected = timeless(play(evaluator, episodes))
+    evaluator.submit(episodes)
+    evaluator.hold([Genome(31)])
+    results = {}
+    while len(results) < len(episodes):
+        results |= timeless(evaluator.receive(timeout=1.0))
+    assert results == expected
+
+
+# ---- receiving
+
+
+def test_receiving_waits_for_as_long_as_it_was_told_and_no_longer(evaluators):
+    evaluator = evaluators()
+    begin = time.monotonic()
+    assert evaluator.receive(timeout=0.3) == {}
+    assert 0.25 < time.monotonic() - begin < 1.0
+
+
+def test_receiving_returns_at_once_when_something_has_finished(evaluators):
+    evaluator = evaluators()
+    evaluator.submit({9: Episode(Genome(5), 1, 0, 8)})
+    begin = time.monotonic()
+    ((number, result),) = evaluator.receive(timeout=60).items()
+    assert time.monotonic() - begin < 10
+    assert number == 9
+    assert isinstance(result, EpisodeResult)
+    assert (result.steps, result.frames) == (2, 8)
+    assert 0 < result.seconds < 10
+    assert [type(value) for value in (number, result.score, result.steps, result.frames)] == [int, float, int, int]
+
+
+# ---- errors
+
+
+def attributes(evaluator_arguments):
+    """The arguments of the op itself, as NativeEvaluator gives them."""
+    layout = evaluator_arguments["layout"]
+    return {
+        "rom": str(rom_path("frostbite")),
+        "actions": list(action_codes("frostbite", "minimal")),
+        "start_actions": list(start_actions("frostbite", UBER)),
+        "sticky_probability": 0.0,
+        "frame_skip": 4,
+        "preprocessing": "area",
+        "plan": layout.plan().ravel().tolist(),
+        "scales": [float(placed.scale) for placed in layout.layers],
+        "noise_path": str(evaluator_arguments["noise"]),
+        "num_threads": 1,
+        "shared_name": "test-of-refusals",
+    }
+
+
+@pytest.fixture(scope="module")
+def refusal(ops, noise_table):
+    """Makes an evaluator by the op itself with some attributes changed; returns the error's message."""
+    import tensorflow as tf
+    from neurozoo.native import load_ops
+
+    library = load_ops(ops)
+    layout = get_network("recurrent_large").layout(18)
+
+    def make(**changes):
+        given = attributes({"layout": layout, "noise": noise_table}) | changes
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            library.neurozoo_evaluator(**given)
+        return caught.value.message
+
+    return make
+
+
+def changed_plan(layer, **fields):
+    from neurozoo.networks import PLAN_FIELDS
+
+    plan = get_network("recurrent_large").layout(18).plan()
+    for name, value in fields.items():
+        plan[layer, PLAN_FIELDS.index(name)] = value
+    return plan.ravel().tolist()
+
+
+@pytest.mark.parametrize(
+    ("plan", "complaint"),
+    [
+        ([], "13 numbers for each layer, but 0 came"),
+        (changed_plan(0)[:-1], "13 numbers for each layer, but 77 came"),
+        (changed_plan(0, kind=3), "Layer 0 of the network's plan has an unknown kind"),
+        (changed_plan(0, kind=-1), "Layer 0 of the network's plan has an unknown kind"),
+        (changed_plan(2, out_channels=0), "Layer 2 of the network's plan has an empty shape"),
+        (changed_plan(4, in_height=2), "Layer 4 of the network's plan is dense, but not one-dimensional"),
+        (changed_plan(0, kernel=0), "Layer 0 of the network's plan has no kernel, stride or cycle"),
+        (changed_plan(0, stride=0), "Layer 0 of the network's plan has no kernel, stride or cycle"),
+        (changed_plan(1, cycles=0), "Layer 1 of the network's plan has no kernel, stride or cycle"),
+        (changed_plan(0, cycles=2), "Layer 0 of the network's plan is not recurrent, but has cycles"),
+        (changed_plan(0, out_channels=24), "Layer 0 of the network's plan is a convolution without a multiple of 16"),
+        (changed_plan(0, out_width=20), "Layer 0 of the network's plan has an output shape that does not follow"),
+        (changed_plan(2, kind=1), "Layer 2 of the network's plan is recurrent, but changes the shape"),
+        (changed_plan(2, in_height=22, in_width=22), "Layer 2 of the network's plan does not fit the layer before it"),
+        (changed_plan(5, in_channels=511), "Layer 5 of the network's plan does not fit the layer before it"),
+        (changed_plan(2, weight_offset=7), "Layer 2 of the network's plan leaves a gap before its weights"),
+        (changed_plan(2, bias_offset=7), "Layer 2 of the network's plan leaves a gap before its biases"),
+        (changed_plan(0)[13 * 4 :], "Layer 0 of the network's plan should be a convolution"),
+        (changed_plan(0)[: 13 * 4], "Layer 3 of the network's plan should be dense, as the last one"),
+        (changed_plan(0)[: 13 * 5] + changed_plan(0)[13 * 3 : 13 * 4], "Layer 5 .* does not fit the layer before it"),
+    ],
+)
+def test_a_plan_that_is_no_network_is_refused(refusal, plan, complaint):
+    assert re.search(complaint, refusal(plan=plan))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"actions": [0, 1, 2]}, "The network has 18 outputs, but the game has 3 actions"),
+        ({"scales": [0.1]}, "There should be one scale for each layer"),
+        ({"num_threads": 0}, "An evaluator needs at least 1 thread"),
+        ({"frame_skip": 1}, "A step should have at least 2 frames"),
+        ({"preprocessing": "cubic"}, "Preprocessing 'cubic' is unknown; known: published_bilinear, area"),
+        ({"rom": "/nowhere/pong.bin"}, "The ROM /nowhere/pong.bin is missing"),
+        ({"rom": __file__}, "is not a game that the emulator knows"),
+        ({"noise_path": "/nowhere/table.f32"}, "The noise table /nowhere/table.f32 cannot be opened: No such file"),
+        ({"noise_path": "/dev/null"}, "The noise table /dev/null cannot be mapped: it is empty"),
+        ({"noise_path": __file__}, "lies outside the table"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(refusal, changes, complaint):
+    assert complaint in refusal(**changes)
+
+
+def test_a_network_for_other_observations_is_refused(ops, noise_table):
+    layout = get_network("small").layout(18, (20, 20, 12))
+    with pytest.raises(NeurozooError, match=r"^The network should take observations of 84 x 84 x 4\.$"):
+        NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER)
+
+
+def test_an_error_of_the_op_is_one_sentence_without_tensorflows_words(ops, noise_table, monkeypatch):
+    monkeypatch.setattr("neurozoo.evaluation.native.rom_path", lambda game: __file__)
+    with pytest.raises(NeurozooError) as caught:
+        NativeEvaluator(
+            ops=ops, noise=noise_table, layout=get_network("small").layout(18), game="frostbite", protocol=UBER
+        )
+    assert str(caught.value) == (f"The ROM {__file__} is not a game that the emulator knows (its MD5 matches none).")
+
+
+def test_an_episode_of_a_genome_that_is_not_held_is_refused(evaluators):
+    evaluator = evaluators()
+    evaluator.hold([Genome(1)])
+    stranger = Genome(2, (Mutation(3, 0.1),))
+    with pytest.raises(NeurozooError, match="genome or its parent must be held first"):
+        evaluator.submit({0: Episode(stranger, 1, 0, 100)})
+    with pytest.raises(KeyError):
+        evaluator.trace(Episode(stranger, 1, 0, 100))
+
+
+def test_a_slot_that_holds_nothing_is_refused_by_the_op_itself(evaluators):
+    evaluator = evaluators()
+    evaluator.hold([Genome(1)])
+    for slot in (1, -1):
+        with pytest.raises(NeurozooError, match=f"^No genome is held in slot {slot}.$"):
+            evaluator._call(evaluator._ops.neurozoo_parameters, handle=evaluator._handle, slot=slot)
+
+
+@pytest.mark.parametrize("genome", [Genome(249_000_000), Genome(1, (Mutation(249_000_000, 0.1),))])
+def test_an_episode_that_reaches_beyond_the_table_is_refused_and_none_of_its_batch_is_queued(evaluators, genome):
+    evaluator = evaluators()
+    evaluator.hold([Genome(1)])
+    with pytest.raises(NeurozooError, match=r"^Noise index 249000000 lies outside the table"):
+        evaluator.submit({0: Episode(Genome(5), 1, 0, 8), 1: Episode(genome, 1, 0, 8)})
+    assert evaluator.receive(timeout=0.3) == {}
+
+
+def test_an_episode_without_frames_is_refused(evaluators):
+    evaluator = evaluators()
+    evaluator.hold([Genome(1)])
+    for act in (lambda episode: evaluator.submit({0: episode}), evaluator.trace):
+        with pytest.raises(NeurozooError, match=r"^An episode needs at least 1 frame\.$"):
+            act(Episode(Genome(1), 1, 0, 0))
+
+
+def test_an_exception_in_a_worker_reaches_python(ops, noise_table, tmp_path, monkeypatch):
+    # Where actions stick, double_dunk's ROM is loaded for every episode: here it has vanished in the meantime.
+    rom = tmp_path / "double_dunk.bin"
+    shutil.copyfile(rom_path("double_dunk"), rom)
+    monkeypatch.setattr("neurozoo.evaluation.native.rom_path", lambda game: rom)
+    layout = get_network("small").layout(18)
+    with NativeEvaluator(
+        ops=ops, noise=noise_table, layout=layout, game="double_dunk", protocol=MACHADO, threads=1
+    ) as evaluator:
+        play(evaluator, {0: Episode(Genome(1), 0, 0, 8)})
+        rom.unlink()
+        evaluator.submit({1: Episode(Genome(1), 0, 0, 8)})
+        for _ in range(2):  # and it stays broken
+            with pytest.raises(NeurozooError, match=r"^The ROM .*double_dunk\.bin is missing\.$"):
+                evaluator.receive(timeout=60)
+
+
+LIMITED_MEMORY = """
+import resource, sys
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode
+from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.games import get_protocol
+from neurozoo.genomes import Genome
+from neurozoo.networks import get_network
+
+def limit(spare):
+    pages = int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + spare, resource.RLIM_INFINITY))
+
+def make(threads):
+    return NativeEvaluator(
+        ops=sys.argv[1], noise=sys.argv[2], layout=get_network("large").layout(18), game="frostbite",
+        protocol=get_protocol("uber2018"), threads=threads,
+    )
+"""
+
+
+def test_a_worker_without_memory_says_so(python, ops, noise_table):
+    code = (
+        LIMITED_MEMORY
+        + """
+evaluator = make(1)
+limit(8_000_000)  # its weights need 16 MB
+evaluator.submit({0: Episode(Genome(1), 1, 0, 8)})
+try:
+    evaluator.receive(timeout=60)
+except NeurozooError as error:
+    print(error)
+"""
+    )
+    printed = python(code, ops, noise_table).stdout.strip()
+    assert printed == "There is not enough memory; ask for fewer threads or a smaller network."
+
+
+def test_threads_that_cannot_be_started_are_an_error_and_not_the_end_of_the_process(python, ops, noise_table):
+    code = (
+        LIMITED_MEMORY
+        + """
+make(1).close()
+limit(1_400_000_000)  # the noise table takes 1 GB of addresses
+try:
+    make(5000)  # each has a stack of 8 MB
+except NeurozooError as error:
+    print(error)
+"""
+    )
+    printed = python(code, ops, noise_table).stdout.strip()
+    assert "ask for fewer" in printed
+
+
+# ---- end
+
+
+def test_closing_while_50_long_episodes_run_takes_less_than_a_second(ops, noise_table):
+    layout = get_network("large").layout(18)
+    evaluator = NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=4)
+    evaluator.submit({i: Episode(Genome(i), 1, 0, UBER.max_frames) for i in range(50)})
+    time.sleep(0.3)
+    threads = psutil.Process().num_threads()
+    begin = time.monotonic()
+    evaluator.close()
+    assert time.monotonic() - begin < 1.0
+    assert psutil.Process().num_threads() <= threads - 4
+
+
+def test_closing_twice_is_no_error_and_leaving_a_with_block_closes(ops, noise_table):
+    layout = get_network("small").layout(18)
+    with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER) as evaluator:
+        evaluator.submit({0: Episode(Genome(1), 1, 0, UBER.max_frames)})
+    evaluator.close()
+    with pytest.raises(NeurozooError, match=r"^The evaluator is closed\.$"):
+        evaluator.submit({1: Episode(Genome(1), 1, 0, 8)})
+
+
+def test_evaluators_leave_no_threads_and_no_memory_behind(ops, noise_table):
+    process = psutil.Process()
+    layout = get_network("large").layout(18)
+
+    def use():
+        with NativeEvaluator(
+            ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=2
+        ) as evaluator:
+            evaluator.hold([Genome(i) for i in range(4)])  # 65 MB
+            play(evaluator, {i: Episode(Genome(i), 1, 0, 8) for i in range(4)})
+
+    use()
+    threads, memory = process.num_threads(), private_memory(process)
+    for _ in range(4):
+        use()
+    assert process.num_threads() == threads
+    assert private_memory(process) - memory < 30e6
+
+
+def test_memory_does_not_grow_over_200_episodes(evaluators):
+    process = psutil.Process()
+    evaluator = evaluators(threads=2)
+    parent = Genome(3)
+    evaluator.hold([parent])
+
+    def generation(start):
+        play(evaluator, {start + i: Episode(parent.mutated(i, 0.01), 1 + i % 30, i, 60) for i in range(100)})
+
+    generation(0)
+    memory = private_memory(process)
+    generation(100)
+    generation(200)
+    assert private_memory(process) - memory < 2e6  # 10 kB for each episode would show
+
+
+def private_memory(process):
+    """Bytes that are this process's own: the noise table, which is mapped, does not count."""
+    facts = process.memory_info()
+    return facts.rss - facts.shared
+
+
+def test_results_are_not_lost_when_many_episodes_finish_at_once(evaluators):
+    evaluator = evaluators(threads=2)
+    parent = Genome(3)
+    evaluator.hold([parent])
+    episodes = {10**15 + i: Episode(parent.mutated(i, 0.01), 1, 0, 4) for i in range(100)}
+    results = play(evaluator, episodes)
+    assert set(results) == set(episodes)
+    assert np.isfinite([result.score for result in results.values()]).all()
