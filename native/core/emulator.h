@@ -22,8 +22,8 @@ namespace neurozoo {
 // A reset first brings back the memory of the console as it was when the ROM had been loaded, and then resets it. The
 // emulator library's own reset alone would leave RAM as the game before left it, and its snapshots alone lack parts of
 // the video chip: either way, an episode would depend on what its thread played before. Together they take about 5 ms;
-// loading the ROM anew takes 100. That is done only where actions stick and the library walks through the game's menu as
-// it starts (double_dunk, berzerk), so that the start depends on the seed.
+// loading the ROM anew takes 100. That is done only where actions stick and the library walks through the game's menu
+// as it starts (double_dunk, berzerk), so that the start depends on the seed.
 //
 // An emulator belongs to one thread. Emulators may be constructed in several threads at once: the emulator library is
 // not thread-safe there, so that construction takes a global lock.

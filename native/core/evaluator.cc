@@ -33,9 +33,8 @@ Evaluator::Evaluator(const EvaluatorOptions& options)
     }
   } catch (const std::system_error& error) {
     Stop();
-    throw std::runtime_error("Only " + std::to_string(workers_.size()) + " of " +
-                             std::to_string(options_.num_threads) + " threads could be started (" + error.what() +
-                             "); ask for fewer.");
+    throw std::runtime_error("Only " + std::to_string(workers_.size()) + " of " + std::to_string(options_.num_threads) +
+                             " threads could be started (" + error.what() + "); ask for fewer.");
   }
 }
 
