@@ -1,5 +1,6 @@
 """How long a training episode may last."""
 
+import math
 from dataclasses import dataclass
 
 from neurozoo.errors import NeurozooError
@@ -38,9 +39,10 @@ class EpisodeCutoff:
         if isinstance(setting, str) and setting.startswith("adaptive:"):
             try:
                 start, fraction, factor, *cap = (float(part) for part in setting.removeprefix("adaptive:").split(","))
-                if start >= 1 and 0 <= fraction <= 1 and factor >= 1 and len(cap) <= 1:
+                is_growth = 0 <= fraction <= 1 <= factor < math.inf
+                if 1 <= start < math.inf and is_growth and all(end >= start for end in cap):
                     return cls(int(start), fraction, factor, *cap)
-            except ValueError:
+            except (ValueError, TypeError):  # no numbers, or too many
                 pass
         raise NeurozooError(
             f"episode_cutoff_mode {setting!r} is none of: a number of steps above 0, env_default, "

@@ -44,28 +44,30 @@ class Schedule:
         if not isinstance(setting, Mapping):
             raise NeurozooError(f"A schedule is a number or a mapping with a type, but {setting!r} came.")
         values = {PUBLISHED_KEYS.get(key, key): value for key, value in setting.items()}
-        values["type"] = PUBLISHED_TYPES.get(values.get("type"), values.get("type"))
-        values["field"] = PUBLISHED_FIELDS.get(values.get("field", "iteration"), values.get("field", "iteration"))
+        values["type"] = PUBLISHED_TYPES.get(str(values.get("type")), values.get("type"))
+        values["field"] = PUBLISHED_FIELDS.get(str(values.get("field")), values.get("field", "iteration"))
         for kind, name, allowed in (
             ("schedule type", values["type"], ("constant", "linear", "exponential")),
             ("schedule field", values["field"], ("iteration", "steps", "frames")),
-            *(("schedule key", key, cls.__dataclass_fields__) for key in values),
+            *(("schedule key", key, tuple(cls.__dataclass_fields__)) for key in values),
         ):
             if name not in allowed:
                 raise unknown_name(kind, name, allowed)
-        if values["type"] == "constant":
-            values.setdefault("final", values.get("initial"))
+        if values["type"] == "constant" and "initial" in values:
+            values |= {"final": values["initial"], "length": 1.0}
         missing = {"initial", "final"} - set(values)
         if missing or (values["type"] != "constant" and "length" not in values):
             raise NeurozooError(
                 f"A {values['type']} schedule needs initial, final and length, but {dict(setting)} came."
             )
-        schedule = cls(
-            **{key: value if key in ("type", "field") else float(value) for key, value in values.items()},
-        )
-        if schedule.initial <= 0 or schedule.final <= 0 or schedule.length <= 0:
-            raise NeurozooError(f"A schedule's initial, final and length should be above 0, but {dict(setting)} came.")
-        return schedule
+        for key in ("initial", "final", "length"):
+            number = values[key]
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < math.inf:
+                raise NeurozooError(
+                    f"A schedule's initial, final and length should be numbers above 0, but {dict(setting)} came."
+                )
+            values[key] = float(number)
+        return cls(**values)
 
     def value(self, *, iteration: int, steps: int, frames: int) -> float:
         """Returns the value at a point of the run."""

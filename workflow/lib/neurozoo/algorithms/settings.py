@@ -47,24 +47,25 @@ class GaSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in (
-            "population_size",
-            "validation_threshold",
-            "num_validation_episodes",
-            "num_test_episodes",
-            "frames",
+        for name, least in (
+            ("population_size", 1),
+            ("selection_threshold", 0),
+            ("validation_threshold", 1),
+            ("num_validation_episodes", 1),
+            ("num_test_episodes", 1),
+            ("frames", 1),
+            ("seed", 0),
         ):
-            if getattr(self, name) < 1:
-                raise NeurozooError(f"{name} should be at least 1, but is {getattr(self, name)}.")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise NeurozooError(f"{name} should be a whole number, but is {value!r}.")
+            if value < least:
+                raise NeurozooError(f"{name} should be at least {least}, but is {value}.")
         for name in ("selection_threshold", "validation_threshold"):
             if getattr(self, name) > self.population_size:
                 raise NeurozooError(
                     f"{name} should be at most population_size ({self.population_size}), but is {getattr(self, name)}."
                 )
-        if self.selection_threshold < 0:
-            raise NeurozooError(f"selection_threshold should be 0 or more, but is {self.selection_threshold}.")
-        if self.seed < 0:
-            raise NeurozooError(f"seed should be 0 or more, but is {self.seed}.")
         Schedule.from_setting(self.mutation_power)
         EpisodeCutoff.from_setting(self.episode_cutoff_mode)
         get_protocol(self.protocol, action_set=self.action_set)

@@ -1,0 +1,397 @@
+"""Small generations worked out by hand: every expected number follows from the scores that a test hands out."""
+
+import json
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.genetic import GeneticAlgorithm
+from neurozoo.algorithms.settings import GaSettings
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.tabular import GA_FIELDS
+
+PARAMETERS, TABLE_SIZE = 100, 1_000
+TIMES = {
+    "TimestepsPerSecondThisIter",
+    "TimeElapsedThisIter",
+    "TimeElapsedThisIterTotal",
+    "TimeElapsed",
+    "TimeElapsedTotal",
+}  # which the training loop adds
+
+
+def algorithm(**changes):
+    settings = {
+        "population_size": 4,
+        "selection_threshold": 2,
+        "validation_threshold": 3,
+        "num_validation_episodes": 2,
+        "num_test_episodes": 3,
+        "mutation_power": 0.5,
+        "episode_cutoff_mode": 100,
+        "frames": 10_000,
+    }
+    return GeneticAlgorithm(GaSettings(**settings | changes), run=1, parameters=PARAMETERS, table_size=TABLE_SIZE)
+
+
+def results(scores, *, steps=10):
+    """One result for each score; `steps` is a number or one number for each."""
+    every = np.broadcast_to(steps, len(scores)).tolist()
+    return [EpisodeResult(float(score), n, 4 * n - 1, 0.1) for score, n in zip(scores, every, strict=True)]
+
+
+def tell(ga, phase, scores, **options):
+    batch = ga.ask()
+    assert batch.phase == phase
+    assert len(batch.episodes) == len(scores)
+    return ga.tell(results(scores, **options))
+
+
+def players(batch):
+    """Genomes in order, each once per run of equal ones."""
+    genomes = [episode.genome for episode in batch.episodes]
+    return [genome for i, genome in enumerate(genomes) if i == 0 or genome != genomes[i - 1]]
+
+
+def by_rule(ga):
+    """Scores and lengths that depend on genome, no-ops and seed in a crooked but fixed way."""
+    found = []
+    for episode in ga.ask().episodes:
+        code = sum(gene if isinstance(gene, int) else gene[0] for gene in episode.genome.to_json())
+        steps = 1 + (code + episode.noops + episode.seed) % (episode.max_frames // 4)
+        found.append(EpisodeResult(float((code * 7 + episode.seed) % 101), steps, 4 * steps))
+    return found
+
+
+def generation(ga):
+    report = None
+    while report is None:
+        report = ga.tell(by_rule(ga))
+    return report
+
+
+# ---- the first generation
+
+
+def test_the_first_population_are_fresh_genomes_one_episode_each():
+    batch = algorithm().ask()
+    assert batch.phase == "population"
+    assert batch.held == ()
+    genomes = [episode.genome for episode in batch.episodes]
+    assert len(set(genomes)) == 4
+    assert all(genome.mutations == () for genome in genomes)
+    assert all(0 <= genome.initial <= TABLE_SIZE - PARAMETERS for genome in genomes)
+
+
+def test_initial_indices_reach_both_ends_of_the_table():
+    # 10 places, 400 draws: that one of the two ends is never drawn has the chance 2 * 0.9^400 < 1e-17.
+    ga = GeneticAlgorithm(GaSettings(population_size=400, selection_threshold=2), run=1, parameters=91, table_size=100)
+    assert {episode.genome.initial for episode in ga.ask().episodes} == set(range(10))
+
+
+def test_the_best_are_validated_and_of_equals_the_earlier_one_comes_first():
+    ga = algorithm()
+    a, b, c, d = (episode.genome for episode in ga.ask().episodes)
+    tell(ga, "population", [1, 3, 0, 3])
+    batch = ga.ask()
+    assert batch.phase == "validation"
+    assert [episode.genome for episode in batch.episodes] == [b, b, d, d, a, a]
+    assert c not in players(batch)
+
+
+def test_the_elite_has_the_best_validation_mean_and_of_equals_the_first_one_wins():
+    ga = algorithm()
+    _, b, _, d = (episode.genome for episode in ga.ask().episodes)
+    tell(ga, "population", [1, 3, 0, 3])
+    tell(ga, "validation", [0, 1, 4, 6, 5, 5])  # means 0.5, 5, 5
+    batch = ga.ask()
+    assert batch.phase == "test"
+    assert [episode.genome for episode in batch.episodes] == [d] * 3
+    assert b != d
+
+
+def test_a_generation_reports_what_the_published_code_does():
+    ga = algorithm()
+    genomes = [episode.genome for episode in ga.ask().episodes]
+    assert tell(ga, "population", [1, 3, 0, 2], steps=[10, 20, 30, 40]) is None
+    assert tell(ga, "validation", [0, 1, 4, 6, 5, 2], steps=5) is None
+    report = tell(ga, "test", [9, 9, 12], steps=[1, 2, 4])
+    assert report == {
+        "frames": (4 * 10 - 1) + (4 * 20 - 1) + (4 * 30 - 1) + (4 * 40 - 1) + 6 * 19,
+        "score": 5.0,
+        "test_score": 10.0,
+        "test_episodes": 3,
+        "Iteration": 1,
+        "MutationPower": 0.5,
+        "PopulationEpRewMax": 3.0,
+        "PopulationEpRewMean": 1.5,
+        "PopulationEpCount": 4,
+        "PopulationTimesteps": 100,
+        "NumSelectedIndividuals": 2,
+        "TruncatedPopulationRewMean": 2.0,  # 3, 2 and 1
+        "TruncatedPopulationValidationRewMean": 3.0,  # 0.5, 5 and 3.5
+        "TruncatedPopulationEliteValidationRewMean": 5.0,
+        "TruncatedPopulationEliteIndex": 1,
+        "TruncatedPopulationEliteSeeds": genomes[3].to_json(),
+        "TruncatedPopulationEliteTestRewMean": 10.0,
+        "TruncatedPopulationEliteTestEpCount": 3,
+        "TruncatedPopulationEliteTestEpLenSum": 7,
+        "ValidationTimestepsThisIter": 30,
+        "ValidationTimestepsSoFar": 30,
+        "TimestepsThisIter": 130,
+        "TimestepsComputed": 100,
+        "TimestepsSoFar": 130,
+    }
+    # All of the published fields, and nothing but the standard ones besides.
+    assert set(report) == set(GA_FIELDS) - TIMES | {"frames", "score", "test_score", "test_episodes"}
+    json.dumps(report, allow_nan=False)  # plain numbers, no NumPy
+
+
+# ---- the second generation
+
+
+def after_one(scores=(1, 3, 0, 2), validation=(0, 1, 4, 6, 5, 2), **changes):
+    """The algorithm after a generation, and its genomes by name: sorted b, d, a, c; the elite is d."""
+    ga = algorithm(**changes)
+    genomes = dict(zip("abcd", (episode.genome for episode in ga.ask().episodes), strict=True))
+    tell(ga, "population", list(scores))
+    tell(ga, "validation", list(validation))
+    tell(ga, "test", [7, 7, 7])
+    return ga, genomes
+
+
+def test_children_have_one_more_mutation_of_the_present_power_than_one_of_the_parents():
+    ga, genomes = after_one()
+    batch = ga.ask()
+    assert set(batch.held) == {genomes["b"], genomes["d"]}
+    for episode in batch.episodes:
+        (mutation,) = episode.genome.mutations
+        assert episode.genome.parent in batch.held
+        assert mutation.power == 0.5
+        assert 0 <= mutation.index <= TABLE_SIZE - PARAMETERS
+
+
+def test_every_parent_has_children():
+    # 3 parents, 60 children: that one of the parents has none has the chance 3 * (2 / 3)^60 < 1e-10.
+    ga = algorithm(population_size=60, selection_threshold=3, validation_threshold=1)
+    tell(ga, "population", range(60))
+    tell(ga, "validation", [0, 0])
+    tell(ga, "test", [0, 0, 0])
+    batch = ga.ask()
+    assert {episode.genome.parent for episode in batch.episodes} == set(batch.held)
+    assert len(batch.held) == 3
+
+
+def test_an_elite_among_the_top_takes_no_place_away():
+    ga, genomes = after_one()  # d is second of b, d, a, c
+    assert ga.get_state()["parents"] == [genomes["b"].to_json(), genomes["d"].to_json()]
+
+
+def test_an_elite_that_is_not_among_the_top_becomes_the_first_parent_and_the_last_one_falls_out():
+    ga, genomes = after_one(validation=(0, 1, 4, 6, 9, 9))  # a, third of b, d, a, c
+    assert ga.get_state()["parents"] == [genomes["a"].to_json(), genomes["b"].to_json()]
+
+
+def test_the_previous_elite_is_validated_anew_before_one_less_of_the_others():
+    ga, genomes = after_one()
+    offspring = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [0, 5, 6, 1])
+    assert players(ga.ask()) == [genomes["d"], offspring[2], offspring[1]]
+
+
+def test_the_previous_elite_can_stay_and_can_lose_its_place():
+    for validation, index in (([3, 3, 1, 1, 3, 3], 0), ([3, 3, 4, 4, 0, 0], 1)):
+        ga, genomes = after_one()
+        offspring = [episode.genome for episode in ga.ask().episodes]
+        tell(ga, "population", [0, 5, 6, 1])
+        tell(ga, "validation", validation)
+        report = tell(ga, "test", [1, 1, 1])
+        elite = (genomes["d"], offspring[2])[index]
+        assert report["TruncatedPopulationEliteIndex"] == index
+        assert report["TruncatedPopulationEliteSeeds"] == elite.to_json()
+        # d's training score was 2; the others' are 6 and 5.
+        assert report["TruncatedPopulationRewMean"] == pytest.approx(13 / 3)
+        expected = [genomes["d"], offspring[2]] if index == 0 else [offspring[2], offspring[1]]
+        assert ga.get_state()["parents"] == [genome.to_json() for genome in expected]
+
+
+def test_steps_and_frames_add_up_without_the_tests():
+    ga, _ = after_one()
+    tell(ga, "population", [0, 5, 6, 1], steps=100)
+    tell(ga, "validation", [3, 3, 1, 1, 3, 3], steps=50)
+    report = tell(ga, "test", [1, 1, 1], steps=10_000)
+    # Generation 1: 4 and 6 episodes of 10 steps. Each episode's last step was one frame short.
+    assert report["PopulationTimesteps"] == 400
+    assert report["ValidationTimestepsThisIter"] == 300
+    assert report["TimestepsThisIter"] == 700
+    assert report["TimestepsComputed"] == 440
+    assert report["ValidationTimestepsSoFar"] == 360
+    assert report["TimestepsSoFar"] == ga.steps == 800
+    assert report["frames"] == ga.frames == 4 * 800 - 20
+    assert report["TruncatedPopulationEliteTestEpLenSum"] == 30_000
+
+
+def test_the_best_solution_is_the_elite_with_the_best_validation_mean_and_keeps_its_test():
+    ga, genomes = after_one()  # validation mean of d: 5; tests: 7
+    assert (ga.best.genome, ga.best.validation_score, ga.best.test_score) == (genomes["d"], 5.0, 7.0)
+    tell(ga, "population", [0, 5, 6, 1])
+    tell(ga, "validation", [5, 5, 0, 0, 1, 1])  # as good as before, not better
+    report = tell(ga, "test", [100, 100, 100])
+    assert (ga.best.iteration, ga.best.test_score) == (1, 7.0)
+    assert report["test_score"] == 7.0
+    assert report["TruncatedPopulationEliteTestRewMean"] == 100.0
+    best = ga.ask().episodes[0].genome
+    tell(ga, "population", [9, 0, 0, 0])
+    tell(ga, "validation", [0, 0, 6, 6, 0, 0])
+    report = tell(ga, "test", [1, 1, 4])
+    assert (ga.best.genome, ga.best.iteration, ga.best.validation_score, ga.best.frames) == (best, 3, 6.0, ga.frames)
+    assert report["test_score"] == 2.0
+
+
+# ---- episodes
+
+
+def test_training_and_validation_are_cut_off_and_tests_only_by_the_protocol():
+    ga = algorithm(episode_cutoff_mode=100)
+    for phase, limit in (("population", 400), ("validation", 400), ("test", 400_000)):
+        batch = ga.ask()
+        assert batch.phase == phase
+        assert {episode.max_frames for episode in batch.episodes} == {limit}
+        ga.tell(results([0] * len(batch.episodes)))
+
+
+@pytest.mark.parametrize(("mode", "limit"), [("env_default", 400_000), (10**9, 400_000), ("adaptive:7,0.5,2", 28)])
+def test_the_protocols_own_limit_is_never_exceeded(mode, limit):
+    assert {episode.max_frames for episode in algorithm(episode_cutoff_mode=mode).ask().episodes} == {limit}
+
+
+def test_the_adaptive_limit_grows_after_a_generation_in_which_too_many_children_reached_it():
+    ga = algorithm(episode_cutoff_mode="adaptive:50,0.5,2,150")
+
+    def limit_after(*steps):
+        tell(ga, "population", [0] * 4, steps=steps)
+        tell(ga, "validation", [0] * 6, steps=50)  # these do not count
+        tell(ga, "test", [0] * 3, steps=1000)
+        return ga.ask().episodes[0].max_frames // 4
+
+    assert limit_after(50, 50, 49, 1) == 50  # half is not more than half
+    assert limit_after(50, 50, 50, 1) == 100
+    assert limit_after(99, 99, 99, 99) == 100
+    assert limit_after(100, 100, 100, 100) == 150
+
+
+def test_every_episode_has_its_own_start_and_games_without_no_ops_have_none():
+    ga = algorithm(population_size=60, num_validation_episodes=60, validation_threshold=1)
+    noops = [episode.noops for episode in ga.ask().episodes]
+    assert set(noops) <= set(range(1, 31))
+    assert len(set(noops)) > 15
+    tell(ga, "population", [0] * 60)
+    validation = ga.ask().episodes
+    assert len({(episode.noops, episode.seed) for episode in validation}) == 60
+    machado = algorithm(protocol="machado2018", episode_cutoff_mode="env_default").ask()
+    assert {episode.noops for episode in machado.episodes} == {0}
+    assert {episode.max_frames for episode in machado.episodes} == {108_000}
+    assert all(0 <= episode.seed < 2**31 for episode in validation)
+
+
+def test_a_schedule_sets_the_power_of_the_generation_it_is_logged_with():
+    power = {"type": "linear", "initial": 0.5, "final": 0.1, "length": 4}
+    ga = algorithm(mutation_power=power)
+    reports = [generation(ga) for _ in range(3)]
+    assert [report["MutationPower"] for report in reports] == pytest.approx([0.5, 0.4, 0.3])
+    assert [episode.genome.mutations[-1].power for episode in ga.ask().episodes] == pytest.approx([0.2] * 4)
+
+
+def test_the_budget_is_asked_for_between_generations():
+    ga = algorithm(frames=300)
+    assert not ga.is_done
+    tell(ga, "population", [0] * 4, steps=1000)
+    tell(ga, "validation", [0] * 6)
+    tell(ga, "test", [0] * 3)
+    assert ga.is_done
+
+
+# ---- random search
+
+
+def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_elite():
+    ga, genomes = after_one(selection_threshold=0)
+    batch = ga.ask()
+    offspring = [episode.genome for episode in batch.episodes]
+    assert all(genome.mutations == () for genome in offspring)
+    assert not set(offspring) & set(genomes.values())
+    assert batch.held == (genomes["d"],)
+    tell(ga, "population", [0, 5, 6, 1])
+    assert players(ga.ask()) == [genomes["d"], offspring[2], offspring[1]]
+    tell(ga, "validation", [3, 3, 1, 1, 3, 3])
+    report = tell(ga, "test", [1, 1, 1])
+    assert report["NumSelectedIndividuals"] == 0
+    assert report["TruncatedPopulationEliteSeeds"] == genomes["d"].to_json()
+    assert ga.get_state()["parents"] == []
+
+
+# ---- what the evaluator relies on
+
+
+@pytest.mark.parametrize("threshold", [0, 1, 2, 4])
+def test_whoever_plays_is_held_or_a_child_of_one_who_is_or_has_no_mutations(threshold):
+    ga = algorithm(selection_threshold=threshold)
+    for _ in range(6):
+        for _ in range(3):
+            batch = ga.ask()
+            held = set(batch.held)
+            assert len(held) == len(batch.held)
+            for episode in batch.episodes:
+                genome = episode.genome
+                assert genome in held or genome.parent in held or not genome.mutations
+            ga.tell(by_rule(ga))
+
+
+# ---- repeatable
+
+
+def test_asking_twice_gives_the_same():
+    ga = algorithm()
+    for _ in range(6):
+        assert ga.ask() == ga.ask()
+        ga.tell(by_rule(ga))
+
+
+def test_another_run_or_seed_plays_other_episodes():
+    settings = GaSettings(population_size=4, selection_threshold=2, validation_threshold=2)
+    batches = [
+        GeneticAlgorithm(
+            GaSettings(**{**vars(settings), "seed": seed}), run=run, parameters=PARAMETERS, table_size=TABLE_SIZE
+        ).ask()
+        for seed, run in ((0, 1), (0, 2), (1, 1))
+    ]
+    assert len({batch.episodes for batch in batches}) == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"selection_threshold": 0},
+        {"episode_cutoff_mode": "adaptive:10,0.1,1.5,60"},
+        {"mutation_power": {"type": "exponential", "initial": 0.1, "final": 0.01, "length": 300, "field": "steps"}},
+    ],
+    ids=["ga", "rs", "adaptive", "schedule"],
+)
+def test_stopping_and_continuing_after_any_generation_equals_never_stopping(changes):
+    whole = algorithm(**changes)
+    expected = [generation(whole) for _ in range(6)]
+    for stop in range(6):
+        first = algorithm(**changes)
+        reports = [generation(first) for _ in range(stop)]
+        second = algorithm(**changes)
+        second.set_state(json.loads(json.dumps(first.get_state())))
+        reports += [generation(second) for _ in range(6 - stop)]
+        assert reports == expected
+        assert second.get_state() == whole.get_state()
+        assert second.best == whole.best
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_too_few_or_too_many_results_are_an_error(count):
+    with pytest.raises(ValueError, match="zip"):
+        algorithm().tell(results([0] * count))

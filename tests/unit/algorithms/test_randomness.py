@@ -1,0 +1,47 @@
+import itertools
+
+import numpy as np
+from neurozoo.algorithms.randomness import Purpose, generator
+
+
+def draw(*arguments):
+    return tuple(generator(*arguments).integers(2**63, size=2).tolist())
+
+
+def test_an_address_gives_the_same_draw_every_time():
+    assert draw((0, 1), Purpose.OFFSPRING, 3, 4) == draw((0, 1), Purpose.OFFSPRING, 3, 4)
+
+
+def test_every_other_address_gives_another_draw():
+    addresses = [
+        ((seed, run), purpose, *address)
+        for seed, run in itertools.product(range(3), range(1, 4))
+        for purpose in Purpose
+        for address in itertools.product(range(3), repeat=2)
+    ]
+    addresses += [((0, 1), Purpose.VALIDATION_EPISODE, *address) for address in itertools.product(range(4), repeat=3)]
+    assert len({draw(*address) for address in addresses}) == len(addresses)
+
+
+def test_a_large_seed_does_not_run_into_the_number_of_the_run():
+    # Seeds are cut into words of 32 bits: (1 + 2 * 2^32, run 3) must not read as (1, 2, 3).
+    seen = {draw((seed, run), Purpose.OFFSPRING, 0, 0) for seed in (1, 2**32 + 1, 2 * 2**32 + 1) for run in (1, 2, 3)}
+    assert len(seen) == 9
+
+
+def test_the_purposes_keep_their_published_numbers():
+    assert [(purpose.name, purpose.value) for purpose in Purpose] == [
+        ("OFFSPRING", 0),
+        ("POPULATION_EPISODE", 1),
+        ("VALIDATION_EPISODE", 2),
+        ("TEST_EPISODE", 3),
+        ("ROLLOUT", 4),
+        ("EVALUATION", 5),
+    ]
+
+
+def test_a_draw_comes_from_the_seed_sequence_of_its_address():
+    # What others need to repeat a published run without this library.
+    sequence = np.random.SeedSequence((0, 1), spawn_key=(0, 2, 3))
+    expected = np.random.Generator(np.random.PCG64(sequence)).integers(2**63, size=2)
+    assert draw((0, 1), Purpose.OFFSPRING, 2, 3) == tuple(expected.tolist())

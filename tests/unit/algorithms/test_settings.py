@@ -1,0 +1,84 @@
+import dataclasses
+
+import pytest
+from neurozoo.algorithms.settings import PRESETS, GaSettings, resolve_settings
+from neurozoo.errors import NeurozooError
+
+
+def test_the_published_settings_are_the_published_ones():
+    # Section 1.1 of the specification; 1.5e9 timesteps are 6e9 frames.
+    assert dataclasses.asdict(resolve_settings("ga", preset="uber2018")) == {
+        "population_size": 1000,
+        "selection_threshold": 20,
+        "validation_threshold": 10,
+        "num_validation_episodes": 30,
+        "num_test_episodes": 200,
+        "mutation_power": 0.002,
+        "episode_cutoff_mode": 5000,
+        "frames": 6_000_000_000,
+        "protocol": "uber2018",
+        "action_set": None,
+        "seed": 0,
+    }
+
+
+def test_random_search_differs_from_the_ga_by_having_no_parents():
+    for preset in PRESETS["ga"]:
+        ga, rs = (resolve_settings(algo, preset=preset) for algo in ("ga", "rs"))
+        assert rs == dataclasses.replace(ga, selection_threshold=0)
+        assert ga.selection_threshold > 0
+
+
+def test_overrides_change_what_they_name_and_nothing_else():
+    settings = resolve_settings("ga", preset="uber2018", overrides={"population_size": 50, "seed": 7})
+    assert settings == dataclasses.replace(GaSettings(), population_size=50, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("algo", "preset", "overrides", "complaint"),
+    [
+        ("gaa", "demo", {}, "algorithm 'gaa' is unknown; did you mean 'ga'"),
+        ("ga", "dmo", {}, "preset of ga 'dmo' is unknown; did you mean 'demo'"),
+        (
+            "ga",
+            "demo",
+            {"populationsize": 5},
+            "setting of ga 'populationsize' is unknown; did you mean 'population_size'",
+        ),
+        ("ga", "demo", {"protocol": "uber2019"}, "did you mean 'uber2018'"),
+        ("ga", "demo", {"action_set": "ful"}, "did you mean 'full'"),
+        ("ga", "demo", {"episode_cutoff_mode": "never"}, "episode_cutoff_mode 'never' is none of"),
+        ("ga", "demo", {"mutation_power": 0}, "above 0"),
+        ("ga", "demo", {"mutation_power": "much"}, "A schedule is a number or a mapping"),
+    ],
+)
+def test_a_slip_is_refused_with_what_is_allowed(algo, preset, overrides, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        resolve_settings(algo, preset=preset, overrides=overrides)
+
+
+COUNTS = [
+    "population_size", "selection_threshold", "validation_threshold", "num_validation_episodes", "num_test_episodes",
+    "frames", "seed",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("value", [2.5, 1e6, "5", None, True, [5]])
+def test_a_count_that_is_no_whole_number_is_refused(name, value):
+    with pytest.raises(NeurozooError, match=f"^{name} should be a whole number, but is "):
+        GaSettings(**{name: value})
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_count_that_is_too_small_is_refused(name):
+    least = 0 if name in ("selection_threshold", "seed") else 1
+    with pytest.raises(NeurozooError, match=f"^{name} should be at least {least}, but is {least - 1}"):
+        GaSettings(**{name: least - 1})
+
+
+@pytest.mark.parametrize("name", ["selection_threshold", "validation_threshold"])
+def test_no_more_are_chosen_than_there_are(name):
+    GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 30})
+    with pytest.raises(NeurozooError, match=rf"{name} should be at most population_size \(30\), but is 31"):
+        GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 31})
