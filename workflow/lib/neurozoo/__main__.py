@@ -47,6 +47,16 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
     _add_engine(train)
 
+    parse = _command(commands, "parse", _parse, "turn a log, ours or one of the published codes, into metrics.csv")
+    parse.add_argument("log", type=Path, help="log.jsonl, or an old ga.out or log.txt")
+    parse.add_argument("csv", type=Path, help="such as results/runs/ga/frostbite/large/1/metrics.csv")
+    parse.add_argument("--algo", default="ga", help="default: %(default)s")
+    parse.add_argument("--game", required=True)
+    parse.add_argument("--model", required=True, help="network, such as large")
+    parse.add_argument("--run", type=int, required=True)
+    parse.add_argument("--protocol", default="uber2018", help="default: %(default)s")
+    parse.add_argument("--columns", nargs="+", help="published field names; default: all but the genome")
+
     freeze = _command(commands, "freeze", _freeze, "turn a run's best genome into Keras, SavedModel and graph files")
     _add_run_dir(freeze)
     _add_engine(freeze, threads=False)
@@ -146,6 +156,22 @@ def _train(options):
         terminal="bar",
     )
     print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
+
+
+def _parse(options):
+    from neurozoo.games import check_game, get_protocol
+    from neurozoo.logs import parse_log
+    from neurozoo.networks import get_network
+
+    identity = {
+        "algo": options.algo,
+        "game": check_game(options.game),
+        "model": get_network(options.model).name,
+        "run": options.run,
+        "protocol": get_protocol(options.protocol).name,
+    }
+    parse_log(options.log, options.csv, identity=identity, columns=options.columns)
+    print(options.csv)
 
 
 def _freeze(options):
