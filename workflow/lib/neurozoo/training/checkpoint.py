@@ -2,14 +2,13 @@
 
 import json
 import os
-import zipfile
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.games import Protocol, get_protocol
+from neurozoo.games import Protocol, check_game, get_protocol
 from neurozoo.networks import Layout, get_network
 
 
@@ -58,13 +57,19 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             theta, about = arrays["theta"], json.loads(str(arrays["about"]))
-        protocol = Protocol(**about.pop("protocol"))
-        checkpoint = Checkpoint(theta=theta, protocol=protocol, **about)
+        about["protocol"] = protocol = Protocol(**about["protocol"])
+        checkpoint = Checkpoint(theta=theta, **about)
+        if type(checkpoint.num_actions) is not int or checkpoint.num_actions < 1:
+            raise ValueError(f"{checkpoint.num_actions!r} actions")
     except FileNotFoundError as error:
         raise NeurozooError(f"The checkpoint {path} is missing. Train first: snakemake --cores all {path}") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise NeurozooError(f"The checkpoint {path} is damaged ({error}). Delete it and train again.") from error
-    get_protocol(protocol.name)
+    except (
+        Exception
+    ) as error:  # zipfile and NumPy raise whatever they stumble over: SyntaxError, TokenError, zlib.error
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"The checkpoint {path} is damaged ({reason}). Delete it and train again.") from error
+    check_game(checkpoint.game)
+    get_protocol(protocol.name, action_set=protocol.action_set)
     expected = checkpoint.layout.parameter_count
     if theta.shape != (expected,) or theta.dtype != np.float32:
         raise NeurozooError(

@@ -11,7 +11,7 @@ import yaml
 from neurozoo.algorithms.genetic import Batch, GeneticAlgorithm
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.errors import unknown_name
+from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.evaluation import EpisodeResult, Evaluator
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.files import write_json, write_text
@@ -72,16 +72,24 @@ def train(
     num_actions = len(action_codes(check_game(game), protocol.action_set))
     layout = get_network(model).layout(num_actions)
     table = open_noise_table(noise)
+    if len(table) < layout.parameter_count:
+        raise NeurozooError(
+            f"{model!r} needs a noise table of at least {layout.parameter_count:,} values, "
+            f"but {noise} has {len(table):,}."
+        )
     identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked), "noise_values": len(table)}
     budget = identity.pop("frames")
 
     with Interruption() as interruption:
         state = RunState(run_dir, identity=identity, budget=budget)
-        facts = {**identity, "frames": budget, "protocol_record": asdict(protocol), **provenance()}
-        write_text(run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
         algorithm = ALGORITHMS[algo](checked, run=run, parameters=layout.parameter_count, table_size=len(table))
         if state.saved:
-            algorithm.set_state(state.saved["algorithm"])
+            try:
+                algorithm.set_state(state.saved["algorithm"])
+            except (LookupError, TypeError, ValueError, AttributeError, NeurozooError) as error:
+                raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
+        facts = {**identity, "frames": budget, "protocol_record": asdict(protocol), **provenance()}
+        write_text(run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
         reporter = RunReporter(
             kept=state.text_log,
             shown=run_dir / "train.log",
@@ -108,7 +116,6 @@ def train(
             raise
         finally:
             reporter.close()
-            state.close()
 
     best = algorithm.best
     identity = {"algo": algo, "game": game, "model": model, "run": run}

@@ -45,7 +45,7 @@ class RunReporter:
         terminal: Terminal,
     ) -> None:
         if kept.exists():
-            shutil.copyfile(kept, shown)
+            publish(kept, shown)
         else:
             shown.unlink(missing_ok=True)
         self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
@@ -123,6 +123,6 @@ def record_genome(record: Mapping) -> str:
 
 
 def publish(kept: str | os.PathLike, shown: Path) -> None:
-    """Copies the collected reports to where the next rule reads them, whole or not at all."""
+    """Copies a file that was collected in `state/` to where others look for it, whole or not at all."""
     with written_whole(shown) as temporary:
         shutil.copyfile(kept, temporary)

@@ -1,8 +1,8 @@
 """What a run needs to continue after any interruption.
 
-`state/` holds three files. `state.json` is written whole after every generation. `journal.jsonl` gets a line for each
-episode as it finishes, so that a kill loses only the episodes in flight. `log.jsonl` collects the reports; the state
-knows its length, and what was appended after the state was written is cut off again.
+`state/` holds three files. `state.json` is written whole when a run begins and after every generation. `journal.jsonl`
+gets a line for each episode as it finishes, so that a kill loses only the episodes in flight. `log.jsonl` collects the
+reports; the state knows its length, and what was appended after the state was written is cut off again.
 """
 
 import json
@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
@@ -36,52 +37,76 @@ class RunState:
         self.text_log = self.folder / "train.log"
         self._journal_path = self.folder / "journal.jsonl"
         self._state_path = self.folder / "state.json"
-        self._identity = dict(identity)
+        self._identity = json.loads(json.dumps(dict(identity)))  # as it will be read again
+        self._budget = budget
         self.superseded_by_settings: Path | None = None
         self.saved: dict | None = None
-        if self._state_path.exists():
-            self.saved = read_json(self._state_path, f"Delete {self.folder} to train this run from the start.")
-            if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes"} - set(self.saved):
-                raise NeurozooError(
-                    f"{self._state_path} lacks {', '.join(sorted(missing))}. "
-                    f"Delete {self.folder} to train this run from the start."
-                )
-            went_further = budget < self.saved["budget"] and self.saved["algorithm"]["frames"] >= budget
-            if self.saved["identity"] != self._identity or went_further:
+        is_new = not self._state_path.exists()
+        if not is_new:
+            found = self._read()
+            algorithm = found["algorithm"]
+            went_further = algorithm is not None and budget < found["budget"] and algorithm["frames"] >= budget
+            if found["identity"] != self._identity or went_further:
                 self._set_aside()
-        self._budget = budget
-        self.folder.mkdir(parents=True, exist_ok=True)
+                is_new = True
+            elif algorithm is not None:
+                self.saved = found
         self._cut_log()
-        self._journal = open(self._journal_path, "a+", encoding="utf-8")  # noqa: SIM115
+        if is_new:  # before the first episode, so that none is ever taken for one of other settings
+            self.save(None, {"counted": 0.0, "total": 0.0})
+
+    def _read(self) -> dict:
+        found = read_json(self._state_path, self.remedy)
+        if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes"} - set(found):
+            raise NeurozooError(f"{self._state_path} lacks {', '.join(sorted(missing))}. {self.remedy}")
+        algorithm, elapsed, length = found["algorithm"], found["elapsed"], found["log_bytes"]
+        is_sound = (
+            isinstance(found["budget"], int)
+            and (isinstance(length, int) and length >= 0)
+            and (isinstance(elapsed, dict) and {type(elapsed.get(kind)) for kind in ("counted", "total")} == {float})
+            and (algorithm is None or (isinstance(algorithm, dict) and isinstance(algorithm.get("frames"), int)))
+        )
+        if not is_sound:
+            raise NeurozooError(f"{self._state_path} is damaged: it holds values of the wrong kind. {self.remedy}")
+        if (size := self._log_size()) < length:
+            raise NeurozooError(
+                f"{self.log} should have at least {length:,} bytes, but has {size:,}: reports are lost. "
+                f"Bring it back. Or else: {self.remedy}"
+            )
+        return found
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a damaged state."""
+        return f"Delete {self.folder} to train this run from the start."
 
     def _set_aside(self) -> None:
         # A result of days is never deleted because a setting changed: it moves out of the way.
         shelf = self.folder.parent / SUPERSEDED
         shelf.mkdir(exist_ok=True)
-        number = 1 + sum(1 for _ in shelf.iterdir())
+        number = 1
+        while (shelf / str(number)).exists():
+            number += 1
         self.superseded_by_settings = shelf / str(number)
         shutil.move(self.folder, self.superseded_by_settings)
-        self.saved = None
+
+    def _log_size(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
 
     def _cut_log(self) -> None:
         length = self.saved["log_bytes"] if self.saved else 0
-        size = self.log.stat().st_size if self.log.exists() else 0
-        if size < length:
-            raise NeurozooError(
-                f"{self.log} should have at least {length:,} bytes, but has {size:,}: reports are lost. "
-                f"Bring it back, or delete {self.folder} to train this run from the start."
-            )
-        if size > length:
+        if self._log_size() > length:
             os.truncate(self.log, length)
 
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
         """Returns the journalled results of one batch; a line that a kill cut off does not count."""
+        if not self._journal_path.exists():
+            return {}
         results = {}
-        self._journal.seek(0)
-        for line in self._journal:
+        for line in self._journal_path.read_bytes().splitlines():
             try:
                 at, in_phase, number, score, steps, frames = json.loads(line)
-            except ValueError:
+            except (ValueError, TypeError):
                 continue
             if (at, in_phase) == (generation, phase):
                 results[number] = EpisodeResult(score, steps, frames)
@@ -98,19 +123,13 @@ class RunState:
             for number, result in results.items()
         ]
         try:
-            # A line that a kill cut off must not swallow the next one.
-            self._journal.write("".join(["\n", *lines]) if self._journal_is_ragged() else "".join(lines))
-            self._journal.flush()
+            # Opened anew each time: what a full disk refuses must not wait in a buffer to be refused again.
+            with open(self._journal_path, "ab+") as file:
+                if _is_ragged(file):  # a line that a kill cut off must not swallow the next one
+                    lines.insert(0, "\n")
+                file.write("".join(lines).encode())
         except OSError as error:
             raise explained(error, self._journal_path) from error
-
-    def _journal_is_ragged(self) -> bool:
-        size = self._journal_path.stat().st_size
-        if size == 0:
-            return False
-        with open(self._journal_path, "rb") as file:
-            file.seek(size - 1)
-            return file.read(1) != b"\n"
 
     def report(self, record: Mapping) -> None:
         """Appends a report to the log; it counts once `save` has been called.
@@ -126,11 +145,11 @@ class RunState:
         except OSError as error:
             raise explained(error, self.log) from error
 
-    def save(self, algorithm: Mapping, elapsed: Mapping) -> None:
+    def save(self, algorithm: Mapping | None, elapsed: Mapping) -> None:
         """Writes the state after a generation and empties the journal.
 
         Args:
-            algorithm: The algorithm's own state.
+            algorithm: The algorithm's own state; None before the first generation has been finished.
             elapsed: Seconds so far, by kind.
 
         Raises:
@@ -140,13 +159,17 @@ class RunState:
             "identity": self._identity,
             "budget": self._budget,
             "elapsed": dict(elapsed),
-            "log_bytes": self.log.stat().st_size,
-            "algorithm": dict(algorithm),
+            "log_bytes": self._log_size(),
+            "algorithm": algorithm and dict(algorithm),
         }
         write_json(self._state_path, state)
-        self.saved = state
-        self._journal.truncate(0)
+        if algorithm is not None:
+            self.saved = state
+        self._journal_path.unlink(missing_ok=True)
 
-    def close(self) -> None:
-        """Closes the journal."""
-        self._journal.close()
+
+def _is_ragged(file: BinaryIO) -> bool:
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"

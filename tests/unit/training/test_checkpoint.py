@@ -1,0 +1,176 @@
+import dataclasses
+import io
+import json
+import random
+import zipfile
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.games import get_protocol
+from neurozoo.networks import get_network
+from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+
+COUNT = get_network("small").layout(4).parameter_count
+
+
+def checkpoint(**changes):
+    facts = {
+        "theta": np.arange(COUNT, dtype=np.float32),
+        "algo": "ga",
+        "game": "breakout",
+        "model": "small",
+        "run": 3,
+        "protocol": get_protocol("uber2018", action_set="minimal"),
+        "num_actions": 4,
+    }
+    return Checkpoint(**facts | changes)
+
+
+def about(**changes):
+    facts = {key: value for key, value in vars(checkpoint()).items() if key != "theta"}
+    return facts | {"protocol": dataclasses.asdict(facts["protocol"])} | changes
+
+
+def write(path, *, facts=None, theta=None, **arrays):
+    np.savez(
+        path,
+        theta=checkpoint().theta if theta is None else theta,
+        about=np.array(json.dumps(about() if facts is None else facts)),
+        **arrays,
+    )
+
+
+def test_a_checkpoint_comes_back_as_it_was_written(tmp_path):
+    original = checkpoint(protocol=get_protocol("machado2018", action_set="minimal"))
+    write_checkpoint(tmp_path / "checkpoint.npz", original)
+    loaded = read_checkpoint(tmp_path / "checkpoint.npz")
+    np.testing.assert_array_equal(loaded.theta, original.theta)
+    assert dataclasses.replace(loaded, theta=None) == dataclasses.replace(original, theta=None)
+    assert loaded.layout.parameter_count == COUNT
+
+
+def test_equal_checkpoints_are_equal_files_at_any_time(tmp_path, monkeypatch):
+    write_checkpoint(tmp_path / "a.npz", checkpoint())
+    monkeypatch.setattr("time.time", lambda: 2e9)
+    monkeypatch.setattr("time.localtime", lambda *_: (2033, 5, 18, 3, 33, 20, 2, 138, 0))
+    write_checkpoint(tmp_path / "b.npz", checkpoint())
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    dates = {entry.date_time for entry in zipfile.ZipFile(tmp_path / "a.npz").infolist()}
+    assert dates == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_the_file_is_what_the_documentation_says(tmp_path):
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint())
+    with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"theta", "about"}
+        assert arrays["theta"].dtype == np.float32
+        assert json.loads(str(arrays["about"])) == about()
+
+
+def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
+    with pytest.raises(NeurozooError, match=r"checkpoint\.npz is missing\. Train first"):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+def pickled(path):
+    np.savez(path, theta=np.array([print], dtype=object), about=np.array("{}"))
+
+
+def single_array(path):
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"PK\x03\x04 and no more"),
+        lambda path: path.write_bytes(b"hello"),
+        lambda path: np.savez(path, theta=np.zeros(3)),
+        lambda path: write(path, facts=[]),
+        lambda path: write(path, facts="text"),
+        lambda path: write(path, facts=7),
+        lambda path: write(path, facts=None, theta=np.zeros(3), about2=np.zeros(1)),
+        lambda path: write(path, facts={}),
+        lambda path: write(path, facts=about(protocol="uber2018")),
+        lambda path: write(path, facts=about(protocol={"name": "uber2018"})),
+        lambda path: write(path, facts=about(surprise=1)),
+        lambda path: write(path, facts=about(num_actions="4")),
+        lambda path: write(path, facts=about(num_actions=0)),
+        lambda path: write(path, facts=about(num_actions=-4)),
+        lambda path: write(path, facts=about(num_actions=4.5)),
+        lambda path: write(path, facts=about(model="smal")),
+        lambda path: write(path, facts=about(model=["small"])),
+        lambda path: write(path, facts=about(game="breakouts")),
+        lambda path: write(path, theta=np.zeros(COUNT)),
+        lambda path: write(path, theta=np.zeros(COUNT + 1, np.float32)),
+        lambda path: write(path, theta=np.zeros((1, COUNT), np.float32)),
+        pickled,
+        single_array,
+    ],
+)
+def test_a_file_that_is_no_checkpoint_is_refused_in_a_sentence(tmp_path, make):
+    path = tmp_path / "checkpoint.npz"
+    make(path)
+    with pytest.raises(NeurozooError) as caught:
+        read_checkpoint(path)
+    assert len(str(caught.value)) < 1500  # where a game is unknown, all games are listed
+
+
+def test_weights_of_another_network_are_refused_with_both_numbers(tmp_path):
+    write(tmp_path / "checkpoint.npz", theta=np.zeros(7, np.float32))
+    with pytest.raises(
+        NeurozooError, match=r"should hold 1,004,852 float32 weights of 'small' with 4 actions, but holds "
+    ):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+def test_no_damaged_byte_ends_in_anything_but_a_sentence_or_the_same_checkpoint(tmp_path):
+    buffer = io.BytesIO()
+    write(buffer, theta=np.zeros(COUNT, np.float32))
+    whole = buffer.getvalue()
+    # Headers at both ends and the directory are where a byte matters; the weights in between have a checksum.
+    places = [*range(300), *range(len(whole) - 900, len(whole))]
+    dice = random.Random(0)
+    path = tmp_path / "checkpoint.npz"
+    refused = 0
+    for place in dice.sample(places, 150):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << dice.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            assert read_checkpoint(path).theta.shape == (COUNT,)
+        except NeurozooError:
+            refused += 1
+    assert refused > 50
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(small_disk):
+    message, value = small_disk(
+        """
+import json
+import numpy as np
+from neurozoo.errors import NeurozooError
+from neurozoo.games import get_protocol
+from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+
+path = f"{sys.argv[1]}/checkpoint.npz"
+facts = {"algo": "ga", "game": "breakout", "model": "small", "run": 1, "num_actions": 4}
+def write(value):
+    theta = np.full(int(sys.argv[2]), value, np.float32)
+    write_checkpoint(path, Checkpoint(theta=theta, protocol=get_protocol("uber2018"), **facts))
+write(1)
+try:
+    write(2)
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, float(read_checkpoint(path).theta.mean())]))
+""",
+        COUNT,
+        size="6m",
+    )
+    assert "checkpoint.npz could not be written: no space left on device" in message
+    assert value == 1.0

@@ -1,0 +1,53 @@
+import os
+import signal
+import threading
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.training.interruption import SIGNALS, Interrupted, Interruption
+
+
+def test_the_signals_are_those_by_which_clusters_and_people_stop_a_job():
+    assert set(SIGNALS) == {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_is_noted_and_ends_the_run_at_the_next_check(number):
+    with Interruption() as interruption:
+        interruption.check()
+        os.kill(os.getpid(), number)
+        with pytest.raises(Interrupted, match=f"Stopped by {number.name}; the state is saved. Start the same command"):
+            interruption.check()
+
+
+def test_an_interruption_is_an_error_that_the_user_can_mend():
+    assert issubclass(Interrupted, NeurozooError)
+
+
+def test_afterwards_signals_do_what_they_did_before():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with Interruption():
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_a_failure_inside_gives_the_signals_back_too():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with pytest.raises(ValueError, match="inside"), Interruption():
+        raise ValueError("inside")
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_outside_of_the_main_thread_it_watches_nothing_and_is_no_error():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    seen = []
+
+    def work():
+        with Interruption() as interruption:
+            interruption.check()
+            seen.append([signal.getsignal(number) for number in SIGNALS])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]

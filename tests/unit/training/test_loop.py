@@ -1,0 +1,414 @@
+"""Whole training runs on the real op: killed, stopped, continued, and the same in the end."""
+
+import json
+import os
+import random
+import re
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import training_processes
+import yaml
+from neurozoo.errors import NeurozooError
+from neurozoo.genomes import decode, read_genome
+from neurozoo.noise import open_noise_table
+from neurozoo.tabular import GA_FIELDS, read_tables
+from neurozoo.training import train
+from neurozoo.training.checkpoint import read_checkpoint
+
+SETTINGS = training_processes.SETTINGS
+TIMES = {
+    "TimestepsPerSecondThisIter",
+    "TimeElapsedThisIter",
+    "TimeElapsedThisIterTotal",
+    "TimeElapsed",
+    "TimeElapsedTotal",
+}
+
+
+class Runner:
+    """Starts training processes and knows their arguments."""
+
+    def __init__(self, ops, noise, folder):
+        self.context = training_processes.context()
+        self.ops, self.noise, self.folder = ops, noise, folder
+
+    def arguments(self, run_dir, *, settings=None, **changes):
+        return {
+            "algo": "ga",
+            "game": "assault",
+            "model": "small",
+            "run": 1,
+            "settings": SETTINGS | (settings or {}),
+            "ops": self.ops,
+            "noise": self.noise,
+            "run_dir": run_dir,
+            "threads": 1,
+            "terminal": "lines",
+            **changes,
+        }
+
+    def start(self, run_dir, *, crash=None, **changes):
+        process = self.context.Process(
+            target=training_processes.call,
+            kwargs={"error_file": str(self.folder / "stderr"), "crash": crash} | self.arguments(run_dir, **changes),
+        )
+        process.start()
+        return process
+
+    def finish(self, run_dir, **changes):
+        """Trains to the end; returns what standard error got."""
+        process = self.start(run_dir, **changes)
+        process.join(timeout=120)
+        assert process.exitcode == 0, self.said()
+        return self.said()
+
+    def said(self):
+        return (self.folder / "stderr").read_text()
+
+
+@pytest.fixture(scope="session")
+def runner(ops, small_noise_table, tmp_path_factory):
+    return Runner(ops, small_noise_table, tmp_path_factory.mktemp("training"))
+
+
+@pytest.fixture(scope="session")
+def undisturbed(runner, tmp_path_factory):
+    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
+    runner.finish(run_dir)
+    return run_dir
+
+
+def reports(run_dir):
+    lines = (run_dir / "log.jsonl").read_text().splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name not in TIMES} for line in lines]
+
+
+def assert_same_results(run_dir, expected):
+    for name in ("checkpoint.npz", "genome.json"):
+        assert (run_dir / name).read_bytes() == (expected / name).read_bytes(), name
+    assert reports(run_dir) == reports(expected)
+    for line in (run_dir / "log.jsonl").read_text().splitlines():
+        assert set(json.loads(line)) >= TIMES
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def state_of(run_dir):
+    return json.loads((run_dir / "state" / "state.json").read_text())
+
+
+# ---- an undisturbed run
+
+
+def test_a_run_leaves_all_its_files_and_they_agree(undisturbed, small_noise_table):
+    assert {path.name for path in undisturbed.iterdir()} == {
+        "config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "state",
+    }  # fmt: skip
+    records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
+    assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
+    assert len(records) >= 3
+    assert all(set(GA_FIELDS) | {"frames", "score", "test_score", "test_episodes"} == set(r) for r in records)
+    assert records[-2]["frames"] < SETTINGS["frames"] <= records[-1]["frames"]
+
+    facts = json.loads((undisturbed / "genome.json").read_text())
+    best = max(records, key=lambda record: record["score"])  # the first of equals
+    assert facts["genome"] == best["TruncatedPopulationEliteSeeds"]
+    assert facts["validation_score"] == best["score"]
+    assert facts["test_score"] == records[-1]["test_score"] == best["TruncatedPopulationEliteTestRewMean"]
+    assert (facts["iteration"], facts["frames"]) == (best["Iteration"], best["frames"])
+    expected = {"algo": "ga", "game": "assault", "model": "small", "run": 1, "protocol": "uber2018"}
+    assert {name: facts[name] for name in expected} == expected
+    assert (facts["action_set"], facts["test_episodes"]) == ("minimal", SETTINGS["num_test_episodes"])
+
+    checkpoint = read_checkpoint(undisturbed / "checkpoint.npz")
+    genome = read_genome(undisturbed / "genome.json").genome
+    theta = decode(genome, noise=open_noise_table(small_noise_table), layout=checkpoint.layout)
+    np.testing.assert_array_equal(checkpoint.theta, theta)
+    assert (checkpoint.game, checkpoint.model, checkpoint.run, checkpoint.num_actions) == ("assault", "small", 1, 7)
+
+    settings = yaml.safe_load((undisturbed / "config.yaml").read_text())
+    assert {name: settings[name] for name in SETTINGS} == SETTINGS
+    assert settings["protocol_record"]["name"] == "uber2018"
+    assert {"neurozoo", "commit"} <= set(settings)
+
+
+def test_the_text_log_has_a_table_and_a_genome_for_each_generation(undisturbed):
+    records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
+    tables = list(read_tables((undisturbed / "train.log").read_text().splitlines()))
+    assert len(tables) == len(records)
+    for table, record in zip(tables, records, strict=True):
+        assert float(table["PopulationEpRewMax"]) == float(f"{record['PopulationEpRewMax']:.3g}")
+        assert set(GA_FIELDS) <= set(table)
+
+
+def test_times_add_up(undisturbed):
+    records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
+    for kind, total in (("TimeElapsedThisIter", "TimeElapsed"), ("TimeElapsedThisIterTotal", "TimeElapsedTotal")):
+        np.testing.assert_allclose(np.cumsum([r[kind] for r in records]), [r[total] for r in records], rtol=1e-9)
+    for record in records:
+        assert 0 < record["TimeElapsedThisIter"] < record["TimeElapsedThisIterTotal"]  # the tests take time, too
+        assert record["TimestepsPerSecondThisIter"] == pytest.approx(
+            record["TimestepsThisIter"] / record["TimeElapsedThisIterTotal"]
+        )
+
+
+def test_two_threads_give_the_same_as_one(runner, undisturbed, tmp_path):
+    runner.finish(tmp_path, threads=2)
+    assert_same_results(tmp_path, undisturbed)
+
+
+def test_another_run_number_gives_another_result(runner, undisturbed, tmp_path):
+    runner.finish(tmp_path, run=2)
+    assert reports(tmp_path) != reports(undisturbed)
+
+
+def test_random_search_trains_too(runner, tmp_path):
+    runner.finish(tmp_path, algo="rs", settings={"selection_threshold": 0, "frames": 2000})
+    genomes = [record["TruncatedPopulationEliteSeeds"] for record in reports(tmp_path)]
+    assert len(genomes) >= 2
+    assert all(len(genome) == 1 for genome in genomes)
+
+
+# ---- killed
+
+
+def test_a_run_that_is_killed_again_and_again_ends_the_same(runner, undisturbed, tmp_path):
+    dice = random.Random(1)
+    kills = 0
+    while True:
+        process = runner.start(tmp_path, threads=1 + kills % 2)
+        process.join(timeout=dice.uniform(0.4, 0.9))
+        if not process.is_alive():
+            assert process.exitcode == 0, runner.said()
+            break
+        process.kill()
+        process.join()
+        kills += 1
+        assert not (tmp_path / "checkpoint.npz").exists() or read_checkpoint(tmp_path / "checkpoint.npz")
+        assert kills < 60, "it does not get ahead"
+    assert kills >= 2
+    assert_same_results(tmp_path, undisturbed)
+
+
+@pytest.mark.parametrize("crash", training_processes.CRASHES)
+def test_a_run_that_is_killed_at_the_worst_moment_ends_the_same(runner, undisturbed, tmp_path, crash):
+    process = runner.start(tmp_path, crash=crash)
+    process.join(timeout=120)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, undisturbed)
+
+
+def test_a_killed_run_plays_no_finished_episode_again(runner, undisturbed, tmp_path):
+    process = runner.start(tmp_path, crash="after a line of the journal")
+    process.join(timeout=120)
+    journal = tmp_path / "state" / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    assert lines
+    # A result that could not have come about shows that it was taken from the journal.
+    forged = json.loads(lines[0])
+    forged[3] = 123456.0
+    journal.write_text("\n".join([json.dumps(forged), *lines[1:]]) + "\n")
+    runner.finish(tmp_path)
+    assert reports(tmp_path)[0]["PopulationEpRewMax"] == 123456.0
+    assert reports(undisturbed)[0]["PopulationEpRewMax"] < 123456.0
+
+
+def test_snakemake_may_delete_the_results_of_an_interrupted_run(runner, undisturbed, tmp_path):
+    process = runner.start(tmp_path, crash="after a report and before the state")
+    process.join(timeout=120)
+    for name in ("config.yaml", "train.log"):
+        (tmp_path / name).unlink()
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, undisturbed)
+    assert "Loaded iteration 1 from" in (tmp_path / "train.log").read_text()
+    assert "Iteration" in (tmp_path / "train.log").read_text().partition("Loaded iteration 1")[0]
+
+
+# ---- stopped
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_saves_what_is_done_and_ends_with_an_error(runner, undisturbed, tmp_path, number):
+    process = runner.start(tmp_path)
+    journal = tmp_path / "state" / "journal.jsonl"
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    begin = time.monotonic()
+    os.kill(process.pid, number)
+    process.join(timeout=60)
+    assert time.monotonic() - begin < 3
+    assert process.exitcode == 1
+    sentence = f"Stopped by {number.name}; the state is saved. Start the same command again to continue."
+    assert sentence in runner.said()
+    assert sentence in (tmp_path / "train.log").read_text()
+    assert not (tmp_path / "checkpoint.npz").exists()
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, undisturbed)
+
+
+# ---- finished, and started again
+
+
+def test_a_finished_run_is_not_trained_again_when_its_results_are_gone(runner, undisturbed, tmp_path):
+    runner.finish(tmp_path)
+    before = content(tmp_path / "state")
+    for name in ("checkpoint.npz", "genome.json", "log.jsonl", "train.log", "config.yaml"):
+        (tmp_path / name).unlink()
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, undisturbed)
+    after = content(tmp_path / "state")
+    assert {name for name in before if before[name] != after[name]} == {"train.log"}
+    assert not (tmp_path / "superseded").exists()
+
+
+def test_a_larger_budget_continues_and_equals_a_run_that_had_it_from_the_start(runner, undisturbed, tmp_path):
+    runner.finish(tmp_path, settings={"frames": 1500})
+    assert state_of(tmp_path)["algorithm"]["iteration"] < len(reports(undisturbed))
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, undisturbed)
+    assert not (tmp_path / "superseded").exists()
+
+
+def test_a_smaller_budget_that_is_spent_starts_anew_and_keeps_the_old_state(runner, undisturbed, tmp_path):
+    runner.finish(tmp_path)
+    state = content(tmp_path / "state")
+    runner.finish(tmp_path, settings={"frames": 1500})
+    assert reports(tmp_path) == reports(undisturbed)[: len(reports(tmp_path))]
+    assert reports(tmp_path)[-1]["frames"] >= 1500
+    assert len(reports(tmp_path)) < len(reports(undisturbed))
+    assert content(tmp_path / "superseded" / "1") == state
+
+
+def test_changed_settings_start_anew_and_keep_the_old_state(runner, undisturbed, tmp_path):
+    process = runner.start(tmp_path, crash="after a line of the journal", settings={"seed": 1})  # first generation
+    process.join(timeout=120)
+    state = content(tmp_path / "state")
+    assert "journal.jsonl" in state
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, undisturbed)
+    assert content(tmp_path / "superseded" / "1") == state
+    assert "The settings have changed: the old state is now in" in (tmp_path / "train.log").read_text()
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"algo": "gaa"}, "algorithm 'gaa' is unknown; did you mean 'ga'"),
+        ({"game": "asault"}, "game 'asault' is unknown; did you mean 'assault'"),
+        ({"model": "smal"}, "network 'smal' is unknown; did you mean 'small'"),
+        ({"settings": {"protocol": "uber"}}, "protocol 'uber' is unknown"),
+        ({"settings": {"population": 5}}, "setting of ga 'population' is unknown"),
+        ({"settings": {"population_size": 0}}, "population_size should be at least 1"),
+        ({"noise": "/nowhere/table.f32"}, "The noise table /nowhere/table.f32 is missing"),
+        ({"ops": "/nowhere/ops.so"}, "The op library /nowhere/ops.so is missing"),
+        ({"threads": 0}, "An evaluator needs at least 1 thread"),
+        ({"model": "large"}, "'large' needs a noise table of at least 4,047,015 values, but "),
+    ],
+)
+def test_bad_input_is_a_sentence_and_leaves_no_results(runner, tmp_path, changes, complaint):
+    with pytest.raises(NeurozooError, match=re.escape(complaint)):
+        train(**runner.arguments(tmp_path / "run", **changes))
+    assert not {"checkpoint.npz", "genome.json", "log.jsonl"} & {path.name for path in tmp_path.rglob("*")}
+
+
+def test_bad_input_leaves_earlier_results_as_they_are(runner, undisturbed, tmp_path):
+    import shutil
+
+    shutil.copytree(undisturbed, tmp_path / "run")
+    before = content(tmp_path / "run")
+    for changes in ({"game": "asault"}, {"settings": {"population": 5}}, {"noise": "/nowhere/table.f32"}):
+        with pytest.raises(NeurozooError):
+            train(**runner.arguments(tmp_path / "run", **changes))
+    assert content(tmp_path / "run") == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace('"elite"', '"elit"'),
+        lambda text: text.replace('"parents": [', '"parents": [[-1], '),
+    ],
+)
+def test_a_damaged_state_is_refused_and_nothing_is_touched(runner, undisturbed, tmp_path, damage):
+    import shutil
+
+    shutil.copytree(undisturbed / "state", tmp_path / "state")
+    path = tmp_path / "state" / "state.json"
+    path.write_text(damage(path.read_text()))
+    before = content(tmp_path)
+    with pytest.raises(NeurozooError, match=r"damaged .*Delete .*state to train this run from the start"):
+        train(**runner.arguments(tmp_path))
+    assert content(tmp_path) == before
+
+
+# ---- a full disk
+
+
+FULL_DISK = """
+import json, shutil
+from pathlib import Path
+from neurozoo.errors import NeurozooError
+from neurozoo.training import train
+
+disk, ops, noise, settings, spares = sys.argv[1], *sys.argv[2:4], *map(json.loads, sys.argv[4:])
+run = Path(disk) / "run"
+
+def go(**changes):
+    train(
+        algo="ga", game="assault", model="small", run=1, settings=settings | changes, ops=ops, noise=noise,
+        run_dir=run, threads=2, terminal="lines",
+    )
+
+def results():
+    log = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [
+        (run / "checkpoint.npz").read_bytes().hex()[:2000], (run / "genome.json").read_text(),
+        [[record["frames"], record["score"], record["test_score"]] for record in log],
+    ]
+
+go()
+expected = results()
+outcomes = []
+for spare in spares:
+    shutil.rmtree(run)
+    go(frames=1)
+    state = json.loads((run / "state" / "state.json").read_text())
+    fill(spare)
+    try:
+        go()
+        message = "nothing was raised"
+    except NeurozooError as error:
+        message = str(error)
+    kept = json.loads((run / "state" / "state.json").read_text())
+    free()
+    go()
+    outcomes.append([message, kept["algorithm"]["iteration"] >= state["algorithm"]["iteration"], results() == expected])
+print(json.dumps(outcomes))
+"""
+
+
+def test_a_full_disk_ends_a_run_with_a_sentence_and_it_continues_when_there_is_room(small_disk, ops, small_noise_table):
+    spares = [0, 4096, 8192, 12288, 65536]
+    outcomes = small_disk(
+        FULL_DISK, ops, small_noise_table, json.dumps(SETTINGS | {"frames": 2000}), json.dumps(spares), size="12m"
+    )
+    files = set()
+    for message, is_kept, is_same in outcomes:
+        found = re.search(r"/(\S+) could not be written: no space left on device\. What stood there before", message)
+        assert found, message
+        files.add(Path(found[1]).name)
+        assert is_kept
+        assert is_same
+    assert files == {"config.yaml", "train.log", "state.json", "checkpoint.npz"}

@@ -1,0 +1,203 @@
+import re
+from datetime import datetime
+
+import pytest
+from neurozoo.genomes import Genome
+from neurozoo.tabular import GA_FIELDS
+from neurozoo.training import reporting
+from neurozoo.training.reporting import RunReporter, publish, record_genome
+
+STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M "
+
+
+@pytest.fixture
+def paths(tmp_path):
+    (tmp_path / "state").mkdir()
+    return {"kept": tmp_path / "state" / "train.log", "shown": tmp_path / "train.log"}
+
+
+def reporter(paths, **changes):
+    return RunReporter(
+        **paths, **({"budget": 1000, "frames": 0, "title": "ga/pong/small/1", "terminal": "log"} | changes)
+    )
+
+
+def record(**changes):
+    facts = dict.fromkeys(GA_FIELDS, 1.0) | {
+        "Iteration": 7,
+        "TimestepsSoFar": 331_234,
+        "TruncatedPopulationEliteSeeds": [1, *([10**6 + i, 0.002] for i in range(9))],
+        "score": 12.5,
+        "frames": 500,
+        "test_score": 3.0,
+    }
+    return facts | changes
+
+
+def test_every_message_goes_to_both_logs_with_the_date_before_it(paths):
+    log = reporter(paths)
+    log.say("Hello")
+    log.close()
+    assert re.fullmatch(f"{STAMP}Hello\n", paths["shown"].read_text())
+    assert paths["kept"].read_text() == paths["shown"].read_text()
+
+
+def test_a_message_is_there_at_once_and_not_when_the_run_ends(paths):
+    log = reporter(paths)
+    log.say("Hello")
+    assert "Hello" in paths["shown"].read_text()
+    assert "Hello" in paths["kept"].read_text()
+    log.close()
+
+
+def test_a_generation_is_reported_in_the_published_layout_with_its_whole_genome(paths):
+    log = reporter(paths)
+    log.report(record())
+    log.close()
+    text = paths["shown"].read_text()
+    assert re.search(rf"{STAMP}\|  Iteration  +\|  7 {{7}} +\|", text)
+    assert re.search(r"\|  TimestepsSoFar  +\|  3.31e\+05 +\|", text)
+    genome = "(1, " + ", ".join(f"({10**6 + i}, 0.002)" for i in range(9)) + ")"
+    assert f"Current elite: {genome}\n" in text
+    rows = [line for line in text.splitlines() if "|" in line]
+    assert len(rows) == len(GA_FIELDS)
+    shown = [row.split("|")[1].strip() for row in rows]
+    assert [name if len(name) <= 33 else "..." + name[-30:] for name in GA_FIELDS] == shown
+
+
+def test_the_logs_reader_understands_what_was_written(paths):
+    from neurozoo.tabular import read_tables
+
+    log = reporter(paths)
+    log.report(record())
+    log.report(record(Iteration=8))
+    log.close()
+    first, second = read_tables(paths["shown"].read_text().splitlines())
+    assert (first["Iteration"], second["Iteration"]) == ("7", "8")
+    assert Genome.from_text(first["Current elite"]) == Genome.from_json(record()["TruncatedPopulationEliteSeeds"])
+
+
+def test_a_run_that_continues_keeps_the_log_that_snakemake_has_deleted(paths):
+    log = reporter(paths)
+    log.say("first")
+    log.close()
+    paths["shown"].unlink()
+    log = reporter(paths)
+    log.say("second")
+    log.close()
+    assert [line.split()[-1] for line in paths["shown"].read_text().splitlines()] == ["first", "second"]
+    assert paths["kept"].read_text() == paths["shown"].read_text()
+
+
+def test_a_run_that_begins_does_not_keep_the_log_of_another(paths):
+    paths["shown"].write_text("of a run with other settings\n")
+    log = reporter(paths)
+    log.say("Hello")
+    log.close()
+    assert "other settings" not in paths["shown"].read_text()
+
+
+def test_progress_is_a_line_every_few_seconds(paths, monkeypatch):
+    clock = iter([0.0, 1.0, 6.0, 6.0, 7.0, 12.0, 12.0])
+    monkeypatch.setattr(reporting.time, "monotonic", lambda: next(clock))
+    log = reporter(paths)
+    for done in range(1, 5):
+        log.progress(frames=40, steps=10 * done, seconds=2.0 * done, done=done, total=4)
+    monkeypatch.undo()
+    log.close()
+    lines = [re.sub(STAMP, "", line) for line in paths["shown"].read_text().splitlines()]
+    assert lines == [
+        "Num timesteps: 20 per second: 5 num episodes finished: 2/4",
+        "Num timesteps: 40 per second: 5 num episodes finished: 4/4",
+    ]
+
+
+def test_a_bar_starts_where_the_run_continues_and_never_goes_beyond_its_end(paths, capsys, monkeypatch):
+    monkeypatch.setattr(reporting.sys.stderr, "isatty", lambda: True)
+    log = reporter(paths, terminal="bar", frames=400)
+    for _ in range(3):
+        log.progress(frames=300, steps=1, seconds=1.0, done=1, total=2)
+    log.report(record())
+    log.close()
+    shown = capsys.readouterr().err
+    assert "ga/pong/small/1" in shown
+    assert "1.00k/1.00k" in shown
+    assert "100%" in shown
+    assert "generation 7, score 12.5" in shown
+    assert "PopulationEpRewMax" not in shown  # the table is for the log
+
+
+@pytest.mark.parametrize("terminal", ["lines", "bar"])
+def test_where_there_is_no_terminal_a_generation_is_a_line(paths, capsys, terminal):
+    log = reporter(paths, terminal=terminal)
+    log.progress(frames=300, steps=1, seconds=1.0, done=1, total=2)
+    log.report(record())
+    log.close()
+    assert capsys.readouterr().err == "ga/pong/small/1:  50%, generation 7, score 12.5\n"
+
+
+def test_the_whole_log_can_go_to_the_terminal(paths, capsys):
+    log = reporter(paths, terminal="log")
+    log.report(record())
+    log.say("Hello")
+    log.close()
+    assert capsys.readouterr().err == paths["shown"].read_text()
+
+
+def test_a_genome_is_printed_as_the_original_does():
+    genome = Genome.from_json([1, [2, 0.002], [3, 1e-05]])
+    assert record_genome({"TruncatedPopulationEliteSeeds": genome.to_json()}) == "(1, (2, 0.002), (3, 1e-05))"
+    assert record_genome({"TruncatedPopulationEliteSeeds": [1]}) == "(1,)"
+
+
+def test_publishing_copies_the_reports_whole(tmp_path):
+    (tmp_path / "kept").write_bytes(b'{"Iteration": 1}\n')
+    publish(tmp_path / "kept", tmp_path / "log.jsonl")
+    assert (tmp_path / "log.jsonl").read_bytes() == b'{"Iteration": 1}\n'
+
+
+def test_the_date_is_that_of_the_message(paths):
+    before = datetime.now().replace(microsecond=0)
+    log = reporter(paths)
+    log.say("Hello")
+    log.close()
+    stamp = datetime.strptime(paths["shown"].read_text()[:22], "%m/%d/%Y %I:%M:%S %p")
+    assert before <= stamp <= datetime.now()
+
+
+def test_a_full_disk_is_a_sentence(small_disk):
+    outcome = small_disk(
+        """
+import json
+from pathlib import Path
+from neurozoo.errors import NeurozooError
+from neurozoo.training.reporting import RunReporter
+
+folder = Path(sys.argv[1])
+def start():
+    return RunReporter(
+        kept=folder / "kept.log", shown=folder / "shown.log", budget=1, frames=0, title="", terminal="lines"
+    )
+def fails(act):
+    try:
+        act()
+        return "nothing was raised"
+    except NeurozooError as error:
+        return str(error)
+
+log = start()
+log.say("first")
+fill()
+def fill_up():
+    for _ in range(1000):
+        log.say("x" * 100)
+messages = [fails(fill_up)]
+log.close()
+(folder / "shown.log").unlink()
+free()
+fill(0)
+messages.append(fails(start))
+print(json.dumps(messages))
+"""
+    )
+    assert all("could not be written: no space left on device" in message for message in outcome)

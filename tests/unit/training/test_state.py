@@ -1,0 +1,297 @@
+import json
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.training.state import RunState
+
+IDENTITY = {"algo": "ga", "game": "pong", "mutation_power": {"type": "constant", "initial": 0.1}, "seed": 0}
+ELAPSED = {"counted": 1.5, "total": 2.0}
+RESULT = EpisodeResult(1.5, 10, 39, 0.2)
+
+
+def open_state(run_dir, *, identity=None, budget=1000):
+    return RunState(run_dir, identity=IDENTITY | (identity or {}), budget=budget)
+
+
+def save_generation(state, iteration, *, frames=100):
+    state.report({"Iteration": iteration})
+    state.save({"iteration": iteration, "frames": frames}, ELAPSED)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# ---- between generations
+
+
+def test_a_new_run_has_no_state_but_a_folder_for_it(tmp_path):
+    state = open_state(tmp_path / "run")
+    assert state.saved is None
+    assert state.superseded_by_settings is None
+    assert state.finished_episodes(0, "population") == {}
+
+
+def test_a_state_comes_back_as_it_was_saved(tmp_path):
+    state = open_state(tmp_path)
+    save_generation(state, 1)
+    again = open_state(tmp_path)
+    assert again.saved["algorithm"] == {"iteration": 1, "frames": 100}
+    assert again.saved["elapsed"] == ELAPSED
+    assert again.log.read_text() == '{"Iteration": 1}\n'
+
+
+def test_reports_after_the_last_saved_state_are_cut_off(tmp_path):
+    state = open_state(tmp_path)
+    save_generation(state, 1)
+    state.report({"Iteration": 2})
+    with open(state.log, "a") as file:
+        file.write('{"Itera')
+    assert open_state(tmp_path).log.read_text() == '{"Iteration": 1}\n'
+
+
+def test_reports_of_a_run_that_was_never_saved_are_cut_off(tmp_path):
+    state = open_state(tmp_path)
+    state.report({"Iteration": 1})
+    assert open_state(tmp_path).log.read_text() == ""
+
+
+def test_lost_reports_are_noticed(tmp_path):
+    state = open_state(tmp_path)
+    save_generation(state, 1)
+    state.log.write_text("")
+    with pytest.raises(
+        NeurozooError, match=r"should have at least 17 bytes, but has 0: reports are lost\. Bring it back"
+    ):
+        open_state(tmp_path)
+
+
+# ---- within a generation
+
+
+def test_finished_episodes_survive(tmp_path):
+    state = open_state(tmp_path)
+    state.journal(0, "population", {3: RESULT, 1: EpisodeResult(-0.1, 2, 8)})
+    state.journal(0, "validation", {7: RESULT})
+    again = open_state(tmp_path)  # the other one was killed: nothing was closed
+    assert again.finished_episodes(0, "population") == {
+        3: EpisodeResult(1.5, 10, 39),
+        1: EpisodeResult(-0.1, 2, 8),
+    }
+    assert again.finished_episodes(0, "validation") == {7: EpisodeResult(1.5, 10, 39)}
+    assert again.finished_episodes(0, "test") == {}
+    assert again.finished_episodes(1, "population") == {}
+
+
+def test_scores_survive_to_the_bit(tmp_path):
+    state = open_state(tmp_path)
+    scores = [0.1 + 0.2, -1 / 3, 1e300, 5e-324]
+    state.journal(0, "test", {i: EpisodeResult(score, 1, 4) for i, score in enumerate(scores)})
+    assert [result.score for result in open_state(tmp_path).finished_episodes(0, "test").values()] == scores
+
+
+@pytest.mark.parametrize("kept", range(0, 34, 3))
+def test_a_line_that_a_kill_cut_off_does_not_count_and_does_not_swallow_the_next(tmp_path, kept):
+    state = open_state(tmp_path)
+    state.journal(0, "population", {1: RESULT})
+    whole = state.folder.joinpath("journal.jsonl").read_bytes()
+    assert len(whole) == 34
+    state.folder.joinpath("journal.jsonl").write_bytes((whole * 2)[: len(whole) + kept])
+    again = open_state(tmp_path)
+    assert set(again.finished_episodes(0, "population")) == {1}
+    again.journal(0, "population", {2: RESULT})
+    assert set(open_state(tmp_path).finished_episodes(0, "population")) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "line", [b"\xff\xfe\x00", bytes(100), b"12", b"null", b'"text"', b"[]", b"[0]", b'[0, "population", 1, 2]', b"{}"]
+)
+def test_a_damaged_line_of_the_journal_does_not_count(tmp_path, line):
+    state = open_state(tmp_path)
+    state.journal(0, "population", {1: RESULT})
+    with open(state.folder / "journal.jsonl", "ab") as file:
+        file.write(line + b"\n")
+    again = open_state(tmp_path)
+    again.journal(0, "population", {2: RESULT})
+    assert set(again.finished_episodes(0, "population")) == {1, 2}
+
+
+def test_saving_a_generation_empties_the_journal(tmp_path):
+    state = open_state(tmp_path)
+    state.journal(0, "population", {1: RESULT})
+    save_generation(state, 1)
+    assert not (state.folder / "journal.jsonl").exists()
+    state.journal(1, "population", {5: RESULT})
+    assert set(state.finished_episodes(1, "population")) == {5}
+
+
+def test_a_journal_of_an_older_generation_does_not_count(tmp_path):
+    # Killed after the state was saved and before the journal was emptied.
+    state = open_state(tmp_path)
+    state.journal(0, "population", {1: RESULT})
+    journal = (state.folder / "journal.jsonl").read_bytes()
+    save_generation(state, 1)
+    (state.folder / "journal.jsonl").write_bytes(journal)
+    assert open_state(tmp_path).finished_episodes(1, "population") == {}
+
+
+# ---- other settings
+
+
+def test_a_place_on_the_shelf_is_never_taken_twice(tmp_path):
+    (tmp_path / "superseded" / "1").mkdir(parents=True)
+    (tmp_path / "superseded" / "3").mkdir()
+    for seed in (1, 2, 3):
+        open_state(tmp_path, identity={"seed": seed})
+    assert {name: names(tmp_path / "superseded" / name) for name in names(tmp_path / "superseded")} == {
+        "1": [],
+        "2": ["state.json"],
+        "3": [],
+        "4": ["state.json"],
+    }
+
+
+def test_changed_settings_move_the_old_state_out_of_the_way(tmp_path):
+    state = open_state(tmp_path)
+    save_generation(state, 1)
+    state.journal(1, "population", {1: RESULT})
+    before = content(state.folder)
+    other = open_state(tmp_path, identity={"seed": 1})
+    assert other.saved is None
+    assert other.superseded_by_settings == tmp_path / "superseded" / "1"
+    assert content(other.superseded_by_settings) == before
+    assert other.finished_episodes(1, "population") == {}
+    save_generation(other, 1)
+    third = open_state(tmp_path, identity={"seed": 2})
+    assert third.superseded_by_settings == tmp_path / "superseded" / "2"
+    assert names(tmp_path / "superseded") == ["1", "2"]
+
+
+def test_settings_that_change_within_the_first_generation_do_not_inherit_its_episodes(tmp_path):
+    state = open_state(tmp_path)
+    state.journal(0, "population", {1: RESULT})
+    other = open_state(tmp_path, identity={"seed": 1})
+    assert other.finished_episodes(0, "population") == {}
+    assert other.superseded_by_settings is not None
+
+
+def test_a_state_that_went_through_json_is_the_same_settings(tmp_path):
+    state = open_state(tmp_path, identity={"power": 0.1 + 0.2, "none": None, "list": (1, 2)})
+    save_generation(state, 1)
+    assert open_state(tmp_path, identity={"power": 0.1 + 0.2, "none": None, "list": (1, 2)}).saved is not None
+
+
+@pytest.mark.parametrize(
+    ("saved_budget", "frames", "budget", "continues"),
+    [
+        (1000, 1040, 1000, True),  # done; the last generation went beyond
+        (1000, 1040, 2000, True),  # a larger budget
+        (1000, 1040, 1020, True),  # a larger budget that is spent already
+        (1000, 500, 1000, True),
+        (1000, 500, 800, True),  # a smaller one that is not spent
+        (1000, 800, 800, False),  # an undisturbed run with this budget might have stopped earlier
+        (1000, 1040, 800, False),
+    ],
+)
+def test_a_larger_budget_continues_and_one_that_is_spent_starts_anew(tmp_path, saved_budget, frames, budget, continues):
+    state = open_state(tmp_path, budget=saved_budget)
+    save_generation(state, 1, frames=frames)
+    again = open_state(tmp_path, budget=budget)
+    assert (again.saved is not None) == continues
+    assert (again.superseded_by_settings is None) == continues
+
+
+def test_a_budget_that_was_lowered_and_raised_again_continues(tmp_path):
+    state = open_state(tmp_path, budget=1000)
+    save_generation(state, 1, frames=500)
+    open_state(tmp_path, budget=800)
+    assert open_state(tmp_path, budget=1000).saved is not None
+
+
+# ---- damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda text: text[: len(text) // 2], "is damaged"),
+        (lambda text: "", "is damaged"),
+        (lambda text: "[]", "should hold a JSON object"),
+        (lambda text: '{"identity": {}}', "lacks algorithm, budget, elapsed, log_bytes"),
+        (lambda text: text.replace('"budget": 1000', '"budget": "much"'), "is damaged"),
+        (lambda text: text.replace('"log_bytes": 17', '"log_bytes": "few"'), "is damaged"),
+        (lambda text: text.replace('"log_bytes": 17', '"log_bytes": -1'), "is damaged"),
+        (lambda text: text.replace('"total": 2.0', '"total": null'), "is damaged"),
+        (lambda text: text.replace('"frames": 100', '"frames": null'), "is damaged"),
+        (lambda text: json.dumps(json.loads(text) | {"algorithm": []}), "is damaged"),
+        (lambda text: json.dumps(json.loads(text) | {"elapsed": {}}), "is damaged"),
+    ],
+)
+def test_a_damaged_state_is_refused_with_the_remedy_and_nothing_is_touched(tmp_path, damage, complaint):
+    state = open_state(tmp_path)
+    save_generation(state, 1)
+    state.journal(1, "population", {1: RESULT})
+    path = state.folder / "state.json"
+    path.write_text(damage(path.read_text()))
+    before = content(tmp_path)
+    with pytest.raises(NeurozooError, match=f"{complaint}.*Delete .*state to train this run from the start"):
+        open_state(tmp_path)
+    assert content(tmp_path) == before
+
+
+# ---- a full disk
+
+
+def test_a_full_disk_is_a_sentence_at_every_write(small_disk):
+    outcome = small_disk(
+        """
+import json
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.training.state import RunState
+
+def open_state():
+    return RunState(sys.argv[1], identity={"seed": 0}, budget=1000)
+
+def fails(act):
+    try:
+        for number in range(1000):
+            act(number)
+        return "nothing was raised"
+    except NeurozooError as error:
+        return str(error)
+
+state = open_state()
+state.report({"Iteration": 1})
+state.save({"iteration": 1, "frames": 100}, {"counted": 1.0, "total": 1.0})
+fill(4096)  # room for the journal's first page
+messages = [
+    fails(lambda n: state.journal(1, "population", {n: EpisodeResult(0.1, n, 4 * n)})),
+    fails(lambda n: state.report({"Iteration": 2, "text": "x" * 100})),
+    fails(lambda n: state.save({"iteration": 2, "frames": 200}, {"counted": 1.0, "total": 1.0})),
+]
+free()
+again = open_state()
+kept = again.finished_episodes(1, "population")
+again.journal(1, "population", {5000: EpisodeResult(0.1, 1, 4)})
+found = again.finished_episodes(1, "population")
+print(json.dumps([
+    messages, again.saved["algorithm"], again.log.read_text(), sorted(kept) == list(range(len(kept))), len(kept),
+    all(kept[n] == EpisodeResult(0.1, n, 4 * n) for n in kept), sorted(set(found) - set(kept)),
+]))
+"""
+    )
+    messages, algorithm, log, is_gapless, count, is_right, added = outcome
+    for message, name in zip(messages, ("journal.jsonl", "log.jsonl", "state.json"), strict=True):
+        assert f"{name} could not be written: no space left on device" in message
+    assert algorithm == {"iteration": 1, "frames": 100}
+    assert log == '{"Iteration": 1}\n'
+    assert is_gapless
+    assert 0 < count < 1000
+    assert is_right
+    assert added == [5000]

@@ -1,0 +1,120 @@
+"""Training runs in processes of their own, which tests may kill.
+
+A fork server has TensorFlow loaded and nothing started, so that a process takes no seconds to begin.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+from unittest import mock
+
+from neurozoo import files
+from neurozoo.training import loop, train
+from neurozoo.training.state import RunState
+
+SETTINGS = {
+    "population_size": 6,
+    "selection_threshold": 2,
+    "validation_threshold": 2,
+    "num_validation_episodes": 2,
+    "num_test_episodes": 1,
+    "mutation_power": 0.02,
+    "episode_cutoff_mode": 40,
+    "frames": 4000,  # three generations of 10 episodes of 160 frames
+}
+
+
+def context():
+    """Returns the multiprocessing context in which `Process(target=..., kwargs=...)` is cheap."""
+    forking = multiprocessing.get_context("forkserver")
+    forking.set_forkserver_preload(["tensorflow", "neurozoo.training", "training_processes"])
+    return forking
+
+
+def call(error_file: str, crash: str | None = None, **arguments: object) -> None:
+    """Trains; leaves what standard error got in a file; with `crash`, dies there for the second time it comes by.
+
+    Raises:
+        SystemExit: Status 1 after any exception, with its words at the end of the file.
+    """
+    with open(error_file, "w") as file:
+        os.dup2(file.fileno(), 2)
+    with contextlib.ExitStack() as stack:
+        if crash:
+            for patch in CRASHES[crash]():
+                stack.enter_context(patch)
+        train(**arguments)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _second_time(original, *, before=None, after=None):
+    count = 0
+
+    def wrapped(*arguments, **named):
+        nonlocal count
+        count += 1
+        if count == 2 and before:
+            before(*arguments, **named)
+        result = original(*arguments, **named)
+        if count == 2 and after:
+            after()
+        return result
+
+    return wrapped
+
+
+def _half_a_line(state: RunState, *_: object) -> None:
+    with open(state.folder / "journal.jsonl", "a") as file:
+        file.write('[1, "popul')
+    die()
+
+
+def _half_a_report(state: RunState, *_: object) -> None:
+    with open(state.log, "a") as file:
+        file.write('{"frames": 12')
+    die()
+
+
+def _method(name: str, **crash: object) -> mock._patch:
+    original = getattr(RunState, name)
+    wrapped = _second_time(original, **crash)
+    return mock.patch.object(RunState, name, lambda self, *arguments: wrapped(self, *arguments))
+
+
+def _rename(suffix: str, when: str) -> mock._patch:
+    """Dies before or after the second file whose name ends so gets its name."""
+    original, count = os.replace, 0
+
+    def replace(source, target):
+        nonlocal count
+        count += Path(target).name.endswith(suffix)
+        if count == 2 and when == "before":
+            die()
+        original(source, target)
+        if count == 2 and when == "after":
+            die()
+
+    return mock.patch.object(files.os, "replace", replace)
+
+
+def _writing(name: str) -> mock._patch:
+    return mock.patch.object(loop, name, side_effect=lambda *_, **__: die())
+
+
+# Where a run may be killed, and what kills it there.
+CRASHES = {
+    "in the middle of a line of the journal": lambda: [_method("journal", before=_half_a_line)],
+    "after a line of the journal": lambda: [_method("journal", after=die)],
+    "in the middle of a report": lambda: [_method("report", before=_half_a_report)],
+    "after a report and before the state": lambda: [_method("report", after=die)],
+    "while the state is written": lambda: [_rename("state.json", "before")],
+    "after the state and before the journal is emptied": lambda: [_rename("state.json", "after")],
+    "before the checkpoint": lambda: [_writing("write_checkpoint")],
+    "between checkpoint and genome": lambda: [_writing("write_json")],
+    "between genome and log": lambda: [_writing("publish")],
+}
