@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json
+from neurozoo.files import read_json, sha256_of
 
 BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
 REBUILD = "Build it again: snakemake --cores all --forcerun build_native_op results/native/libneurozoo_ops.so"
@@ -40,6 +40,10 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
     if not path.exists():
         raise NeurozooError(f"The op library {path} is missing. {BUILD}")
     facts = read_json(path.with_name("build.json"), REBUILD)
+    if facts.get("sha256") not in (None, digest := sha256_of(path)):  # loading half a library ends the process
+        raise NeurozooError(
+            f"The op library {path} is damaged: its SHA-256 is {digest}, but {facts['sha256']} was built. {REBUILD}"
+        )
     import tensorflow as tf
 
     if facts.get("tensorflow") != tf.__version__:

@@ -1,6 +1,7 @@
 """Builds the op library from source: the emulator's package, CMake, and TensorFlow's own flags."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import sha256_of, write_json, written_whole
+from neurozoo.files import explained, sha256_of, write_json, written_whole
 from neurozoo.provenance import provenance
 
 ALE_VERSION = "0.12.1"
 ALE_SHA256 = "c503d574c5983e1063b451201ccb779d935919c0f6bf116fb0f4f8aa4c86d249"
+
+# How compilers, linkers, CMake and Ninja begin what went wrong; not -Werror, and not a file called error.cc.
+_ERROR = re.compile(r"\berror: |^CMake Error|undefined reference|cannot find -l|\bfatal: ")
 
 SOURCES = Path(__file__).resolve().parents[4] / "native"
 
@@ -101,8 +105,7 @@ def build_native_op(
     build_dir.mkdir(parents=True, exist_ok=True)
     ale = build_dir / f"ale_py-{ALE_VERSION}"
     if not ale.exists():
-        with tarfile.open(source) as archive:
-            archive.extractall(build_dir, filter="data")
+        _unpack(source, ale)
     _forget_moved_cache(build_dir)
     compile_flags, link_flags = tf.sysconfig.get_compile_flags(), tf.sysconfig.get_link_flags()
     configure = [
@@ -125,6 +128,7 @@ def build_native_op(
         "compiler": subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0],
         "march": march,
         "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
+        "sha256": sha256_of(build_dir / "cmake" / "libneurozoo_ops.so"),
     }
     with written_whole(library) as temporary:
         shutil.copyfile(build_dir / "cmake" / "libneurozoo_ops.so", temporary)
@@ -173,6 +177,17 @@ def tool(name: str) -> str:
     return path
 
 
+def _unpack(source: Path, target: Path) -> None:
+    # Whole or not at all: half a tree, left by a kill, would fail to compile for ever after.
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        try:
+            with tarfile.open(source) as archive:
+                archive.extractall(folder, filter="data")
+            os.replace(Path(folder) / target.name, target)
+        except OSError as error:
+            raise explained(error, target) from error
+
+
 def _forget_moved_cache(build_dir: Path) -> None:
     # CMake refuses a folder that was configured under another path or for other sources.
     cache = build_dir / "cmake" / "CMakeCache.txt"
@@ -193,5 +208,6 @@ def _last_line(log: str | os.PathLike) -> str:
 
 
 def _first_error(log: str | os.PathLike) -> str:
-    lines = Path(log).read_text(errors="replace").splitlines()
-    return next((line for line in lines if "error" in line.lower()), _last_line(log))[:300]
+    lines = [line.strip() for line in Path(log).read_text(errors="replace").splitlines() if line.strip()]
+    first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), len(lines) - 1)
+    return " ".join(lines[first : first + 4])[:300]  # CMake says where in one line and what in the next

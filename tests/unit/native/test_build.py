@@ -1,0 +1,287 @@
+"""The build's failures are real ones: an empty PATH, headers that are hidden, no network, a broken source.
+
+What is compiled here is a library of one line; the real one takes minutes, and all other tests use it.
+"""
+
+import ctypes
+import errno
+import io
+import json
+import os
+import shutil
+import tarfile
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of
+from neurozoo.native import build
+from neurozoo.native.build import ALE_VERSION, build_native_op, check_package, fetch_ale, find_compiler, tool
+
+PACKAGE = f"ale_py-{ALE_VERSION}"
+CMAKE = """
+cmake_minimum_required(VERSION 3.25)
+project(tiny LANGUAGES CXX)
+if(NOT EXISTS ${NEUROZOO_ALE_SOURCE}/src/ale.hpp)
+  message(FATAL_ERROR "The emulator's sources are not there")
+endif()
+add_library(neurozoo_ops SHARED tiny.cc)
+target_compile_options(neurozoo_ops PRIVATE -march=${NEUROZOO_MARCH} ${NEUROZOO_TF_COMPILE_FLAGS})
+"""
+# pip asks a source package for its metadata, which this one makes by itself.
+BACKEND = f"""
+import os
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    name = "{PACKAGE}.dist-info"
+    os.makedirs(os.path.join(folder, name))
+    with open(os.path.join(folder, name, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\\nName: ale-py\\nVersion: {ALE_VERSION}\\n")
+    return name
+def build_wheel(*_): raise NotImplementedError
+"""
+
+
+def make_package(folder):
+    """Writes a source package with the emulator's name and nothing in it."""
+    path = folder / f"{PACKAGE}.tar.gz"
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": BACKEND,
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: ale-py\nVersion: {ALE_VERSION}\n",
+        "src/ale.hpp": "",
+    }
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"{PACKAGE}/{name}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return path
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Folder with a package and sources of one line; `build_native_op` takes them for the real ones."""
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "CMakeLists.txt").write_text(CMAKE)
+    (tmp_path / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 42; }\n')
+    package = make_package(tmp_path)
+    monkeypatch.setattr(build, "SOURCES", tmp_path / "sources")
+    real_check, digest = check_package, sha256_of(package)
+    monkeypatch.setattr(build, "check_package", lambda path: real_check(path, sha256=digest))
+    return tmp_path
+
+
+def make(project, **changes):
+    options = {"build_dir": project / "build", "march": "x86-64", "jobs": 2, "log": project / "logs" / "build.log"}
+    build_native_op(
+        project / f"{PACKAGE}.tar.gz", project / "libneurozoo_ops.so", project / "build.json", **options | changes
+    )
+
+
+def answer_of(project):
+    copy = project / f"copy{len(list(project.iterdir()))}.so"  # the loader keeps what it has loaded by its name
+    shutil.copyfile(project / "libneurozoo_ops.so", copy)
+    return ctypes.CDLL(str(copy)).answer()
+
+
+# ---- a build
+
+
+def test_a_build_leaves_a_library_and_what_it_was_built_with(project):
+    import tensorflow as tf
+
+    make(project)
+    assert answer_of(project) == 42
+    facts = json.loads((project / "build.json").read_text())
+    assert facts["tensorflow"] == tf.__version__
+    assert (facts["ale"], facts["march"]) == (ALE_VERSION, "x86-64")
+    assert facts["sha256"] == sha256_of(project / "libneurozoo_ops.so")
+    assert {"neurozoo", "commit", "ale_sha256", "compiler", "compile_flags"} <= set(facts)
+    assert not any(flag.startswith("-I") for flag in facts["compile_flags"])
+    assert (project / "logs" / "build.log").read_text()
+
+
+def test_a_second_build_sees_what_changed(project):
+    make(project)
+    (project / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 43; }\n')
+    make(project)
+    assert answer_of(project) == 43
+
+
+def test_a_build_folder_that_was_moved_is_configured_anew(project):
+    make(project)
+    shutil.move(project / "build", project / "moved")
+    make(project, build_dir=project / "moved")
+    assert answer_of(project) == 42
+
+
+def test_sources_that_a_kill_left_half_unpacked_are_never_built(project, monkeypatch):
+    def killed(self, folder, **_):
+        (project.__class__(folder) / PACKAGE).mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tarfile.TarFile, "extractall", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make(project)
+    assert not (project / "build" / PACKAGE).exists()
+    make(project)
+    assert answer_of(project) == 42
+
+
+# ---- failures of a build
+
+
+def failure(project, complaint, **changes):
+    """Builds, expects a failure, and returns its sentence; a library that was there before must be untouched."""
+    (project / "libneurozoo_ops.so").write_bytes(b"old library")
+    (project / "build.json").write_text("old facts")
+    with pytest.raises(NeurozooError, match=complaint) as caught:
+        make(project, **changes)
+    assert (project / "libneurozoo_ops.so").read_bytes() == b"old library"
+    assert (project / "build.json").read_text() == "old facts"
+    return str(caught.value)
+
+
+def test_a_compile_error_names_the_log_and_the_first_error(project):
+    (project / "sources" / "tiny.cc").write_text('#warning "error-free"\nint answer( { return 42; }\n')
+    sentence = failure(project, r"could not be compiled; the first error in .*build\.log: ")
+    assert "tiny.cc:2" in sentence
+    assert "error-free" not in sentence
+
+
+def test_a_configuration_error_is_told_with_its_reason(project):
+    (project / "sources" / "CMakeLists.txt").write_text(CMAKE + 'message(FATAL_ERROR "Too old")\n')
+    assert "Too old" in failure(project, "could not be compiled; the first error in .*: 'CMake Error at ")
+
+
+def test_an_unknown_instruction_set_is_told(project):
+    assert "x86-64-v9" in failure(project, "could not be compiled", march="x86-64-v9")
+
+
+def test_another_package_is_not_built(project):
+    with open(project / f"{PACKAGE}.tar.gz", "ab") as file:
+        file.write(b"!")
+    failure(project, r"has SHA-256 \w{64}, but \w{64} is pinned\. Do not build it; delete it")
+    assert not (project / "build").exists()
+
+
+def test_no_compiler_is_told_before_anything_is_unpacked(project, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.delenv("CXX", raising=False)
+    failure(
+        project, r"A C\+\+ compiler is needed, but c\+\+ or g\+\+ or clang\+\+ was not found\. Install one \(Debian"
+    )
+    assert not (project / "build").exists()
+
+
+@pytest.mark.parametrize("missing", ["cmake", "ninja"])
+def test_a_missing_tool_is_told_with_how_to_get_it(project, monkeypatch, tmp_path, missing):
+    real = shutil.which
+    monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(tmp_path / "nowhere"))
+    monkeypatch.setattr(build.shutil, "which", lambda name: None if name == missing else real(name) or f"/bin/{name}")
+    failure(project, f"{missing} was not found. Install it: pip install {missing}")
+
+
+def test_a_disk_that_fills_up_while_the_facts_are_written_leaves_the_old_library(project, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    make(project)
+    monkeypatch.setattr(build, "write_json", full)
+    failure(project, "could not be written: no space left on device")
+
+
+# ---- compilers
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_compiler_is_the_systems_own_or_the_one_in_cxx(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    own = find_compiler()
+    assert os.path.basename(own) in ("c++", "g++", "clang++")
+    other = script(tmp_path / "my-compiler", f'exec {own} "$@"')
+    monkeypatch.setenv("CXX", str(other))
+    assert find_compiler() == str(other)
+
+
+def test_a_compiler_in_cxx_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    with pytest.raises(NeurozooError, match=r"A C\+\+ compiler is needed, but /nowhere/g\+\+ was not found.* set CXX"):
+        find_compiler()
+
+
+def test_missing_zlib_headers_are_told_with_how_to_get_them(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    own = find_compiler()
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "zlib.h").write_text("#error zlib.h is hidden\n")
+    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", f'exec {own} -I{tmp_path}/hidden "$@"')))
+    with pytest.raises(
+        NeurozooError, match=r"does not find zlib's headers \(zlib\.h\)\. Install: apt install zlib1g-dev"
+    ):
+        find_compiler()
+
+
+def test_a_compiler_without_standard_library_is_told(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    own = find_compiler()
+    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", f'exec {own} -nostdinc "$@"')))
+    with pytest.raises(NeurozooError, match=r"does not find its standard library\. Install: apt install g\+\+"):
+        find_compiler()
+
+
+def test_tools_of_this_environment_come_first(monkeypatch, tmp_path):
+    monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(tmp_path))
+    script(tmp_path / "cmake", "exit 0")
+    assert tool("cmake") == str(tmp_path / "cmake")
+    with pytest.raises(NeurozooError, match="no-such-tool was not found"):
+        tool("no-such-tool")
+
+
+# ---- the emulator's source package
+
+
+def offline(folder):
+    return ["--no-index", "--find-links", str(folder)]
+
+
+def test_the_package_comes_through_pip_and_is_compared_with_the_hash(tmp_path):
+    (tmp_path / "index").mkdir()
+    package = make_package(tmp_path / "index")
+    output, log = tmp_path / "out" / "ale.tar.gz", tmp_path / "logs" / "fetch.log"
+    fetch_ale(output, log=log, sha256=sha256_of(package), pip_options=offline(tmp_path / "index"))
+    assert output.read_bytes() == package.read_bytes()
+    assert "Saved" in log.read_text()
+
+
+def test_a_wrong_hash_is_told_and_nothing_appears(tmp_path):
+    (tmp_path / "index").mkdir()
+    make_package(tmp_path / "index")
+    output = tmp_path / "out" / "ale.tar.gz"
+    with pytest.raises(NeurozooError, match=rf"{PACKAGE}.tar.gz has SHA-256 \w+, but {build.ALE_SHA256} is pinned"):
+        fetch_ale(output, log=tmp_path / "fetch.log", pip_options=offline(tmp_path / "index"))
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--no-index"],
+        ["--index-url", "http://127.0.0.1:9/simple", "--retries", "0", "--timeout", "2"],  # nobody listens there
+    ],
+    ids=["no index", "no network"],
+)
+def test_no_network_is_told_with_the_way_round_it(tmp_path, options):
+    output = tmp_path / "out" / "ale.tar.gz"
+    with pytest.raises(NeurozooError) as caught:
+        fetch_ale(output, log=tmp_path / "fetch.log", pip_options=options)
+    sentence = str(caught.value)
+    assert f"The source package ale-py {ALE_VERSION} could not be downloaded" in sentence
+    assert "No matching distribution found" in sentence
+    assert f"Without network, put {PACKAGE}.tar.gz from another machine at {output}." in sentence
+    assert not output.exists()

@@ -1,0 +1,121 @@
+import json
+import shutil
+
+import pytest
+from neurozoo import native
+from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of
+from neurozoo.native import load_ops, processor_flags
+
+OPS = ["evaluator", "hold", "parameters", "submit", "receive", "trace"]
+
+
+@pytest.fixture
+def library(ops, tmp_path):
+    """A copy of the library with a build.json that fits; it must not be loaded: TensorFlow knows its ops already."""
+    import tensorflow as tf
+
+    path = tmp_path / "libneurozoo_ops.so"
+    shutil.copyfile(ops, path)
+    write_facts(path, tensorflow=tf.__version__, march="x86-64-v3", sha256=sha256_of(path))
+    return path
+
+
+def write_facts(library, **changes):
+    path = library.with_name("build.json")
+    facts = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(facts | changes))
+
+
+def test_the_library_has_all_ops_and_is_loaded_once(ops):
+    module = load_ops(ops)
+    assert all(callable(getattr(module, f"neurozoo_{name}")) for name in OPS)
+    assert load_ops(str(ops)) is module
+
+
+def test_a_missing_library_says_how_to_build_it(tmp_path):
+    with pytest.raises(NeurozooError, match=r"ops\.so is missing\. Build it: snakemake --cores all results/native/"):
+        load_ops(tmp_path / "ops.so")
+
+
+def test_a_missing_build_json_says_how_to_get_it(library):
+    library.with_name("build.json").unlink()
+    with pytest.raises(NeurozooError, match=r"build\.json is missing\. Build it again: snakemake .*--forcerun"):
+        load_ops(library)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "\x00"])
+def test_a_damaged_build_json_says_how_to_mend_it(library, content):
+    library.with_name("build.json").write_text(content)
+    with pytest.raises(NeurozooError, match=r"build\.json .*Build it again: snakemake"):
+        load_ops(library)
+
+
+@pytest.mark.parametrize("version", ["2.3.4", None])
+def test_another_tensorflow_is_noticed_before_anything_is_loaded(library, version, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "load_op_library", lambda path: pytest.fail("it was loaded"))
+    write_facts(library, tensorflow=version)
+    with pytest.raises(
+        NeurozooError, match=rf"was built for TensorFlow {version}, but this is {tf.__version__}\. Build it again"
+    ):
+        load_ops(library)
+
+
+@pytest.mark.parametrize(("march", "lacking"), [("x86-64-v3", "avx2, fma"), ("x86-64-v4", "avx2, avx512bw")])
+def test_a_processor_that_lacks_instructions_is_noticed_before_it_meets_them(library, monkeypatch, march, lacking):
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "load_op_library", lambda path: pytest.fail("it was loaded"))
+    has = native.MARCH_FLAGS[march] - set(lacking.split(", "))
+    monkeypatch.setattr(native, "processor_flags", lambda: has)
+    write_facts(library, march=march)
+    with pytest.raises(
+        NeurozooError, match=f"was built for {march}, but this processor lacks {lacking}. Set native.march"
+    ):
+        load_ops(library)
+
+
+def test_a_library_for_any_processor_needs_no_flags(library, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(native, "processor_flags", lambda: set())
+    monkeypatch.setattr(tf, "load_op_library", lambda path: f"loaded {path}")
+    write_facts(library, march="x86-64-v2")
+    assert load_ops(library) == f"loaded {library}"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+def test_a_cut_library_is_a_sentence_and_not_the_end_of_the_process(library, share):
+    content = library.read_bytes()
+    library.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(NeurozooError, match=r"is damaged: its SHA-256 is \w+, but \w+ was built\. Build it again"):
+        load_ops(library)
+
+
+def test_a_library_that_the_system_refuses_is_a_sentence(library):
+    library.write_bytes(b"no library at all")
+    write_facts(library, sha256=sha256_of(library))
+    with pytest.raises(NeurozooError, match=r"cannot be loaded: .*Build it again: snakemake"):
+        load_ops(library)
+
+
+def test_a_library_that_was_built_again_is_looked_at_again(library, monkeypatch):
+    import os
+
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "load_op_library", lambda path: object())
+    first = load_ops(library)
+    assert load_ops(library) is first
+    os.utime(library, ns=(1, 1))
+    assert load_ops(library) is not first
+
+
+def test_processor_flags_are_those_of_the_kernel():
+    with open("/proc/cpuinfo") as file:
+        text = file.read()
+    flags = processor_flags()
+    assert all(f" {flag}" in text for flag in flags)
+    assert ("flags" in text) == bool(flags)
