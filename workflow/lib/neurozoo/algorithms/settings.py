@@ -73,14 +73,14 @@ class GaSettings:
 
 _PUBLISHED_GA = GaSettings()
 _DEMO_GA = GaSettings(
-    population_size=24,
+    population_size=20,
     selection_threshold=4,
     validation_threshold=3,
     num_validation_episodes=3,
     num_test_episodes=4,
     mutation_power=0.005,
     episode_cutoff_mode=500,
-    frames=260_000,
+    frames=220_000,
 )
 
 PRESETS = {
