@@ -1,0 +1,95 @@
+"""The command line, as a user meets it."""
+
+import json
+
+import pytest
+from neurozoo.__main__ import main
+
+
+@pytest.fixture
+def engine(ops, small_noise_table):
+    """Options for commands that play with the network `small`."""
+    return ["--ops", str(ops), "--noise", str(small_noise_table)]
+
+
+@pytest.fixture
+def genome(tmp_path):
+    path = tmp_path / "genome.json"
+    path.write_text(json.dumps({"game": "pong", "model": "small", "genome": [5, [7, 0.01]]}))
+    return path
+
+
+def test_the_published_genome_scores_what_was_published(ops, noise_table, data_dir, capsys):
+    words = f"--game frostbite --model large --protocol uber2018 --noops 1 --episodes 1 --json --ops {ops}".split()
+    main(["evaluate", "--genome", str(data_dir / "uber_frostbite_genome.json"), *words, "--noise", str(noise_table)])
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert (episode["score"], episode["steps"], episode["noops"]) == (1610, 969, 1)
+    assert 4 * 968 < episode["frames"] <= 4 * 969
+
+
+def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, capsys):
+    words = ["evaluate", "--genome", str(genome), "--episodes", "3", "--max-frames", "4e2", *engine]
+    outputs = []
+    for threads in ("1", "2"):
+        main([*words, "--threads", threads])
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    lines = outputs[0].splitlines()
+    assert len(lines) == 4
+    assert "100 steps, 400 frames" in lines[0]
+    assert lines[3].startswith("mean ")
+    main([*words, "--seed", "1"])
+    assert capsys.readouterr().out != outputs[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "large"], "is a genome for 'small'"),
+        (["--model", "smal"], "did you mean 'small'?"),
+        (["--game", "pnog"], "did you mean 'pong'?"),
+        (["--protocol", "uber"], "Known: machado2018, uber2018."),
+        (["--episodes", "0"], "at least 1 episode"),
+        (["--ops", "nowhere.so"], "snakemake"),
+        (["--noise", "nowhere.f32"], "snakemake"),
+    ],
+)
+def test_a_slip_is_answered_by_one_sentence(genome, engine, capsys, words, sentence):
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", "--genome", str(genome), *engine, *words])
+    assert stop.value.code == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("neurozoo: ")
+    assert sentence in line
+
+
+def test_the_benchmark_counts_frames_per_second_and_core(engine, capsys):
+    main(["bench", "--networks", "small", "--games", "pong", "--seconds", "0.1", "--json", *engine])
+    report = json.loads(capsys.readouterr().out)
+    (result,) = report["results"]
+    assert result["frames_per_second_per_core"] == pytest.approx(4 * result["steps_per_second_per_core"], rel=0.01)
+    assert result["frames_per_second_per_core"] > 100
+    assert report["machine"]["cores"] >= 1
+
+
+def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_path, capsys):
+    settings = ["population_size=2", "selection_threshold=1", "validation_threshold=1", "num_validation_episodes=1"]
+    settings += ["num_test_episodes=1", "episode_cutoff_mode=5", "frames=1e2"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    main(["train", "--game", "assault", "--model", "small", "--run-dir", str(tmp_path), *words, *engine])
+    assert json.loads((tmp_path / "genome.json").read_text())["game"] == "assault"
+    assert (tmp_path / "checkpoint.npz").exists()
+
+
+@pytest.mark.parametrize("setting", ["frames", "framse=5", "frames=many"])
+def test_a_setting_that_is_none_stops_the_training_before_it_begins(engine, tmp_path, capsys, setting):
+    with pytest.raises(SystemExit):
+        main(["train", "--game", "pong", "--model", "small", "--run-dir", str(tmp_path), "--set", setting, *engine])
+    assert capsys.readouterr().err.startswith("neurozoo: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_log_becomes_metrics_under_our_names(data_dir, tmp_path, capsys):
+    log = data_dir / "logs" / "gpu_ga.txt"
+    main(["parse", str(log), str(tmp_path / "m.csv"), "--game", "frostbite", "--model", "LargeModel", "--run", "3"])
+    assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith("ga,frostbite,large,3,uber2018,")
