@@ -19,13 +19,14 @@ namespace neurozoo {
 namespace {
 
 std::mutex construction_mutex;
+std::once_flag silenced;
 
 }  // namespace
 
 Emulator::Emulator(const std::string& rom, double sticky_probability)
     : rom_(rom), random_(std::make_unique<ale::stella::Random>()), sticky_probability_(sticky_probability) {
   std::lock_guard<std::mutex> lock(construction_mutex);
-  ale::Logger::setMode(ale::Logger::Error);
+  std::call_once(silenced, [] { ale::Logger::setMode(ale::Logger::Error); });  // once: running emulators read it
   ale_ = std::make_unique<ale::ALEInterface>();
   ale_->setInt("random_seed", 0);
   ale_->setFloat("repeat_action_probability", 0.0f);  // Act does it: the library's memory of it outlives a reset
