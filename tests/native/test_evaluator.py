@@ -350,37 +350,27 @@ def make(threads):
 """
 
 
-def test_a_worker_without_memory_says_so(python, ops, noise_table):
+def test_too_little_memory_and_too_many_threads_are_sentences(python, ops, noise_table):
     code = (
         LIMITED_MEMORY
         + """
+def complaint(act):
+    try:
+        act()
+    except NeurozooError as error:
+        return str(error)
+
 evaluator = make(1)
-limit(8_000_000)  # its weights need 16 MB
+limit(8_000_000)  # the weights of an episode need 16 MB
 evaluator.submit({0: Episode(Genome(1), 1, 0, 8)})
-try:
-    evaluator.receive(timeout=60)
-except NeurozooError as error:
-    print(error)
+print(complaint(lambda: evaluator.receive(timeout=60)))
+limit(1_400_000_000)  # the noise table takes 1 GB of addresses, and each thread has a stack of 8 MB
+print(complaint(lambda: make(5000)))
 """
     )
-    printed = python(code, ops, noise_table).stdout.strip()
-    assert printed == "There is not enough memory; ask for fewer threads or a smaller network."
-
-
-def test_threads_that_cannot_be_started_are_an_error_and_not_the_end_of_the_process(python, ops, noise_table):
-    code = (
-        LIMITED_MEMORY
-        + """
-make(1).close()
-limit(1_400_000_000)  # the noise table takes 1 GB of addresses
-try:
-    make(5000)  # each has a stack of 8 MB
-except NeurozooError as error:
-    print(error)
-"""
-    )
-    printed = python(code, ops, noise_table).stdout.strip()
-    assert "ask for fewer" in printed
+    no_memory, no_threads = python(code, ops, noise_table).stdout.splitlines()
+    assert no_memory == "There is not enough memory; ask for fewer threads or a smaller network."
+    assert re.fullmatch(r"Only \d+ of 5000 threads could be started \(.*\); ask for fewer\.", no_threads)
 
 
 # ---- end

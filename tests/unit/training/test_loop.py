@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import training_processes
 import yaml
 from neurozoo.errors import NeurozooError
+from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes import decode, read_genome
 from neurozoo.noise import open_noise_table
 from neurozoo.tabular import GA_FIELDS, read_tables
@@ -160,6 +162,23 @@ def test_times_add_up(undisturbed):
 
 def test_two_threads_give_the_same_as_one(runner, undisturbed, tmp_path):
     runner.finish(tmp_path, threads=2)
+    assert_same_results(tmp_path, undisturbed)
+
+
+def test_the_order_in_which_episodes_finish_does_not_matter(runner, undisturbed, tmp_path, monkeypatch):
+    class LastFirst(NativeEvaluator):
+        def submit(self, episodes):
+            self.waiting = len(episodes)
+            super().submit(episodes)
+
+        def receive(self, *, timeout):
+            found = {}
+            while len(found) < self.waiting:
+                found |= super().receive(timeout=timeout)
+            return dict(sorted(found.items(), reverse=True))
+
+    monkeypatch.setattr("neurozoo.training.loop.NativeEvaluator", LastFirst)
+    train(**runner.arguments(tmp_path))
     assert_same_results(tmp_path, undisturbed)
 
 
@@ -323,8 +342,6 @@ def test_bad_input_is_a_sentence_and_leaves_no_results(runner, tmp_path, changes
 
 
 def test_bad_input_leaves_earlier_results_as_they_are(runner, undisturbed, tmp_path):
-    import shutil
-
     shutil.copytree(undisturbed, tmp_path / "run")
     before = content(tmp_path / "run")
     for changes in ({"game": "asault"}, {"settings": {"population": 5}}, {"noise": "/nowhere/table.f32"}):
@@ -342,8 +359,6 @@ def test_bad_input_leaves_earlier_results_as_they_are(runner, undisturbed, tmp_p
     ],
 )
 def test_a_damaged_state_is_refused_and_nothing_is_touched(runner, undisturbed, tmp_path, damage):
-    import shutil
-
     shutil.copytree(undisturbed / "state", tmp_path / "state")
     path = tmp_path / "state" / "state.json"
     path.write_text(damage(path.read_text()))
