@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from neurozoo.atari import AtariEnvironment
+from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.games import action_codes, action_names, get_protocol

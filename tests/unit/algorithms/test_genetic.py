@@ -1,12 +1,14 @@
 """Small generations worked out by hand: every expected number follows from the scores that a test hands out."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from neurozoo.algorithms.genetic import GeneticAlgorithm
 from neurozoo.algorithms.settings import GaSettings
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.games import get_protocol
 from neurozoo.tabular import GA_FIELDS
 
 PARAMETERS, TABLE_SIZE = 100, 1_000
@@ -19,7 +21,15 @@ TIMES = {
 }  # which the training loop adds
 
 
+def made(settings, *, run=1, parameters=PARAMETERS, table_size=TABLE_SIZE, protocol="uber2018"):
+    layout = SimpleNamespace(parameter_count=parameters)
+    return GeneticAlgorithm(
+        settings, run=run, layout=layout, noise=np.zeros(table_size, np.float32), protocol=get_protocol(protocol)
+    )
+
+
 def algorithm(**changes):
+    protocol = changes.pop("protocol", "uber2018")
     settings = {
         "population_size": 4,
         "selection_threshold": 2,
@@ -30,7 +40,7 @@ def algorithm(**changes):
         "episode_cutoff_mode": 100,
         "frames": 10_000,
     }
-    return GeneticAlgorithm(GaSettings(**settings | changes), run=1, parameters=PARAMETERS, table_size=TABLE_SIZE)
+    return made(GaSettings(**settings | changes), protocol=protocol)
 
 
 def results(scores, *, steps=10):
@@ -84,7 +94,7 @@ def test_the_first_population_are_fresh_genomes_one_episode_each():
 
 def test_initial_indices_reach_both_ends_of_the_table():
     # 10 places, 400 draws: that one of the two ends is never drawn has the chance 2 * 0.9^400 < 1e-17.
-    ga = GeneticAlgorithm(GaSettings(population_size=400, selection_threshold=2), run=1, parameters=91, table_size=100)
+    ga = made(GaSettings(population_size=400, selection_threshold=2), parameters=91, table_size=100)
     assert {episode.genome.initial for episode in ga.ask().episodes} == set(range(10))
 
 
@@ -359,10 +369,7 @@ def test_asking_twice_gives_the_same():
 def test_another_run_or_seed_plays_other_episodes():
     settings = GaSettings(population_size=4, selection_threshold=2, validation_threshold=2)
     batches = [
-        GeneticAlgorithm(
-            GaSettings(**{**vars(settings), "seed": seed}), run=run, parameters=PARAMETERS, table_size=TABLE_SIZE
-        ).ask()
-        for seed, run in ((0, 1), (0, 2), (1, 1))
+        made(GaSettings(**{**vars(settings), "seed": seed}), run=run).ask() for seed, run in ((0, 1), (0, 2), (1, 1))
     ]
     assert len({batch.episodes for batch in batches}) == 3
 
@@ -384,7 +391,7 @@ def test_stopping_and_continuing_after_any_generation_equals_never_stopping(chan
         first = algorithm(**changes)
         reports = [generation(first) for _ in range(stop)]
         second = algorithm(**changes)
-        second.set_state(json.loads(json.dumps(first.get_state())))
+        second.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
         reports += [generation(second) for _ in range(6 - stop)]
         assert reports == expected
         assert second.get_state() == whole.get_state()

@@ -31,7 +31,7 @@ def agent():
 def played():
     """Records an agent's episode: `played(checkpoint, steps)`."""
     import tensorflow as tf
-    from neurozoo.atari import AtariEnvironment
+    from neurozoo.environments.atari import AtariEnvironment
     from neurozoo.evaluation.native import Trace
 
     def record(checkpoint, steps=20):

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from neurozoo.atari import AtariEnvironment
+from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection import record_rollout
 from neurozoo.inspection.frozen import open_frozen

@@ -18,7 +18,9 @@ def paths(tmp_path):
 
 def reporter(paths, **changes):
     return RunReporter(
-        **paths, **({"budget": 1000, "frames": 0, "title": "ga/pong/small/1", "terminal": "log"} | changes)
+        fields=GA_FIELDS,
+        **paths,
+        **({"budget": 1000, "frames": 0, "title": "ga/pong/small/1", "terminal": "log"} | changes),
     )
 
 
@@ -176,7 +178,7 @@ from neurozoo.training.reporting import RunReporter
 folder = Path(sys.argv[1])
 def start():
     return RunReporter(
-        kept=folder / "kept.log", shown=folder / "shown.log", budget=1, frames=0, title="", terminal="lines"
+        kept=folder / "kept.log", shown=folder / "shown.log", budget=1, frames=0, title="", fields=(), terminal="lines"
     )
 def fails(act):
     try:

@@ -4,10 +4,11 @@ A genome is an index for the initial weights and a list of (index, power) mutati
 `[i0, [i1, p1], [i2, p2], ...]`, as published (Such et al. 2017, arXiv:1712.06567, section 3.1).
 """
 
+import hashlib
 import math
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
 from neurozoo.networks import Layout, get_network
 
+DECODED_AT_ONCE = 65_536  # parameters
 OLD_POWER = 0.005  # of genomes that list bare indices (the distributed code of 2017)
 
 
@@ -27,15 +29,36 @@ class Mutation(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Weights:
+    """Weights that are no scaled noise, such as those of an evolution strategy; equal if their numbers are.
+
+    Attributes:
+        digest: SHA-256 of the numbers.
+        theta: float32, shape (parameters,), read-only.
+    """
+
+    digest: str
+    theta: np.ndarray = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, theta: np.ndarray) -> "Weights":
+        """Wraps a copy of a parameter vector."""
+        theta = np.array(theta, np.float32)
+        theta.flags.writeable = False
+        return cls(hashlib.sha256(theta).hexdigest(), theta)
+
+
+@dataclass(frozen=True)
 class Genome:
     """A recipe for weights, a few bytes per generation instead of 16 MB.
 
     Attributes:
-        initial: Index into the noise table of the initial weights.
+        initial: Index into the noise table of the initial weights, or the weights to start from themselves; only the
+            former has a JSON form.
         mutations: One `Mutation` per ancestor, oldest first.
     """
 
-    initial: int
+    initial: int | Weights
     mutations: tuple[Mutation, ...] = ()
 
     @classmethod
@@ -108,7 +131,8 @@ def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
     Raises:
         NeurozooError: An index lies outside 0 ... `table_size - parameters`.
     """
-    for index in (genome.initial, *(mutation.index for mutation in genome.mutations)):
+    initial = () if isinstance(genome.initial, Weights) else (genome.initial,)
+    for index in (*initial, *(mutation.index for mutation in genome.mutations)):
         if not 0 <= index <= table_size - parameters:
             raise NeurozooError(
                 f"The genome's index {index:,} lies outside the noise table: a network of {parameters:,} parameters "
@@ -134,9 +158,15 @@ def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
     """
     count = layout.parameter_count
     check_genome(genome, parameters=count, table_size=len(noise))
-    theta = noise[genome.initial : genome.initial + count] * layout.scale_vector()
-    for index, power in genome.mutations:
-        theta += np.float32(power) * noise[index : index + count]
+    if isinstance(genome.initial, Weights):
+        theta = genome.initial.theta.copy()
+    else:
+        theta = layout.initialise(noise[genome.initial : genome.initial + count])
+    for start in range(0, count, DECODED_AT_ONCE):  # sums stay in the cache, whatever the genome's length
+        stop = min(start + DECODED_AT_ONCE, count)
+        block = theta[start:stop]
+        for index, power in genome.mutations:
+            block += np.float32(power) * noise[index + start : index + stop]
     return theta
 
 

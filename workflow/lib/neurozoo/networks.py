@@ -139,6 +139,10 @@ class Layout:
             scale[placed.weight_offset : placed.weight_offset + placed.weight_count] = placed.scale
         return scale
 
+    def initialise(self, noise: np.ndarray) -> np.ndarray:
+        """Makes initial weights of a slice of noise: float32, both of shape (parameters,)."""
+        return noise * self.scale_vector()
+
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Cuts a parameter vector into named arrays.
 

@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neurozoo.algorithms.base import Batch, Solution, Starts
 from neurozoo.algorithms.cutoff import EpisodeCutoff
-from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
+from neurozoo.algorithms.randomness import Purpose, generator
 from neurozoo.algorithms.schedules import Schedule
 from neurozoo.algorithms.settings import GaSettings
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.games import get_protocol
+from neurozoo.games import Protocol
 from neurozoo.genomes import Genome
+from neurozoo.networks import Layout
+from neurozoo.tabular import GA_FIELDS
 
 
 @dataclass(frozen=True)
@@ -20,32 +23,6 @@ class Candidate:
 
     genome: Genome
     fitness: float
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The best elite so far, by its validation mean, with the mean of test episodes that chose nothing."""
-
-    genome: Genome
-    validation_score: float
-    test_score: float
-    iteration: int
-    frames: int
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Episodes that belong together.
-
-    Attributes:
-        phase: `population`, `validation` or `test`.
-        held: Genomes of which, or of whose children, the episodes are.
-        episodes: In the order in which `tell` wants the results.
-    """
-
-    phase: str
-    held: tuple[Genome, ...]
-    episodes: tuple[Episode, ...]
 
 
 class GeneticAlgorithm:
@@ -62,17 +39,23 @@ class GeneticAlgorithm:
     Args:
         settings: What can be set.
         run: Number of the run, part of the seed.
-        parameters: Length of the parameter vector.
-        table_size: Length of the noise table.
+        layout: The network.
+        noise: The noise table, of which only the length matters.
+        protocol: How episodes are played.
 
     Source: Such et al. 2017, arXiv:1712.06567, and the published code.
     """
 
-    def __init__(self, settings: GaSettings, *, run: int, parameters: int, table_size: int) -> None:
+    fields = GA_FIELDS
+    behaviour = "none"
+
+    def __init__(
+        self, settings: GaSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+    ) -> None:
         self.settings = settings
-        self.protocol = get_protocol(settings.protocol, action_set=settings.action_set)
         self._entropy = (settings.seed, run)
-        self._indices = table_size - parameters + 1
+        self._starts = Starts(self._entropy, protocol)
+        self._indices = len(noise) - layout.parameter_count + 1
         self._schedule = Schedule.from_setting(settings.mutation_power)
         self._cutoff = EpisodeCutoff.from_setting(settings.episode_cutoff_mode)
         self.iteration = 0  # finished generations
@@ -127,12 +110,8 @@ class GeneticAlgorithm:
         )
 
     def _episode(self, genome: Genome, purpose: Purpose, individual: int, repeat: int) -> Episode:
-        random = generator(self._entropy, purpose, self.iteration, individual, repeat)
-        limit = self.protocol.max_frames
-        if purpose != Purpose.TEST_EPISODE and self._cutoff.limit is not None:
-            limit = min(limit, self._cutoff.limit * self.protocol.frame_skip)
-        noops = int(random.integers(1, self.protocol.max_noops + 1)) if self.protocol.max_noops else 0
-        return Episode(genome, noops, int(random.integers(MAX_SEED)), limit)
+        cutoff = None if purpose == Purpose.TEST_EPISODE else self._cutoff.limit
+        return self._starts.episode(genome, purpose, self.iteration, individual, repeat, cutoff=cutoff)
 
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
         """Takes the results of the last `ask`, in its order.
@@ -241,11 +220,15 @@ class GeneticAlgorithm:
             "best": {**vars(self.best), "genome": self.best.genome.to_json()} if self.best else None,
         }
 
-    def set_state(self, state: Mapping) -> None:
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns nothing: genomes are small enough for the state itself."""
+        return {}
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned, as if nothing had happened.
 
         Raises:
-            KeyError, TypeError: `state` is something else.
+            LookupError, TypeError: `state` is something else.
         """
         self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
         self._validation_steps, self._population_steps = state["validation_steps"], state["population_steps"]

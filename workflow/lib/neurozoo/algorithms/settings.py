@@ -8,6 +8,13 @@ from neurozoo.algorithms.schedules import Schedule
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.games import get_protocol
 
+PROTOCOL_CHOICES = {  # settings that choose a protocol, by the argument of `neurozoo.games.protocol_of`
+    "name": "protocol",
+    "action_set": "action_set",
+    "observation": "observation",
+    "start_state": "start_state",
+}
+
 
 @dataclass(frozen=True)
 class GaSettings:
@@ -24,8 +31,10 @@ class GaSettings:
         episode_cutoff_mode: Longest training episode: a number of steps, `env_default`, or
             `adaptive:start,fraction,factor,cap`.
         frames: Budget of training and validation together, in emulator frames.
-        protocol: How episodes are played, see `neurozoo.games.PROTOCOLS`.
+        protocol: How episodes are played, see `neurozoo.games.PROTOCOLS`; None for the game's own.
         action_set: `minimal`, `full`, or None for the protocol's own.
+        observation: Of the river crossing task, see `neurozoo.games.Protocol`; None for the protocol's own.
+        start_state: `today`, `2018`, or None for the protocol's own.
         seed: Seed that a run shares with all runs of its experiment; the run number is added to it.
 
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
@@ -42,8 +51,10 @@ class GaSettings:
     episode_cutoff_mode: int | str = 5000
     frames: int = 6_000_000_000
     # world
-    protocol: str = "uber2018"
+    protocol: str | None = None
     action_set: str | None = None
+    observation: str | None = None
+    start_state: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -68,7 +79,13 @@ class GaSettings:
                 )
         Schedule.from_setting(self.mutation_power)
         EpisodeCutoff.from_setting(self.episode_cutoff_mode)
-        get_protocol(self.protocol, action_set=self.action_set)
+        if self.protocol is not None:
+            get_protocol(
+                self.protocol,
+                action_set=self.action_set,
+                observation=self.observation,
+                start_state=self.start_state,
+            )
 
 
 _PUBLISHED_GA = GaSettings()

@@ -1,8 +1,10 @@
 """One protocol of evaluation, several engines: episodes go in, results come out as they finish."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
 
 from neurozoo.genomes import Genome
 
@@ -33,12 +35,16 @@ class EpisodeResult:
         steps: Decisions.
         frames: Emulator frames after the start.
         seconds: Wall time in its thread.
+        behaviour: What the episode was like, if the evaluator was asked for it: `ram`, uint8 (steps, 128), the memory
+            after every step; `final_position`, float32 (rows, coordinates), one row in the hard maze (x, y), one for
+            each attempt in the river crossing task (column, row, level).
     """
 
     score: float
     steps: int
     frames: int
     seconds: float = 0.0
+    behaviour: np.ndarray | None = field(default=None, compare=False)
 
 
 class Evaluator(Protocol):

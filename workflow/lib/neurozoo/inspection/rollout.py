@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.atari import RAM_BYTES, SIZE, STACK, AtariEnvironment
+from neurozoo.environments.atari import RAM_BYTES, SIZE, STACK, AtariEnvironment
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread

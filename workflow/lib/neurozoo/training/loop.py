@@ -8,16 +8,15 @@ from pathlib import Path
 
 import yaml
 
-from neurozoo.algorithms.genetic import Batch, GeneticAlgorithm
+from neurozoo.algorithms.base import Algorithm, Batch
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.algorithms.settings import PROTOCOL_CHOICES, resolve_settings
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.evaluation import EpisodeResult, Evaluator
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.files import write_json, write_text
-from neurozoo.games import action_codes, check_game, get_protocol
-from neurozoo.genomes import decode
-from neurozoo.networks import get_network
+from neurozoo.games import layout_of, protocol_of
+from neurozoo.genomes import Weights, decode
 from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
 from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
@@ -68,9 +67,8 @@ def train(
         raise unknown_name("algorithm", algo, ALGORITHMS)
     run_dir = Path(run_dir)
     checked = resolve_settings(algo, preset="demo", overrides=settings)
-    protocol = get_protocol(checked.protocol, action_set=checked.action_set)
-    num_actions = len(action_codes(check_game(game), protocol.action_set))
-    layout = get_network(model).layout(num_actions)
+    protocol = protocol_of(game, **{name: getattr(checked, setting) for name, setting in PROTOCOL_CHOICES.items()})
+    layout = layout_of(game, model, protocol)
     table = open_noise_table(noise)
     if len(table) < layout.parameter_count:
         raise NeurozooError(
@@ -78,14 +76,15 @@ def train(
             f"but {noise} has {len(table):,}."
         )
     identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked), "noise_values": len(table)}
+    identity["protocol"] = protocol.name
     budget = identity.pop("frames")
 
     with Interruption() as interruption:
         state = RunState(run_dir, identity=identity, budget=budget)
-        algorithm = ALGORITHMS[algo](checked, run=run, parameters=layout.parameter_count, table_size=len(table))
+        algorithm = ALGORITHMS[algo](checked, run=run, layout=layout, noise=table, protocol=protocol)
         if state.saved:
             try:
-                algorithm.set_state(state.saved["algorithm"])
+                algorithm.set_state(state.saved["algorithm"], state.arrays())
             except (LookupError, TypeError, ValueError, AttributeError, NeurozooError) as error:
                 raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
         facts = {**identity, "frames": budget, "protocol_record": asdict(protocol), **provenance()}
@@ -96,6 +95,7 @@ def train(
             budget=budget,
             frames=algorithm.frames,
             title=f"{algo}/{game}/{model}/{run}",
+            fields=algorithm.fields,
             terminal=terminal,
         )
         try:
@@ -122,7 +122,7 @@ def train(
     theta = decode(best.genome, noise=table, layout=layout)
     write_checkpoint(
         run_dir / "checkpoint.npz",
-        Checkpoint(theta=theta, protocol=protocol, num_actions=num_actions, **identity),
+        Checkpoint(theta=theta, protocol=protocol, num_actions=layout.num_actions, **identity),
     )
     write_json(
         run_dir / "genome.json",
@@ -130,7 +130,8 @@ def train(
             **identity,
             "protocol": protocol.name,
             "action_set": protocol.action_set,
-            "genome": best.genome.to_json(),
+            # Of weights that are no scaled noise, checkpoint.npz is the only record.
+            "genome": None if isinstance(best.genome.initial, Weights) else best.genome.to_json(),
             "validation_score": best.validation_score,
             "test_score": best.test_score,
             "test_episodes": checked.num_test_episodes,
@@ -142,7 +143,7 @@ def train(
 
 
 def _train_generation(
-    algorithm: GeneticAlgorithm,
+    algorithm: Algorithm,
     evaluator: Evaluator,
     state: RunState,
     reporter: RunReporter,
@@ -175,7 +176,7 @@ def _train_generation(
         f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}. "
         f"Elapsed: {elapsed['total'] / 3600:.2f}h ETA {remaining / 3600:.2f}h"
     )
-    state.save(algorithm.get_state(), elapsed)
+    state.save(algorithm.get_state(), elapsed, algorithm.get_arrays())
 
 
 def _play(

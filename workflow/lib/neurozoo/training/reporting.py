@@ -14,10 +14,11 @@ from tqdm import tqdm
 
 from neurozoo.files import explained, written_whole
 from neurozoo.genomes import Genome
-from neurozoo.tabular import GA_FIELDS, format_table, stamped
+from neurozoo.tabular import format_table, stamped
 
 Terminal = Literal["bar", "lines", "log"]
 
+ELITE_SEEDS = "TruncatedPopulationEliteSeeds"
 PROGRESS_PERIOD = 5.0  # seconds between lines about progress
 
 
@@ -30,6 +31,7 @@ class RunReporter:
         budget: Frames of the run.
         frames: Frames so far.
         title: What the progress bar is called.
+        fields: What the log prints of a report, in order.
         terminal: What standard error gets: a progress `bar`, `lines` (one per generation), or the whole `log`. Where
             it is no terminal, a bar becomes lines.
     """
@@ -42,6 +44,7 @@ class RunReporter:
         budget: int,
         frames: int,
         title: str,
+        fields: tuple[str, ...],
         terminal: Terminal,
     ) -> None:
         if kept.exists():
@@ -50,6 +53,7 @@ class RunReporter:
             shown.unlink(missing_ok=True)
         self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
         self._title = title
+        self._fields = fields
         self._echoes_log = terminal == "log"
         shows_bar = terminal == "bar" and sys.stderr.isatty()
         self._echoes_lines = terminal != "log" and not shows_bar
@@ -69,9 +73,10 @@ class RunReporter:
         self._write(stamped(message, now=datetime.now()))
 
     def report(self, record: Mapping) -> None:
-        """Writes the published table of a generation, and its genome."""
-        self._write(format_table({name: self._printed(record, name) for name in GA_FIELDS}, now=datetime.now()))
-        self.say(f"Current elite: {record_genome(record)}")
+        """Writes the published table of a generation, and its genome if it has one."""
+        self._write(format_table({name: self._printed(record, name) for name in self._fields}, now=datetime.now()))
+        if ELITE_SEEDS in record:
+            self.say(f"Current elite: {record_genome(record)}")
         summary = f"generation {record['Iteration']}, score {record['score']:.4g}"
         self._bar.set_postfix_str(summary)
         if self._echoes_lines:
@@ -80,7 +85,7 @@ class RunReporter:
 
     @staticmethod
     def _printed(record: Mapping, name: str) -> object:
-        return record_genome(record) if name == "TruncatedPopulationEliteSeeds" else record[name]
+        return record_genome(record) if name == ELITE_SEEDS else record[name]
 
     def progress(self, *, frames: int, steps: int, seconds: float, done: int, total: int) -> None:
         """Moves the bar, or writes a line every few seconds.
@@ -118,7 +123,7 @@ class RunReporter:
 
 def record_genome(record: Mapping) -> str:
     """Returns a record's elite as the original prints it, such as `(1, (2, 0.002))`."""
-    genome = Genome.from_json(record["TruncatedPopulationEliteSeeds"])
+    genome = Genome.from_json(record[ELITE_SEEDS])
     return repr((genome.initial, *(tuple(mutation) for mutation in genome.mutations)))
 
 

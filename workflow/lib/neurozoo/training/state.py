@@ -1,20 +1,26 @@
 """What a run needs to continue after any interruption.
 
-`state/` holds three files. `state.json` is written whole when a run begins and after every generation. `journal.jsonl`
+`state/` holds these files. `state.json` is written whole when a run begins and after every generation. `journal.jsonl`
 gets a line for each episode as it finishes, so that a kill loses only the episodes in flight. `log.jsonl` collects the
-reports; the state knows its length, and what was appended after the state was written is cut off again.
+reports; the state knows its length, and what was appended after the state was written is cut off again. `arrays/`
+holds what is too large for JSON, one file for each name; a name stands for one content, so that files are only added
+before the state names them and only removed after it no longer does.
 """
 
+import base64
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.files import explained, read_json, write_json
+from neurozoo.files import explained, read_json, write_json, written_whole
 
 SUPERSEDED = "superseded"
 
@@ -37,6 +43,7 @@ class RunState:
         self.text_log = self.folder / "train.log"
         self._journal_path = self.folder / "journal.jsonl"
         self._state_path = self.folder / "state.json"
+        self._array_folder = self.folder / "arrays"
         self._identity = json.loads(json.dumps(dict(identity)))  # as it will be read again
         self._budget = budget
         self.superseded_by_settings: Path | None = None
@@ -57,13 +64,14 @@ class RunState:
 
     def _read(self) -> dict:
         found = read_json(self._state_path, self.remedy)
-        if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes"} - set(found):
+        if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
             raise NeurozooError(f"{self._state_path} lacks {', '.join(sorted(missing))}. {self.remedy}")
         algorithm, elapsed, length = found["algorithm"], found["elapsed"], found["log_bytes"]
         is_sound = (
             isinstance(found["budget"], int)
             and (isinstance(length, int) and length >= 0)
             and (isinstance(elapsed, dict) and {type(elapsed.get(kind)) for kind in ("counted", "total")} == {float})
+            and (isinstance(found["arrays"], list) and all(isinstance(name, str) for name in found["arrays"]))
             and (algorithm is None or (isinstance(algorithm, dict) and isinstance(algorithm.get("frames"), int)))
         )
         if not is_sound:
@@ -105,11 +113,12 @@ class RunState:
         results = {}
         for line in self._journal_path.read_bytes().splitlines():
             try:
-                at, in_phase, number, score, steps, frames = json.loads(line)
-            except (ValueError, TypeError):
+                at, in_phase, number, score, steps, frames, *packed = json.loads(line)
+                if (at, in_phase) == (generation, phase):
+                    behaviour = _unpacked(*packed) if packed else None
+                    results[number] = EpisodeResult(score, steps, frames, behaviour=behaviour)
+            except (ValueError, TypeError, zlib.error):
                 continue
-            if (at, in_phase) == (generation, phase):
-                results[number] = EpisodeResult(score, steps, frames)
         return results
 
     def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
@@ -119,7 +128,10 @@ class RunState:
             NeurozooError: The disk is full.
         """
         lines = [
-            json.dumps([generation, phase, number, result.score, result.steps, result.frames]) + "\n"
+            json.dumps(
+                [generation, phase, number, result.score, result.steps, result.frames, *_packed(result.behaviour)]
+            )
+            + "\n"
             for number, result in results.items()
         ]
         try:
@@ -145,12 +157,28 @@ class RunState:
         except OSError as error:
             raise explained(error, self.log) from error
 
-    def save(self, algorithm: Mapping | None, elapsed: Mapping) -> None:
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Reads the arrays of the saved state.
+
+        Raises:
+            NeurozooError: One is missing or damaged.
+        """
+        found = {}
+        for name in self.saved["arrays"]:
+            path = self._array_folder / f"{name}.npy"
+            try:
+                found[name] = np.load(path, allow_pickle=False)
+            except (OSError, ValueError, EOFError) as error:
+                raise NeurozooError(f"{path} is missing or damaged ({error}). {self.remedy}") from error
+        return found
+
+    def save(self, algorithm: Mapping | None, elapsed: Mapping, arrays: Mapping[str, np.ndarray] | None = None) -> None:
         """Writes the state after a generation and empties the journal.
 
         Args:
             algorithm: The algorithm's own state; None before the first generation has been finished.
             elapsed: Seconds so far, by kind.
+            arrays: What the algorithm's `get_arrays` returned.
 
         Raises:
             NeurozooError: The disk is full; the state before is untouched.
@@ -161,8 +189,17 @@ class RunState:
             "elapsed": dict(elapsed),
             "log_bytes": self._log_size(),
             "algorithm": algorithm and dict(algorithm),
+            "arrays": sorted(arrays or ()),
         }
+        for name, array in (arrays or {}).items():
+            path = self._array_folder / f"{name}.npy"
+            if not path.exists():
+                with written_whole(path) as temporary, open(temporary, "wb") as file:
+                    np.save(file, array, allow_pickle=False)
         write_json(self._state_path, state)
+        for path in self._array_folder.glob("*.npy"):
+            if path.stem not in state["arrays"]:
+                path.unlink()
         if algorithm is not None:
             self.saved = state
         self._journal_path.unlink(missing_ok=True)
@@ -173,3 +210,15 @@ def _is_ragged(file: BinaryIO) -> bool:
         return False
     file.seek(-1, os.SEEK_END)
     return file.read(1) != b"\n"
+
+
+def _packed(behaviour: np.ndarray | None) -> list:
+    """Writes a behaviour as JSON; RAM hardly changes from step to step, so that little is left of it."""
+    if behaviour is None:
+        return []
+    data = base64.b64encode(zlib.compress(np.ascontiguousarray(behaviour), 1)).decode()
+    return [behaviour.dtype.str, list(behaviour.shape), data]
+
+
+def _unpacked(dtype: str, shape: list[int], data: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(data)), np.dtype(dtype)).reshape(shape)

@@ -2,8 +2,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from neurozoo import atari
-from neurozoo.atari import AtariEnvironment
+from neurozoo.environments import atari
+from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
 from neurozoo.games import get_protocol
 

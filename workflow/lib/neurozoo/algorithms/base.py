@@ -1,0 +1,122 @@
+"""What all algorithms of the neuroevolution family share: they ask for episodes and are told the results."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol as Interface
+
+import numpy as np
+
+from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
+from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.games import Protocol
+from neurozoo.genomes import Genome
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The result of a run so far, with the mean of test episodes that chose nothing.
+
+    Attributes:
+        genome: Who it is.
+        validation_score: The mean score that it was chosen by; None if nothing was chosen.
+        test_score: Mean score of the test episodes.
+        iteration: When it was found.
+        frames: Frames of the run until then.
+    """
+
+    genome: Genome
+    validation_score: float | None
+    test_score: float
+    iteration: int
+    frames: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Episodes that belong together.
+
+    Attributes:
+        phase: Name of the phase, once per generation. Frames and seconds of `test` are not counted.
+        held: Genomes of which, or of whose children, the episodes are.
+        episodes: In the order in which `tell` wants the results.
+    """
+
+    phase: str
+    held: tuple[Genome, ...]
+    episodes: tuple[Episode, ...]
+
+
+class Algorithm(Interface):
+    """An update rule. It knows no files and no evaluators; the same results make the same next generation.
+
+    It is made by `Class(settings, run=..., layout=..., noise=..., protocol=...)`.
+
+    Attributes:
+        settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.
+        fields: What the text log prints of a report, in order.
+        behaviour: What episodes have to be described by: `none`, `ram` or `final_position`.
+        iteration: Finished generations.
+        steps: Counted steps so far.
+        frames: Counted frames so far.
+        best: The result so far; None before the first generation has finished.
+    """
+
+    settings: object
+    fields: tuple[str, ...]
+    behaviour: str
+    iteration: int
+    steps: int
+    frames: int
+    best: Solution | None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the budget of frames is spent; only asked between generations."""
+
+    def ask(self) -> Batch:
+        """Returns the episodes of the present phase; asking twice gives the same."""
+
+    def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
+        """Takes the results of the last `ask`, in its order; returns the report after a generation's last phase."""
+
+    def get_state(self) -> dict:
+        """Returns what the next generation depends on, as plain JSON; only between generations."""
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of the state. A name stands for one content forever: `theta-12`, not `theta`."""
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned, as if nothing had happened.
+
+        Raises:
+            LookupError, TypeError, ValueError, AttributeError: `state` is something else.
+        """
+
+
+class Starts:
+    """Draws how episodes start.
+
+    Args:
+        entropy: The run: its seed and its number.
+        protocol: How episodes are played.
+    """
+
+    def __init__(self, entropy: tuple[int, ...], protocol: Protocol) -> None:
+        self._entropy = entropy
+        self._protocol = protocol
+
+    def episode(self, genome: Genome, purpose: Purpose, *address: int, cutoff: int | None = None) -> Episode:
+        """Returns an episode; equal addresses start alike.
+
+        Args:
+            genome: Who plays.
+            purpose: What the episode is for.
+            address: Generation, individual, repetition, as far as they apply.
+            cutoff: Longest episode in steps; None for the protocol's own limit.
+        """
+        random = generator(self._entropy, purpose, *address)
+        limit = self._protocol.max_frames
+        if cutoff is not None:
+            limit = min(limit, cutoff * self._protocol.frame_skip)
+        noops = int(random.integers(1, self._protocol.max_noops + 1)) if self._protocol.max_noops else 0
+        return Episode(genome, noops, int(random.integers(MAX_SEED)), limit)
