@@ -28,7 +28,7 @@ def checkpoint(**changes):
 
 
 def about(**changes):
-    facts = {key: value for key, value in vars(checkpoint()).items() if key != "theta"}
+    facts = {key: value for key, value in vars(checkpoint()).items() if key not in ("theta", "reference")}
     return facts | {"protocol": dataclasses.asdict(facts["protocol"])} | changes
 
 
@@ -66,6 +66,50 @@ def test_the_file_is_what_the_documentation_says(tmp_path):
         assert set(arrays.files) == {"theta", "about"}
         assert arrays["theta"].dtype == np.float32
         assert json.loads(str(arrays["about"])) == about()
+
+
+def test_a_reference_comes_back_with_its_weights(tmp_path):
+    reference = np.random.default_rng(0).random((3, 84, 84, 4), np.float32)
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint(reference=reference))
+    with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"theta", "reference", "about"}
+        assert json.loads(str(arrays["about"])) == about()
+    np.testing.assert_array_equal(read_checkpoint(tmp_path / "checkpoint.npz").reference, reference)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        np.zeros((0, 84, 84, 4), np.float32),
+        np.zeros((2, 84, 84), np.float32),
+        np.zeros((2, 84, 84, 4)),
+        np.full((2, 84, 84, 4), np.nan, np.float32),
+        np.float32(1),
+    ],
+)
+def test_a_reference_that_no_network_sees_is_refused(tmp_path, reference):
+    write(tmp_path / "checkpoint.npz", reference=reference)
+    with pytest.raises(NeurozooError, match=r"should hold a reference of finite numbers, .*\(batch, 84, 84, 4\)"):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+def test_a_network_that_needs_a_reference_is_not_read_without(monkeypatch):
+    from types import SimpleNamespace
+
+    from neurozoo.training.checkpoint import check_reference
+
+    layout = SimpleNamespace(
+        needs_reference=True, observation_shape=(84, 84, 4), network=SimpleNamespace(name="virtual_bn")
+    )
+    with pytest.raises(NeurozooError, match="lacks the reference of 'virtual_bn'"):
+        check_reference(None, layout)
+    check_reference(np.zeros((1, 84, 84, 4), np.float32), layout)
+
+
+def test_weights_for_another_number_of_actions_are_refused(tmp_path):
+    write(tmp_path / "checkpoint.npz", facts=about(num_actions=5))
+    with pytest.raises(NeurozooError, match=r"with 4 actions, but holds .* for 5 actions"):
+        read_checkpoint(tmp_path / "checkpoint.npz")
 
 
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):

@@ -8,8 +8,8 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.games import Protocol, check_game, get_protocol
-from neurozoo.networks import Layout, get_network
+from neurozoo.games import Protocol, check_game, layout_of, protocol_of
+from neurozoo.networks import Layout
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Checkpoint:
         run: Number of the run.
         protocol: How its episodes are played.
         num_actions: Outputs of the network.
+        reference: Observations by which virtual batch norm sets its statistics: float32, (batch, height, width,
+            channels); None for networks without it.
     """
 
     theta: np.ndarray
@@ -33,19 +35,23 @@ class Checkpoint:
     run: int
     protocol: Protocol
     num_actions: int
+    reference: np.ndarray | None = None
 
     @property
     def layout(self) -> Layout:
         """The network that the weights belong to."""
-        return get_network(self.model).layout(self.num_actions)
+        return layout_of(self.game, self.model, self.protocol)
 
 
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint) -> None:
-    """Writes `theta` and, as JSON text, everything else; equal checkpoints give equal bytes."""
-    about = {key: value for key, value in vars(checkpoint).items() if key != "theta"}
+    """Writes `theta`, `reference` if there is one, and, as JSON text, the rest; equal checkpoints give equal bytes."""
+    about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
     about["protocol"] = asdict(checkpoint.protocol)
+    arrays = {"theta": checkpoint.theta}
+    if checkpoint.reference is not None:
+        arrays["reference"] = checkpoint.reference
     with written_whole(path) as temporary:
-        np.savez(temporary, theta=checkpoint.theta, about=np.array(json.dumps(about)))
+        np.savez(temporary, **arrays, about=np.array(json.dumps(about)))
 
 
 def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
@@ -57,8 +63,11 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             theta, about = arrays["theta"], json.loads(str(arrays["about"]))
+            reference = arrays.get("reference")
+        if _KEPT_SINCE_THE_BEGINNING - set(about["protocol"]):
+            raise ValueError(f"a protocol of {', '.join(sorted(about['protocol']))}")
         about["protocol"] = protocol = Protocol(**about["protocol"])
-        checkpoint = Checkpoint(theta=theta, **about)
+        checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         if type(checkpoint.num_actions) is not int or checkpoint.num_actions < 1:
             raise ValueError(f"{checkpoint.num_actions!r} actions")
     except FileNotFoundError as error:
@@ -69,11 +78,49 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise NeurozooError(f"The checkpoint {path} is damaged ({reason}). Delete it and train again.") from error
     check_game(checkpoint.game)
-    get_protocol(protocol.name, action_set=protocol.action_set)
-    expected = checkpoint.layout.parameter_count
-    if theta.shape != (expected,) or theta.dtype != np.float32:
+    protocol_of(
+        checkpoint.game,
+        protocol.name,
+        action_set=protocol.action_set,
+        observation=protocol.observation or None,
+        start_state=protocol.start_state,
+    )
+    layout = checkpoint.layout
+    expected = layout.parameter_count
+    if theta.shape != (expected,) or theta.dtype != np.float32 or layout.num_actions != checkpoint.num_actions:
         raise NeurozooError(
             f"The checkpoint {path} should hold {expected:,} float32 weights of {checkpoint.model!r} with "
-            f"{checkpoint.num_actions} actions, but holds {theta.dtype} of shape {theta.shape}."
+            f"{layout.num_actions} actions, but holds {theta.dtype} of shape {theta.shape} for "
+            f"{checkpoint.num_actions} actions."
         )
+    check_reference(reference, layout, source=f"The checkpoint {path}")
     return checkpoint
+
+
+def check_reference(reference: np.ndarray | None, layout: Layout, *, source: str = "The checkpoint") -> None:
+    """Refuses a virtual batch norm without observations to set its statistics by.
+
+    Raises:
+        NeurozooError: The network needs a reference and there is none, or it has another shape.
+    """
+    needs = getattr(layout, "needs_reference", False)
+    if reference is None and not needs:
+        return
+    wanted = f"float32 of shape (batch, {', '.join(map(str, layout.observation_shape))})"
+    if reference is None:
+        raise NeurozooError(
+            f"{source} lacks the reference of {layout.network.name!r}, {wanted}: its weights alone do not say how the "
+            "agent acts. Train it again."
+        )
+    fits = reference.dtype == np.float32 and reference.shape[1:] == tuple(layout.observation_shape) and len(reference)
+    if not fits or not np.isfinite(reference).all():
+        raise NeurozooError(
+            f"{source} should hold a reference of finite numbers, {wanted}, but holds {reference.dtype} of shape "
+            f"{reference.shape}. Delete it and train again."
+        )
+
+
+_KEPT_SINCE_THE_BEGINNING = {
+    "name", "sticky_probability", "max_noops", "presses_fire", "max_frames", "action_set", "preprocessing",
+    "frame_skip",
+}  # fmt: skip
