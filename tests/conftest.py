@@ -29,6 +29,12 @@ def data_dir() -> Path:
     return ROOT / "tests" / "data"
 
 
+@pytest.fixture(scope="session")
+def config_dir() -> Path:
+    """Configurations and published genomes that come with the project."""
+    return ROOT / "config"
+
+
 # Section 4.1 of the specification.
 _GAMES = """air_raid alien amidar assault asterix asteroids atlantis bank_heist battle_zone beam_rider berzerk
 bowling boxing breakout carnival centipede chopper_command crazy_climber demon_attack double_dunk elevator_action enduro

@@ -48,7 +48,7 @@ def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, caps
         (["--model", "large"], "is a genome for 'small'"),
         (["--model", "smal"], "did you mean 'small'?"),
         (["--game", "pnog"], "did you mean 'pong'?"),
-        (["--protocol", "uber"], "Known: machado2018, uber2018."),
+        (["--protocol", "uber"], "did you mean 'uber2018'?"),
         (["--episodes", "0"], "at least 1 episode"),
         (["--ops", "nowhere.so"], "snakemake"),
         (["--noise", "nowhere.f32"], "snakemake"),

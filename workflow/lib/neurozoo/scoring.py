@@ -1,6 +1,7 @@
 """Plays a genome again, to see how good it is."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +9,9 @@ import numpy as np
 from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.evaluation.native import NativeEvaluator, play
-from neurozoo.games import Protocol, action_codes, check_game
+from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.games import Protocol, check_game, layout_of
 from neurozoo.genomes import Genome
-from neurozoo.networks import get_network
 from neurozoo.noise import open_noise_table
 
 
@@ -39,6 +39,8 @@ def score_genome(
     seed: int = 0,
     max_frames: int | None = None,
     threads: int = 1,
+    reference: np.ndarray | None = None,
+    progress: Callable[[int, float], None] | None = None,
 ) -> list[ScoredEpisode]:
     """Plays episodes of one genome.
 
@@ -54,6 +56,8 @@ def score_genome(
         seed: Decides what is drawn.
         max_frames: Longest episode; None for the protocol's own limit.
         threads: Episodes at once.
+        reference: Observations for the statistics of virtual batch norm, see `Checkpoint`.
+        progress: Called as episodes finish, with their number so far and the mean of their scores.
 
     Returns:
         One entry per episode, in order; the same whatever the number of threads.
@@ -66,18 +70,24 @@ def score_genome(
     if (noops is not None and noops < 0) or (max_frames is not None and max_frames < 1) or seed < 0:
         raise NeurozooError("No-ops and seed should be 0 or more, and the most frames 1 or more.")
     open_noise_table(noise)
-    layout = get_network(model).layout(len(action_codes(check_game(game), protocol.action_set)))
+    layout = layout_of(check_game(game), model, protocol)
     starts: dict[int, Episode] = {}
     for number in range(episodes):
         random = generator((seed,), Purpose.EVALUATION, number)
         drawn = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
         limit = protocol.max_frames if max_frames is None else max_frames
         starts[number] = Episode(genome, drawn if noops is None else noops, int(random.integers(MAX_SEED)), limit)
-    with NativeEvaluator(
-        ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
-    ) as evaluator:
+    engine = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol, "threads": threads}
+    if reference is not None:
+        engine["reference"] = reference
+    results: dict[int, EpisodeResult] = {}
+    with NativeEvaluator(**engine) as evaluator:
         evaluator.hold([genome])
-        results: dict[int, EpisodeResult] = play(evaluator, starts)
+        evaluator.submit(starts)
+        while len(results) < episodes:
+            results |= (news := evaluator.receive(timeout=1.0))
+            if progress is not None and news:
+                progress(len(results), float(np.mean([result.score for result in results.values()])))
     return [
         ScoredEpisode(starts[n].noops, starts[n].seed, results[n].score, results[n].steps, results[n].frames)
         for n in range(episodes)
