@@ -27,7 +27,7 @@ def test_what_is_left_out_gets_its_default():
     assert config["experiments"]["demo"] == experiment(preset="demo", runs=1, overrides={})
     assert config["rollout"] == {"episodes": 3, "max_steps": 2500, "seed": 0}
     assert config["noise"]["size"] == 250_000_000
-    assert config["algorithms"] == {name: {"preset": "demo", "overrides": {}} for name in ("ga", "rs")}
+    assert config["algorithms"] == {name: {"preset": "demo", "overrides": {}} for name in PRESETS}
 
 
 def test_checking_changes_neither_the_configuration_nor_the_schema():
@@ -91,7 +91,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ({"overrides": {"frames": "nan"}}, ["should be a whole number, but is 'nan'."]),
         ({"overrides": {"frames": 1.5}}, ["experiments.demo.overrides.frames should be a whole number, but is 1.5."]),
         # meaning
-        ({"algo": "gaa"}, ["experiments.demo.algo: algorithm 'gaa' is unknown; did you mean 'ga'? Known: ga, rs."]),
+        ({"algo": "gaa"}, ["experiments.demo.algo: algorithm 'gaa' is unknown; did you mean 'ga'? Known: "]),
         (
             {"preset": "uber2081"},
             ["experiments.demo.preset: preset of ga 'uber2081' is unknown; did you mean 'uber2018'?"],
@@ -207,9 +207,27 @@ def test_a_run_with_a_wrong_name_has_no_settings(names, sentence):
     assert sentence in str(caught.value)
 
 
-def test_the_schema_lists_exactly_the_settings_and_algorithms_that_exist():
-    assert set(SCHEMA["$defs"]["genetic_settings"]["properties"]) == {field.name for field in fields(GaSettings)}
+@pytest.mark.parametrize("algo", PRESETS)
+def test_the_schema_lists_exactly_the_settings_that_exist_of_runs_and_of_experiments(algo):
+    expected = {field.name for field in fields(PRESETS[algo]["demo"])}
+    choice = definition(SCHEMA["properties"]["algorithms"]["properties"][algo])
+    assert set(definition(choice["properties"]["overrides"])["properties"]) == expected
+    branches = [part for part in SCHEMA["$defs"]["experiment"]["allOf"] if algo in algos_of(part)]
+    assert len(branches) == 1
+    assert set(definition(branches[0]["then"]["properties"]["overrides"])["properties"]) == expected
+
+
+def test_the_schema_lists_exactly_the_algorithms_that_exist():
     assert set(SCHEMA["properties"]["algorithms"]["properties"]) == set(PRESETS)
+    assert {algo for part in SCHEMA["$defs"]["experiment"]["allOf"] for algo in algos_of(part)} == set(PRESETS)
+
+
+def definition(reference: dict) -> dict:
+    return SCHEMA["$defs"][reference["$ref"].removeprefix("#/$defs/")]
+
+
+def algos_of(part: dict) -> list[str]:
+    return part["if"]["properties"]["algo"]["enum"]
 
 
 def test_the_schema_lists_exactly_what_a_figure_can_look_like():

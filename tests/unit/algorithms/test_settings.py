@@ -16,8 +16,10 @@ def test_the_published_settings_are_the_published_ones():
         "mutation_power": 0.002,
         "episode_cutoff_mode": 5000,
         "frames": 6_000_000_000,
-        "protocol": "uber2018",
+        "protocol": None,
         "action_set": None,
+        "observation": None,
+        "start_state": None,
         "seed": 0,
     }
 
@@ -47,6 +49,10 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ),
         ("ga", "demo", {"protocol": "uber2019"}, "did you mean 'uber2018'"),
         ("ga", "demo", {"action_set": "ful"}, "did you mean 'full'"),
+        ("ga", "demo", {"action_set": "ful", "protocol": "machado2018"}, "did you mean 'full'"),
+        ("ga", "demo", {"observation": "pixel"}, "did you mean 'pixels'"),
+        ("ga", "demo", {"observation": "pixels", "protocol": "uber2018"}, "cannot be chosen"),
+        ("ga", "demo", {"start_state": "2019"}, "did you mean '2018'"),
         ("ga", "demo", {"episode_cutoff_mode": "never"}, "episode_cutoff_mode 'never' is none of"),
         ("ga", "demo", {"mutation_power": 0}, "above 0"),
         ("ga", "demo", {"mutation_power": "much"}, "A schedule is a number or a mapping"),

@@ -207,7 +207,10 @@ def _filled(value: object, schema: Mapping, root: Mapping) -> object:
     if "$ref" in schema:
         schema = {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
     if isinstance(value, Mapping):
-        known = schema.get("properties", {})
+        known = dict(schema.get("properties", {}))
+        for part in schema.get("allOf", ()):
+            if Draft202012Validator(part["if"]).is_valid(value):
+                known |= {key: {**known[key], **more} for key, more in part["then"]["properties"].items()}
         others = schema.get("additionalProperties")
         value = dict(value)
         for key, part in known.items():

@@ -17,37 +17,23 @@ PROTOCOL_CHOICES = {  # settings that choose a protocol, by the argument of `neu
 
 
 @dataclass(frozen=True)
-class GaSettings:
-    """Settings of the genetic algorithm; the defaults are the published ones. Random search is T = 0.
+class RunSettings:
+    """What every algorithm of the neuroevolution family can be told.
 
     Attributes:
-        population_size: Offspring per generation.
-        selection_threshold: T, number of parents (truncation selection); 0 is random search.
-        validation_threshold: Candidates that are evaluated again to choose the elite.
-        num_validation_episodes: Episodes of each candidate.
-        num_test_episodes: Episodes of the elite, which nothing is chosen by and no budget counts.
-        mutation_power: A number, or a schedule such as
-            {type: linear, initial: 0.005, final: 0.001, length: 1e9, field: frames}.
+        num_test_episodes: Episodes of the result, which nothing is chosen by and no budget counts.
         episode_cutoff_mode: Longest training episode: a number of steps, `env_default`, or
             `adaptive:start,fraction,factor,cap`.
-        frames: Budget of training and validation together, in emulator frames.
+        frames: Budget of all counted episodes together, in emulator frames.
         protocol: How episodes are played, see `neurozoo.games.PROTOCOLS`; None for the game's own.
         action_set: `minimal`, `full`, or None for the protocol's own.
         observation: Of the river crossing task, see `neurozoo.games.Protocol`; None for the protocol's own.
         start_state: `today`, `2018`, or None for the protocol's own.
         seed: Seed that a run shares with all runs of its experiment; the run number is added to it.
-
-    Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
 
-    # search
-    population_size: int = 1000
-    selection_threshold: int = 20
-    validation_threshold: int = 10
-    num_validation_episodes: int = 30
-    num_test_episodes: int = 200
-    mutation_power: float | Mapping = 0.002
     # budget
+    num_test_episodes: int = 200
     episode_cutoff_mode: int | str = 5000
     frames: int = 6_000_000_000
     # world
@@ -58,34 +44,56 @@ class GaSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("population_size", 1),
-            ("selection_threshold", 0),
-            ("validation_threshold", 1),
-            ("num_validation_episodes", 1),
-            ("num_test_episodes", 1),
-            ("frames", 1),
-            ("seed", 0),
-        ):
+        self._check_counts(num_test_episodes=1, frames=1, seed=0)
+        EpisodeCutoff.from_setting(self.episode_cutoff_mode)
+        if self.protocol is not None:
+            choices = {name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()}
+            get_protocol(**choices)
+        else:  # the game decides; only its world knows whether the choices fit
+            get_protocol("uber2018", action_set=self.action_set, start_state=self.start_state)
+            get_protocol("river_fixed", observation=self.observation)
+
+    def _check_counts(self, **least: int) -> None:
+        for name, bound in least.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise NeurozooError(f"{name} should be a whole number, but is {value!r}.")
-            if value < least:
-                raise NeurozooError(f"{name} should be at least {least}, but is {value}.")
-        for name in ("selection_threshold", "validation_threshold"):
-            if getattr(self, name) > self.population_size:
-                raise NeurozooError(
-                    f"{name} should be at most population_size ({self.population_size}), but is {getattr(self, name)}."
-                )
+            if value < bound:
+                raise NeurozooError(f"{name} should be at least {bound}, but is {value}.")
+
+    def _check_at_most(self, most: int, meaning: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) > most:
+                raise NeurozooError(f"{name} should be at most {meaning} ({most}), but is {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class GaSettings(RunSettings):
+    """Settings of the genetic algorithm; the defaults are the published ones. Random search is T = 0.
+
+    Attributes:
+        population_size: Offspring per generation.
+        selection_threshold: T, number of parents (truncation selection); 0 is random search.
+        validation_threshold: Candidates that are evaluated again to choose the elite.
+        num_validation_episodes: Episodes of each candidate.
+        mutation_power: A number, or a schedule such as
+            {type: linear, initial: 0.005, final: 0.001, length: 1e9, field: frames}.
+
+    Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
+    """
+
+    # search
+    population_size: int = 1000
+    selection_threshold: int = 20
+    validation_threshold: int = 10
+    num_validation_episodes: int = 30
+    mutation_power: float | Mapping = 0.002
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts(population_size=1, selection_threshold=0, validation_threshold=1, num_validation_episodes=1)
+        self._check_at_most(self.population_size, "population_size", "selection_threshold", "validation_threshold")
         Schedule.from_setting(self.mutation_power)
-        EpisodeCutoff.from_setting(self.episode_cutoff_mode)
-        if self.protocol is not None:
-            get_protocol(
-                self.protocol,
-                action_set=self.action_set,
-                observation=self.observation,
-                start_state=self.start_state,
-            )
 
 
 _PUBLISHED_GA = GaSettings()
@@ -109,7 +117,7 @@ PRESETS = {
 }
 
 
-def resolve_settings(algo: str, *, preset: str, overrides: Mapping[str, object] | None = None) -> GaSettings:
+def resolve_settings(algo: str, *, preset: str, overrides: Mapping[str, object] | None = None) -> RunSettings:
     """Takes a preset and changes what the user wants otherwise.
 
     Args:
