@@ -1,13 +1,17 @@
 #include "core/network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
 namespace neurozoo {
 namespace {
 
-constexpr std::int64_t kPlanFields = 13;
+constexpr std::size_t kPlanFields = 20;
+constexpr std::size_t kOldPlanFields = 13;  // without variants, normalisation and initialisation
+constexpr std::size_t kPlanScales = 3;
+constexpr double kEpsilon = 1e-3;  // of virtual batch normalisation
 constexpr int kLanes = 16;     // output channels that one tile computes
 constexpr int kTileRows = 6;   // output positions that one tile computes: 12 of the 16 AVX2 registers hold sums
 constexpr int kDenseRows = 8;  // weight rows that are streamed at once
@@ -63,69 +67,188 @@ inline void Tile(const float* const* in, std::int64_t in_stride, std::int64_t ke
 using TileFunction = decltype(&Tile<kTileRows>);
 constexpr TileFunction kTiles[kTileRows + 1] = {nullptr, Tile<1>, Tile<2>, Tile<3>, Tile<4>, Tile<5>, Tile<6>};
 
+// Computes the last `channels` (fewer than 16) output channels at one position; else as Tile.
+void NarrowTile(const float* in, std::int64_t in_stride, std::int64_t kernel, std::int64_t row_length,
+                const float* weights, std::int64_t weight_stride, const float* bias, const float* residual, bool relu,
+                std::int64_t channels, float* out) {
+  float sums[kLanes] = {};
+  if (bias != nullptr) std::copy_n(bias, channels, sums);
+  for (std::int64_t row = 0; row < kernel; ++row) {
+    const std::int64_t start = row * in_stride;
+    for (std::int64_t k = start; k < start + row_length; ++k, weights += weight_stride) {
+      const float value = in[k];
+      for (std::int64_t j = 0; j < channels; ++j) sums[j] += value * weights[j];
+    }
+  }
+  for (std::int64_t j = 0; j < channels; ++j) {
+    const float sum = residual == nullptr ? sums[j] : sums[j] + residual[j];
+    out[j] = relu ? std::max(sum, 0.0f) : sum;
+  }
+}
+
+// What is left to do after the sums, which can do a ReLU in passing.
+bool NeedsFinish(const LayerPlan& layer) {
+  return layer.normalisation != LayerPlan::kNotNormalised || layer.output_gain != 1.0f ||
+         layer.activation == LayerPlan::kTanh;
+}
+
+bool SumsEndInRelu(const LayerPlan& layer) { return layer.activation == LayerPlan::kRelu && !NeedsFinish(layer); }
+
+// The bias that belongs to the sums: not the one that follows a normalisation.
+const float* BiasOfSums(const LayerPlan& layer, const float* parameters) {
+  const bool has = layer.bias_offset >= 0 && layer.normalisation != LayerPlan::kBeforeBias;
+  return has ? parameters + layer.bias_offset : nullptr;
+}
+
 [[noreturn]] void Refuse(std::size_t index, const std::string& reason) {
   throw std::invalid_argument("Layer " + std::to_string(index) + " of the network's plan " + reason + ".");
 }
 
-}  // namespace
-
-NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers) {
-  if (numbers.empty() || numbers.size() % kPlanFields != 0) {
-    throw std::invalid_argument("A network's plan has 13 numbers for each layer, but " +
+NetworkPlan ParseRows(const std::vector<std::int64_t>& numbers, std::size_t fields, const std::vector<float>& scales) {
+  if (numbers.empty() || numbers.size() % fields != 0) {
+    throw std::invalid_argument("A network's plan has " + std::to_string(fields) + " numbers for each layer, but " +
                                 std::to_string(numbers.size()) + " came.");
   }
+  if (scales.size() != numbers.size() / fields * kPlanScales) {
+    throw std::invalid_argument("A network's plan has 3 scales for each layer, but " + std::to_string(scales.size()) +
+                                " came for " + std::to_string(numbers.size() / fields) + " layers.");
+  }
   NetworkPlan plan;
-  for (std::size_t start = 0; start < numbers.size(); start += kPlanFields) {
-    const std::int64_t* n = &numbers[start];
-    const LayerPlan layer{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]};
-    const std::size_t index = plan.layers.size();
+  std::int64_t offset = 0;
+  for (std::size_t index = 0; index < numbers.size() / fields; ++index) {
+    const std::int64_t* n = &numbers[index * fields];
+    LayerPlan layer{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]};
+    if (fields == kPlanFields) {
+      layer.skip = n[13], layer.inner_relu = n[14], layer.vector_offset = n[15], layer.normalisation = n[16];
+      layer.shift_offset = n[17], layer.gain_offset = n[18], layer.initialisation = n[19];
+    }
+    layer.weight_scale = scales[index * kPlanScales];
+    layer.vector_scale = scales[index * kPlanScales + 1];
+    layer.output_gain = scales[index * kPlanScales + 2];
+    const bool is_dense = layer.kind == LayerPlan::kDense;
+    const bool is_recurrent = layer.kind == LayerPlan::kRecurrentConv;
     if (layer.kind < LayerPlan::kConv || layer.kind > LayerPlan::kDense) Refuse(index, "has an unknown kind");
+    if (layer.activation < LayerPlan::kLinear || layer.activation > LayerPlan::kTanh) {
+      Refuse(index, "has an unknown activation");
+    }
+    if (layer.initialisation < LayerPlan::kScaled || layer.initialisation > LayerPlan::kUnitColumns) {
+      Refuse(index, "has an unknown initialisation");
+    }
     for (std::int64_t size : {n[1], n[2], n[3], n[4], n[5], n[6]}) {
       if (size < 1) Refuse(index, "has an empty shape");
     }
-    if (layer.kind == LayerPlan::kDense) {
-      if (n[1] != 1 || n[2] != 1 || n[4] != 1 || n[5] != 1) Refuse(index, "is dense, but not one-dimensional");
+    if (is_dense) {
+      if ((index > 0 && (n[1] != 1 || n[2] != 1)) || n[4] != 1 || n[5] != 1) {
+        Refuse(index, "is dense, but not one-dimensional");
+      }
     } else {
       if (layer.kernel < 1 || layer.stride < 1 || layer.cycles < 1) Refuse(index, "has no kernel, stride or cycle");
-      if (layer.out_channels % kLanes != 0) Refuse(index, "is a convolution without a multiple of 16 channels");
       if (layer.out_height != (layer.in_height + layer.stride - 1) / layer.stride ||
           layer.out_width != (layer.in_width + layer.stride - 1) / layer.stride) {
         Refuse(index, "has an output shape that does not follow from its input and stride");
       }
-      if (layer.kind == LayerPlan::kRecurrentConv && (layer.in_channels != layer.out_channels || layer.stride != 1)) {
+      if (is_recurrent && (layer.in_channels != layer.out_channels || layer.stride != 1)) {
         Refuse(index, "is recurrent, but changes the shape");
       }
-      if (layer.kind == LayerPlan::kConv && layer.cycles != 1) Refuse(index, "is not recurrent, but has cycles");
     }
-    if (index == 0) {
-      if (layer.kind == LayerPlan::kDense) Refuse(index, "should be a convolution");
-    } else {
+    if (!is_recurrent && (layer.cycles != 1 || layer.skip != LayerPlan::kState || layer.inner_relu != 0)) {
+      Refuse(index, "is not recurrent, but has cycles");
+    }
+    if (layer.skip < LayerPlan::kState || layer.skip > LayerPlan::kGated) Refuse(index, "has an unknown recurrence");
+    if (layer.normalisation < LayerPlan::kNotNormalised || layer.normalisation > LayerPlan::kAfterBias) {
+      Refuse(index, "has an unknown normalisation");
+    }
+    if (is_recurrent && layer.normalisation != LayerPlan::kNotNormalised) {
+      Refuse(index, "is recurrent and normalised, which is not supported");
+    }
+    if (layer.normalisation == LayerPlan::kBeforeBias && layer.bias_offset < 0) {
+      Refuse(index, "is normalised, but has no bias to follow");
+    }
+    if (index > 0) {
       const LayerPlan& before = plan.layers.back();
-      const bool flattens = layer.kind == LayerPlan::kDense;
-      const bool fits = flattens ? layer.in_channels == before.out_height * before.out_width * before.out_channels
+      const bool fits = is_dense ? layer.in_channels == before.out_size()
                                  : before.kind != LayerPlan::kDense && layer.in_height == before.out_height &&
                                        layer.in_width == before.out_width && layer.in_channels == before.out_channels;
       if (!fits) Refuse(index, "does not fit the layer before it");
     }
+    const auto place = [&](std::int64_t given, bool is_there, std::int64_t count, const char* what) {
+      if (given != (is_there ? offset : -1)) Refuse(index, std::string("leaves a gap before its ") + what);
+      if (is_there) offset += count;
+    };
+    const bool has_affine = layer.normalisation == LayerPlan::kAfterBias;
+    place(layer.vector_offset, layer.skip != LayerPlan::kState, layer.out_channels, "factors");
+    place(layer.weight_offset, true, layer.weight_count(), "weights");
+    place(layer.bias_offset, layer.bias_offset >= 0, layer.out_channels, "biases");
+    place(layer.shift_offset, has_affine, layer.out_channels, "offsets");
+    place(layer.gain_offset, has_affine, layer.out_channels, "gains");
     plan.layers.push_back(layer);
   }
   if (plan.layers.back().kind != LayerPlan::kDense) Refuse(plan.layers.size() - 1, "should be dense, as the last one");
-  std::int64_t offset = 0;
-  for (std::size_t index = 0; index < plan.layers.size(); ++index) {
-    const LayerPlan& layer = plan.layers[index];
-    if (layer.weight_offset != offset) Refuse(index, "leaves a gap before its weights");
-    offset += layer.weight_count();
-    if (layer.bias_offset >= 0 && layer.bias_offset != offset) Refuse(index, "leaves a gap before its biases");
-    if (layer.bias_offset >= 0) offset += layer.out_channels;
-  }
   return plan;
+}
+
+// Scales each column to a length of `length`: a column holds the weights of one output. The squares are summed from the
+// first row to the last in double precision, which holds each of them exactly.
+void UnitColumns(const float* noise, std::int64_t rows, std::int64_t columns, float length, float* weights) {
+  std::vector<double> sums(columns, 0.0);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const double value = noise[i * columns + j];
+      sums[j] += value * value;
+    }
+  }
+  std::vector<float> scales(columns);
+  for (std::int64_t j = 0; j < columns; ++j) scales[j] = static_cast<float>(length / std::sqrt(sums[j]));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) weights[i * columns + j] = noise[i * columns + j] * scales[j];
+  }
+}
+
+}  // namespace
+
+NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales) {
+  return ParseRows(numbers, kPlanFields, scales);
+}
+
+NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers) {
+  return ParseRows(numbers, kOldPlanFields, std::vector<float>(numbers.size() / kOldPlanFields * kPlanScales, 1.0f));
 }
 
 std::int64_t NetworkPlan::parameter_count() const {
   std::int64_t count = 0;
-  for (const LayerPlan& layer : layers)
-    count += layer.weight_count() + (layer.bias_offset < 0 ? 0 : layer.out_channels);
+  for (const LayerPlan& layer : layers) {
+    count += layer.weight_count();
+    for (std::int64_t offset : {layer.vector_offset, layer.bias_offset, layer.shift_offset, layer.gain_offset}) {
+      if (offset >= 0) count += layer.out_channels;
+    }
+  }
   return count;
+}
+
+bool NetworkPlan::needs_reference() const {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) {
+    return layer.normalisation != LayerPlan::kNotNormalised;
+  });
+}
+
+void NetworkPlan::Initialise(const float* noise, float* parameters) const {
+  for (const LayerPlan& layer : layers) {
+    const auto scale = [&](std::int64_t offset, std::int64_t count, float factor, float summand) {
+      if (offset < 0) return;
+      for (std::int64_t k = offset; k < offset + count; ++k) parameters[k] = noise[k] * factor;
+      if (summand != 0.0f) std::fill_n(parameters + offset, count, summand);
+    };
+    scale(layer.vector_offset, layer.out_channels, layer.vector_scale, 0.0f);
+    if (layer.initialisation == LayerPlan::kUnitColumns) {
+      UnitColumns(noise + layer.weight_offset, layer.weight_count() / layer.out_channels, layer.out_channels,
+                  layer.weight_scale, parameters + layer.weight_offset);
+    } else {
+      scale(layer.weight_offset, layer.weight_count(), layer.weight_scale, 0.0f);
+    }
+    scale(layer.bias_offset, layer.out_channels, 0.0f, 0.0f);  // zeros with the noise's sign, as published
+    scale(layer.shift_offset, layer.out_channels, 0.0f, 0.0f);
+    scale(layer.gain_offset, layer.out_channels, 0.0f, 1.0f);
+  }
 }
 
 PaddedImage::PaddedImage(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t border_before,
@@ -138,7 +261,8 @@ PaddedImage::PaddedImage(std::int64_t height, std::int64_t width, std::int64_t c
 Network::Network(const NetworkPlan& plan) {
   std::int64_t flat_size = 0;
   for (const LayerPlan& layer : plan.layers) {
-    Stage stage{layer, {}, {}};
+    Stage stage;
+    stage.layer = layer;
     if (layer.kind != LayerPlan::kDense) {
       const auto image = [&layer] {
         const auto before = [&](auto in, auto out) { return PaddingBefore(in, out, layer.kernel, layer.stride); };
@@ -149,19 +273,30 @@ Network::Network(const NetworkPlan& plan) {
       };
       stage.in = image();
       if (layer.kind == LayerPlan::kRecurrentConv) stage.between[0] = image(), stage.between[1] = image();
+      if (layer.skip == LayerPlan::kInput) stage.skip = image();
+      if (layer.skip == LayerPlan::kGated) stage.channel_cycles.resize(layer.out_channels);
+    } else if (stages_.empty()) {
+      stage.in = PaddedImage(layer.in_height, layer.in_width, layer.in_channels, 0, 0);
     }
-    flat_size = std::max(flat_size, layer.out_height * layer.out_width * layer.out_channels);
+    if (layer.normalisation != LayerPlan::kNotNormalised) {
+      for (Floats* values : {&stage.mean, &stage.factor, &stage.shift}) values->resize(layer.out_channels);
+    }
+    flat_size = std::max(flat_size, layer.out_size());
     stages_.push_back(std::move(stage));
   }
   flat_.resize(flat_size);
   output_.resize(flat_size);
 }
 
-void Network::RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in, const Target& out,
-                      bool residual, bool relu) {
+void Network::RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in,
+                      const PaddedImage* residual, const Target& out, bool relu) {
   const std::int64_t top = PaddingBefore(layer.in_height, layer.out_height, layer.kernel, layer.stride);
   const std::int64_t left = PaddingBefore(layer.in_width, layer.out_width, layer.kernel, layer.stride);
   const std::int64_t positions = layer.out_height * layer.out_width;
+  const std::int64_t row_length = layer.kernel * layer.in_channels;
+  const std::int64_t wide_channels = layer.out_channels / kLanes * kLanes;
+  const float* weights = parameters + layer.weight_offset;
+  const float* bias = BiasOfSums(layer, parameters);
   const float* patches[kTileRows];
   const float* residuals[kTileRows];
   float* targets[kTileRows];
@@ -171,34 +306,81 @@ void Network::RunConv(const LayerPlan& layer, const float* parameters, const Pad
       const std::int64_t y = (first + i) / layer.out_width;
       const std::int64_t x = (first + i) % layer.out_width;
       patches[i] = in.Row(y * layer.stride - top) + (x * layer.stride - left) * layer.in_channels;
-      if (residual) residuals[i] = in.Row(y) + x * layer.in_channels;
+      if (residual != nullptr) residuals[i] = residual->Row(y) + x * layer.out_channels;
       targets[i] = out.first_row + y * out.row_stride + x * layer.out_channels;
     }
-    for (std::int64_t channel = 0; channel < layer.out_channels; channel += kLanes) {
-      kTiles[rows](patches, in.row_stride(), layer.kernel, layer.kernel * layer.in_channels,
-                   parameters + layer.weight_offset + channel, layer.out_channels,
-                   layer.bias_offset < 0 ? nullptr : parameters + layer.bias_offset + channel,
-                   residual ? residuals : nullptr, relu, targets);
+    for (std::int64_t channel = 0; channel < wide_channels; channel += kLanes) {
+      kTiles[rows](patches, in.row_stride(), layer.kernel, row_length, weights + channel, layer.out_channels,
+                   bias == nullptr ? nullptr : bias + channel, residual != nullptr ? residuals : nullptr, relu,
+                   targets);
       for (int i = 0; i < rows; ++i) {
         targets[i] += kLanes;
-        if (residual) residuals[i] += kLanes;
+        if (residual != nullptr) residuals[i] += kLanes;
       }
     }
+    if (wide_channels == layer.out_channels) continue;
+    for (int i = 0; i < rows; ++i) {
+      NarrowTile(patches[i], in.row_stride(), layer.kernel, row_length, weights + wide_channels, layer.out_channels,
+                 bias == nullptr ? nullptr : bias + wide_channels, residual != nullptr ? residuals[i] : nullptr, relu,
+                 layer.out_channels - wide_channels, targets[i]);
+    }
+  }
+}
+
+void Network::RunRecurrentConv(Stage* stage, const float* parameters, const Target& out) {
+  const LayerPlan& layer = stage->layer;
+  const std::int64_t row_length = layer.in_width * layer.in_channels;
+  const bool is_gated = layer.skip == LayerPlan::kGated;
+  if (layer.skip == LayerPlan::kInput) {
+    const float* factors = parameters + layer.vector_offset;
+    for (std::int64_t y = 0; y < layer.in_height; ++y) {
+      const float* in = stage->in.Row(y);
+      float* skip = stage->skip.Row(y);
+      for (std::int64_t k = 0; k < row_length; k += layer.in_channels) {
+        for (std::int64_t c = 0; c < layer.in_channels; ++c) skip[k + c] = in[k + c] * factors[c];
+      }
+    }
+  }
+  // One cycle at least, in which no channel need take part.
+  std::int64_t cycles = layer.cycles;
+  if (is_gated) {
+    cycles = std::max<std::int64_t>(1, *std::max_element(stage->channel_cycles.begin(), stage->channel_cycles.end()));
+  }
+  const PaddedImage* state = &stage->in;
+  for (std::int64_t cycle = 0; cycle < cycles; ++cycle) {
+    const bool is_last = cycle == cycles - 1;
+    PaddedImage& between = stage->between[cycle % 2];
+    const Target target = is_last ? out : Target{between.Row(0), between.row_stride()};
+    const bool relu = layer.inner_relu != 0 || (is_last && SumsEndInRelu(layer));
+    const PaddedImage* residual = layer.skip == LayerPlan::kInput ? &stage->skip : state;
+    RunConv(layer, parameters, *state, residual, target, relu);
+    for (std::int64_t c = 0; is_gated && c < layer.out_channels; ++c) {
+      if (cycle < stage->channel_cycles[c]) continue;  // this channel keeps its state
+      for (std::int64_t y = 0; y < layer.in_height; ++y) {
+        const float* before = state->Row(y);
+        float* after = target.first_row + y * target.row_stride;
+        for (std::int64_t k = c; k < row_length; k += layer.in_channels) {
+          after[k] = relu ? std::max(before[k], 0.0f) : before[k];
+        }
+      }
+    }
+    state = &between;
   }
 }
 
 void Network::RunDense(const LayerPlan& layer, const float* parameters, const float* in, float* out) {
   const std::int64_t units = layer.out_channels;
+  const std::int64_t inputs = layer.in_size();
   const float* weights = parameters + layer.weight_offset;
-  if (layer.bias_offset >= 0) {
-    std::copy_n(parameters + layer.bias_offset, units, out);
+  if (const float* bias = BiasOfSums(layer, parameters)) {
+    std::copy_n(bias, units, out);
   } else {
     std::fill_n(out, units, 0.0f);
   }
   float values[kDenseRows];
   const float* rows[kDenseRows];
   int pending = 0;
-  for (std::int64_t k = 0; k < layer.in_channels; ++k) {
+  for (std::int64_t k = 0; k < inputs; ++k) {
     if (in[k] == 0.0f) continue;  // half of what ReLU lets through is zero
     values[pending] = in[k];
     rows[pending++] = weights + k * units;
@@ -214,32 +396,133 @@ void Network::RunDense(const LayerPlan& layer, const float* parameters, const fl
   for (int i = 0; i < pending; ++i) {
     for (std::int64_t j = 0; j < units; ++j) out[j] += values[i] * rows[i][j];
   }
-  if (layer.relu) {
+  if (SumsEndInRelu(layer)) {
     for (std::int64_t j = 0; j < units; ++j) out[j] = std::max(out[j], 0.0f);
   }
 }
 
-const float* Network::Run(const float* parameters) {
+void Network::Sum(Stage* stage, const float* parameters, const float* dense_in, const Target& out) {
+  const LayerPlan& layer = stage->layer;
+  if (layer.kind == LayerPlan::kDense) {
+    RunDense(layer, parameters, dense_in, out.first_row);
+  } else if (layer.kind == LayerPlan::kRecurrentConv) {
+    RunRecurrentConv(stage, parameters, out);
+  } else {
+    RunConv(layer, parameters, stage->in, nullptr, out, SumsEndInRelu(layer));
+  }
+}
+
+void Network::Finish(const Stage& stage, const Target& out) {
+  const LayerPlan& layer = stage.layer;
+  if (!NeedsFinish(layer)) return;
+  const bool is_normalised = layer.normalisation != LayerPlan::kNotNormalised;
+  const std::int64_t channels = layer.out_channels;
+  for (std::int64_t y = 0; y < layer.out_height; ++y) {
+    float* row = out.first_row + y * out.row_stride;
+    for (float* values = row; values < row + layer.out_width * channels; values += channels) {
+      if (is_normalised) {
+        const float *mean = stage.mean.data(), *factor = stage.factor.data(), *shift = stage.shift.data();
+        for (std::int64_t c = 0; c < channels; ++c) values[c] = (values[c] - mean[c]) * factor[c] + shift[c];
+      }
+      if (layer.output_gain != 1.0f) {
+        for (std::int64_t c = 0; c < channels; ++c) values[c] *= layer.output_gain;
+      }
+      if (layer.activation == LayerPlan::kRelu) {
+        for (std::int64_t c = 0; c < channels; ++c) values[c] = std::max(values[c], 0.0f);
+      } else if (layer.activation == LayerPlan::kTanh) {
+        for (std::int64_t c = 0; c < channels; ++c) values[c] = std::tanh(values[c]);
+      }
+    }
+  }
+}
+
+void Network::SetParameters(const float* parameters, const Reference* reference) {
+  parameters_ = parameters;
+  bool needs_reference = false;
+  for (Stage& stage : stages_) {
+    const LayerPlan& layer = stage.layer;
+    needs_reference = needs_reference || layer.normalisation != LayerPlan::kNotNormalised;
+    for (std::size_t c = 0; c < stage.channel_cycles.size(); ++c) {
+      // Halves go to the even number, as NumPy and TensorFlow round. Written so that NaN means none.
+      const float wanted = std::nearbyint(std::abs(parameters[layer.vector_offset + c] * layer.cycles));
+      stage.channel_cycles[c] = !(wanted > 0) ? 0 : wanted < layer.cycles ? static_cast<int>(wanted) : layer.cycles;
+    }
+  }
+  if (!needs_reference) return;
+  const std::int64_t size = stages_.front().layer.in_size();
+  if (reference == nullptr || reference->count < 1 ||
+      static_cast<std::int64_t>(reference->observations.size()) != reference->count * size) {
+    throw std::invalid_argument("A network with virtual batch normalisation needs a reference batch of observations of " +
+                                std::to_string(size) + " values each.");
+  }
+  Measure(*reference);
+}
+
+void Network::Measure(const Reference& reference) {
+  std::size_t last = stages_.size() - 1;
+  while (stages_[last].layer.normalisation == LayerPlan::kNotNormalised) --last;
+  const PaddedImage kept = stages_.front().in;
+  const float* in = reference.observations.data();
+  for (std::size_t index = 0; index <= last; ++index) {
+    Stage& stage = stages_[index];
+    const LayerPlan& layer = stage.layer;
+    const std::int64_t row_length = layer.out_width * layer.out_channels;
+    Floats& batch = batch_[index % 2];
+    batch.resize(reference.count * layer.out_size());
+    const auto target = [&](std::int64_t b) { return Target{batch.data() + b * layer.out_size(), row_length}; };
+    for (std::int64_t b = 0; b < reference.count; ++b, in += layer.in_size()) {
+      for (std::int64_t y = 0; layer.kind != LayerPlan::kDense && y < layer.in_height; ++y) {
+        const std::int64_t count = layer.in_width * layer.in_channels;
+        std::copy_n(in + y * count, count, stage.in.Row(y));
+      }
+      Sum(&stage, parameters_, in, target(b));
+    }
+    if (layer.normalisation != LayerPlan::kNotNormalised) {
+      const std::int64_t channels = layer.out_channels;
+      const auto rows = static_cast<std::int64_t>(batch.size()) / channels;
+      std::vector<double> means(channels, 0.0), variances(channels, 0.0);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t c = 0; c < channels; ++c) means[c] += batch[i * channels + c];
+      }
+      for (double& mean : means) mean /= rows;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t c = 0; c < channels; ++c) {
+          const double distance = batch[i * channels + c] - means[c];
+          variances[c] += distance * distance;
+        }
+      }
+      const bool has_affine = layer.normalisation == LayerPlan::kAfterBias;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        stage.mean[c] = static_cast<float>(means[c]);
+        stage.factor[c] = static_cast<float>(1.0 / std::sqrt(variances[c] / rows + kEpsilon));
+        if (has_affine) stage.factor[c] *= parameters_[layer.gain_offset + c];
+        stage.shift[c] = parameters_[(has_affine ? layer.shift_offset : layer.bias_offset) + c];
+      }
+    }
+    for (std::int64_t b = 0; index < last && b < reference.count; ++b) Finish(stage, target(b));
+    in = batch.data();
+  }
+  stages_.front().in = kept;
+}
+
+const float* Network::Run() {
   float* in = flat_.data();
   float* out = output_.data();
   for (std::size_t index = 0; index < stages_.size(); ++index) {
     Stage& stage = stages_[index];
     const LayerPlan& layer = stage.layer;
     if (layer.kind == LayerPlan::kDense) {
-      RunDense(layer, parameters, in, out);
+      const Target target{out, layer.out_channels};
+      Sum(&stage, parameters_, index == 0 ? stage.in.Row(0) : in, target);
+      Finish(stage, target);
       std::swap(in, out);
       continue;
     }
     Stage& next = stages_[index + 1];  // the last layer is dense
     const Target target = next.layer.kind == LayerPlan::kDense ? Target{in, layer.out_width * layer.out_channels}
                                                                : Target{next.in.Row(0), next.in.row_stride()};
-    const PaddedImage* source = &stage.in;
-    for (std::int64_t cycle = 0; cycle < layer.cycles - 1; ++cycle) {
-      PaddedImage& between = stage.between[cycle % 2];
-      RunConv(layer, parameters, *source, {between.Row(0), between.row_stride()}, true, false);
-      source = &between;
-    }
-    RunConv(layer, parameters, *source, target, layer.kind == LayerPlan::kRecurrentConv, layer.relu != 0);
+    Sum(&stage, parameters_, nullptr, target);
+    Finish(stage, target);
   }
   return in;
 }

@@ -29,26 +29,59 @@ struct AlignedAllocator {
 };
 using Floats = std::vector<float, AlignedAllocator<float>>;
 
-// One layer: shapes, and where its weights lie in the parameter vector. The order of the fields is that of
-// `PLAN_FIELDS` in networks.py.
+// One layer: shapes, and where its parameters lie in the vector. The order of the fields is that of `PLAN_FIELDS` and
+// `PLAN_SCALES` in networks.py, which explains them.
 struct LayerPlan {
   enum Kind : std::int64_t { kConv = 0, kRecurrentConv = 1, kDense = 2 };
+  enum Activation : std::int64_t { kLinear = 0, kRelu = 1, kTanh = 2 };
+  // What a recurrent convolution adds in each cycle: its state; its input times a factor per channel; or its state, with
+  // a number of cycles per channel.
+  enum Skip : std::int64_t { kState = 0, kInput = 1, kGated = 2 };
+  enum Normalisation : std::int64_t { kNotNormalised = 0, kBeforeBias = 1, kAfterBias = 2 };
+  enum Initialisation : std::int64_t { kScaled = 0, kUnitColumns = 1 };
+  // Offsets are -1 for what a layer does not have.
   std::int64_t kind, in_height, in_width, in_channels, out_height, out_width, out_channels;
-  std::int64_t kernel, stride, weight_offset, bias_offset, relu, cycles;
+  std::int64_t kernel, stride, weight_offset, bias_offset, activation, cycles;
+  std::int64_t skip = kState, inner_relu = 0, vector_offset = -1;
+  std::int64_t normalisation = kNotNormalised, shift_offset = -1, gain_offset = -1;
+  std::int64_t initialisation = kScaled;
+  float weight_scale = 1, vector_scale = 1, output_gain = 1;
 
+  std::int64_t in_size() const { return in_height * in_width * in_channels; }
+  std::int64_t out_size() const { return out_height * out_width * out_channels; }
   std::int64_t weight_count() const {
-    return kind == kDense ? in_channels * out_channels : kernel * kernel * in_channels * out_channels;
+    return kind == kDense ? in_size() * out_channels : kernel * kernel * in_channels * out_channels;
   }
 };
 
 struct NetworkPlan {
   std::vector<LayerPlan> layers;
 
-  // Reads rows of 13 numbers. Throws std::invalid_argument if they are no network that Network can run.
+  // Reads rows of 20 numbers and of 3 scales. Throws std::invalid_argument if they are no network that Network can run.
+  static NetworkPlan Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales);
+
+  // The same for rows of the first 13 numbers; the scales are 1.
   static NetworkPlan Parse(const std::vector<std::int64_t>& numbers);
 
   std::int64_t parameter_count() const;
   std::int64_t num_outputs() const { return layers.back().out_channels; }
+  std::int64_t input_height() const { return layers.front().in_height; }
+  std::int64_t input_width() const { return layers.front().in_width; }
+  std::int64_t input_channels() const { return layers.front().in_channels; }
+
+  // Whether a layer normalises by the moments of a reference batch.
+  bool needs_reference() const;
+
+  // Makes initial weights of a slice of noise, as `Layout.initialise` in networks.py does it, to the bit. Both arrays
+  // hold `parameter_count()` floats.
+  void Initialise(const float* noise, float* parameters) const;
+};
+
+// Observations by which a network with virtual batch normalisation measures its layers: `count` times (height, width,
+// channels).
+struct Reference {
+  std::int64_t count = 0;
+  Floats observations;
 };
 
 // A three-dimensional array, (height, width, channels), with a border of zeros, which convolutions read beyond its
@@ -77,32 +110,53 @@ class Network {
  public:
   explicit Network(const NetworkPlan& plan);
 
-  // The observation, (height, width, stack), to be filled by the caller; its content stays.
+  // The observation, (height, width, channels), to be filled by the caller; its content stays. Without a border, and
+  // so without gaps between the rows, if the first layer is dense.
   PaddedImage& observation() { return stages_.front().in; }
 
-  // Returns `num_outputs()` values that stay valid until the next call. `parameters` has `parameter_count()` floats.
-  const float* Run(const float* parameters);
+  // Sets the weights, `parameter_count()` floats that should outlive their use by Run. A network with virtual batch
+  // normalisation is run on the reference batch here, which takes as long as that many calls of Run; others ignore it.
+  // Throws std::invalid_argument if the reference is missing or of the wrong size.
+  void SetParameters(const float* parameters, const Reference* reference);
+
+  // Returns `num_outputs()` values that stay valid until the next call. The weights should have been set.
+  const float* Run();
+
+  // Both in one, for a network that needs no reference.
+  const float* Run(const float* parameters) {
+    SetParameters(parameters, nullptr);
+    return Run();
+  }
 
  private:
   struct Stage {
     LayerPlan layer;
-    PaddedImage in;          // convolutions: the input
+    PaddedImage in;          // convolutions and the first layer: the input
     PaddedImage between[2];  // recurrent convolutions: the states between the cycles
+    PaddedImage skip;        // recurrent convolutions with factors: input times factors
+    std::vector<std::int64_t> channel_cycles;  // gated recurrent convolutions: cycles of each channel
+    Floats mean, factor, shift;                // normalised layers: y = (x - mean) * factor + shift, per channel
   };
 
-  // Where a convolution writes: rows of an image or of a plain array.
+  // Where a layer writes: rows of an image or of a plain array.
   struct Target {
     float* first_row;
     std::int64_t row_stride;
   };
 
-  static void RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in, const Target& out,
-                      bool residual, bool relu);
+  static void RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in,
+                      const PaddedImage* residual, const Target& out, bool relu);
+  static void RunRecurrentConv(Stage* stage, const float* parameters, const Target& out);
   static void RunDense(const LayerPlan& layer, const float* parameters, const float* in, float* out);
+  static void Sum(Stage* stage, const float* parameters, const float* dense_in, const Target& out);
+  static void Finish(const Stage& stage, const Target& out);
+  void Measure(const Reference& reference);
 
   std::vector<Stage> stages_;
+  const float* parameters_ = nullptr;
   Floats flat_;    // output of the last convolution, or of a dense layer
   Floats output_;  // output of the other dense layers, in turn
+  Floats batch_[2];  // activations of the reference batch, in turn
 };
 
 }  // namespace neurozoo

@@ -1,10 +1,15 @@
-"""The op's networks compute what the textbook says, within what float32 can hold."""
+"""The native networks compute what the textbook says, within what float32 can hold."""
+
+import ctypes
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 from neurozoo.evaluation import Episode
 from neurozoo.genomes import Genome, Mutation, decode
-from neurozoo.networks import NETWORKS, get_network
+from neurozoo.native.build import SOURCES, find_compiler
+from neurozoo.networks import NETWORKS, PLAN_FIELDS, get_network
 
 GENOME = Genome(148462608, (Mutation(219531121, 0.02), Mutation(172882699, 0.02)))
 STEPS = 12
@@ -19,42 +24,283 @@ def observations(planes):
     return np.stack([padded[i : i + len(planes)] for i in range(4)], axis=-1)
 
 
-def convolved(image, weights, stride):
+def convolved(images, weights, stride):
     """TensorFlow's SAME, written out: pixel by pixel of the kernel, the odd zero row at the end."""
-    height, width, _ = image.shape
+    height, width = images.shape[-3:-1]
     kernel = weights.shape[0]
     out_height, out_width = -(-height // stride), -(-width // stride)
     pad_y = max((out_height - 1) * stride + kernel - height, 0)
     pad_x = max((out_width - 1) * stride + kernel - width, 0)
-    padded = np.pad(image, [(pad_y // 2, pad_y - pad_y // 2), (pad_x // 2, pad_x - pad_x // 2), (0, 0)])
-    out = np.zeros((out_height, out_width, weights.shape[3]))
+    edges = [(0, 0)] * (images.ndim - 3)
+    edges += [(pad_y // 2, pad_y - pad_y // 2), (pad_x // 2, pad_x - pad_x // 2), (0, 0)]
+    padded = np.pad(images, edges)
+    out = np.zeros((*images.shape[:-3], out_height, out_width, weights.shape[3]))
     for y in range(kernel):
         for x in range(kernel):
             patch = padded[
-                y : y + (out_height - 1) * stride + 1 : stride, x : x + (out_width - 1) * stride + 1 : stride
+                ..., y : y + (out_height - 1) * stride + 1 : stride, x : x + (out_width - 1) * stride + 1 : stride, :
             ]
             out += patch @ weights[y, x]
     return out
 
 
-def outputs_of_the_textbook(theta, layout, observation):
+def cycled(layer, images, own):
+    """A recurrent convolution, cycle by cycle."""
+    state = images
+    for cycle in range(images.shape[-2] if layer.skip == "gated" else layer.cycles):
+        convolution = convolved(state, own["w"], 1)
+        if layer.skip == "gated":
+            wanted = [round(abs(float(np.float32(gate) * np.float32(images.shape[-2])))) for gate in own["gates"]]
+            convolution[..., [cycle >= count for count in wanted]] = 0
+        state = convolution + (images * own["iotas"] if layer.skip == "input" else state)
+        if layer.inner_relu:
+            state = np.maximum(state, 0)
+    return state
+
+
+def outputs_of_the_textbook(theta, layout, observations, reference=None):
+    """The network in double precision, (batch, ...) to (batch, actions); both batches go through it side by side."""
     arrays = {name: array.astype(float) for name, array in layout.split(theta).items()}
-    value = observation.astype(float)
+    values = [batch.astype(float) for batch in (observations, reference) if batch is not None]
     for placed in layout.layers:
-        weights = arrays[f"{placed.layer.name}/w"]
-        if placed.layer.kind == "conv":
-            value = convolved(value, weights, placed.layer.stride) + arrays[f"{placed.layer.name}/b"]
-        elif placed.layer.kind == "recurrent_conv":
-            for _ in range(placed.layer.cycles):
-                value = convolved(value, weights, 1) + value
+        layer = placed.layer
+        own = {part: arrays[f"{layer.name}/{part}"] for part in layer.parts}
+        if layer.kind == "conv":
+            values = [convolved(value, own["w"], layer.stride) for value in values]
+        elif layer.kind == "recurrent_conv":
+            values = [cycled(layer, value, own) for value in values]
         else:
-            value = value.ravel() @ weights + arrays[f"{placed.layer.name}/b"]
-        if placed.layer.activation == "relu":
-            value = np.maximum(value, 0)
-    return value
+            values = [value.reshape(len(value), -1) @ own["w"] for value in values]
+        if layer.normalisation == "after_bias":
+            values = [value + own["b"] for value in values]
+        if layer.normalisation:
+            axes = tuple(range(values[-1].ndim - 1))
+            mean, deviation = values[-1].mean(axes), np.sqrt(values[-1].var(axes) + 1e-3)
+            gain = own.get("gain", 1.0)
+            values = [(value - mean) / deviation * gain for value in values]
+        values = [value + own.get("offset", own.get("b", 0.0)) for value in values]
+        finish = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh, "linear": lambda x: x}[layer.activation]
+        values = [finish(value) * layer.gain for value in values]
+    return values[0]
 
 
-@pytest.fixture(scope="module", params=NETWORKS)
+@pytest.fixture(scope="module")
+def native(tmp_path_factory):
+    """Makes networks of the native core: `native(layout)`, compiled here, so that the op need not be built."""
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    shim = Path(__file__).with_name("network_shim.cc")
+    options = ["-std=c++17", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", f"-I{SOURCES}"]
+    command = [find_compiler(), *options, str(SOURCES / "core" / "network.cc"), str(shim), "-o", str(library)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-4000:]
+    shim = ctypes.CDLL(str(library))
+    shim.network_new.restype = ctypes.c_void_p
+    shim.network_parameter_count.restype = ctypes.c_int64
+    shim.network_needs_reference.restype = ctypes.c_bool
+    return lambda layout, **changes: NativeNetwork(shim, layout, **changes)
+
+
+def pointer(array, kind=ctypes.c_float):
+    return array.ctypes.data_as(ctypes.POINTER(kind))
+
+
+class NativeNetwork:
+    """A network of the native core; errors are ValueErrors."""
+
+    def __init__(self, shim, layout, plan=None, scales=None):
+        self._shim, self._layout = shim, layout
+        self._error = ctypes.create_string_buffer(1000)
+        plan = np.ascontiguousarray(layout.plan() if plan is None else plan)
+        scales = np.ascontiguousarray(layout.plan_scales() if scales is None else scales)
+        handle = shim.network_new(
+            *(pointer(plan, ctypes.c_int64), ctypes.c_int64(plan.size)),
+            *(pointer(scales), ctypes.c_int64(scales.size)),
+            self._error,
+        )
+        self._raise()
+        self._handle = ctypes.c_void_p(handle)
+
+    def _raise(self):
+        if self._error.value:
+            raise ValueError(self._error.value.decode())
+
+    @property
+    def parameter_count(self):
+        return self._shim.network_parameter_count(self._handle)
+
+    @property
+    def needs_reference(self):
+        return self._shim.network_needs_reference(self._handle)
+
+    def initialise(self, noise):
+        theta = np.full_like(noise, np.nan)
+        self._shim.network_initialise(self._handle, pointer(noise), pointer(theta))
+        return theta
+
+    def set_parameters(self, theta, reference=None):
+        self._theta = np.ascontiguousarray(theta)  # the network does not copy it
+        values = np.zeros(0, np.float32) if reference is None else np.ascontiguousarray(reference)
+        counts = (ctypes.c_int64(0 if reference is None else len(reference)), ctypes.c_int64(values.size))
+        self._shim.network_set_parameters(
+            self._handle, pointer(self._theta), pointer(values), counts[0], counts[1], self._error
+        )
+        self._raise()
+
+    def run(self, observation=None):
+        outputs = np.zeros(self._layout.num_actions, np.float32)
+        observed = None if observation is None else pointer(np.ascontiguousarray(observation))
+        self._shim.network_run(self._handle, observed, pointer(outputs))
+        return outputs
+
+
+# (network, shape of the observation, outputs): each network once in its world, and some where shapes are odd.
+ATARI, RIVER, MAZE = (84, 84, 4), (20, 20, 3), (1, 1, 11)
+CASES = {
+    **{name: (name, ATARI, 18) for name in NETWORKS if name not in ("river_test", "cells", "dense_tanh", "cshenton")},
+    "cshenton": ("cshenton", (210, 160, 3), 18),
+    "dense_tanh": ("dense_tanh", (1, 1, 376), 17),
+    "simple in the maze": ("simple", MAZE, 2),
+    "linear of a vector": ("linear", (1, 1, 4), 2),
+    "river_test": ("river_test", RIVER, 18),
+    "cells": ("cells", (20, 20, 6), 18),
+    "small of one channel": ("small", (20, 20, 1), 18),
+    "virtual_bn in colour": ("virtual_bn", RIVER, 18),
+    "gates on an oblong map": ("recurrent_large_evolved", (20, 45, 2), 5),
+}
+
+
+def agent_of(case, seed=1, bias=0.1):
+    """(layout, theta with biases, reference or None, a few observations)."""
+    model, shape, outputs = CASES[case]
+    random = np.random.default_rng(seed)
+    layout = get_network(model).layout(outputs, shape)
+    noise = random.standard_normal(layout.parameter_count).astype(np.float32)
+    theta = layout.initialise(noise)
+    for name, array in layout.split(theta).items():  # views
+        if name.endswith(("/b", "/offset", "/gain")):
+            array += np.float32(bias) * random.standard_normal(array.shape).astype(np.float32)
+    largest = 255 if model == "cshenton" else 1
+    observations = (largest * random.random((3, *shape))).astype(np.float32)
+    reference = random.random((6, *shape)).astype(np.float32) if layout.needs_reference else None
+    return layout, theta, reference, observations
+
+
+def error_of(outputs, expected):
+    return np.abs(outputs - expected).max() / np.abs(expected).max()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_network_equals_the_textbook_in_double_precision(native, case):
+    layout, theta, reference, observations = agent_of(case)
+    network = native(layout)
+    assert network.parameter_count == layout.parameter_count
+    assert network.needs_reference == layout.needs_reference
+    network.set_parameters(theta, reference)
+    outputs = np.array([network.run(observation) for observation in observations])
+    assert error_of(outputs, outputs_of_the_textbook(theta, layout, observations, reference)) < 1e-5
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_network_equals_its_keras_model(native, case):
+    layout, theta, reference, observations = agent_of(case)
+    network = native(layout)
+    network.set_parameters(theta, reference)
+    outputs = np.array([network.run(observation) for observation in observations])
+    expected = np.array(layout.keras_model(theta, reference)(observations, training=False))
+    assert error_of(outputs, expected) < 2e-5
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_initial_weights_are_the_same_to_the_bit(native, case):
+    layout = agent_of(case)[0]
+    noise = np.random.default_rng(2).standard_normal(layout.parameter_count).astype(np.float32)
+    expected = layout.initialise(noise)
+    assert expected.dtype == np.float32
+    np.testing.assert_array_equal(native(layout).initialise(noise).view(np.int32), expected.view(np.int32))
+
+
+@pytest.mark.parametrize("case", ["virtual_bn", "es_atari", "recurrent_large_evolved", "simple in the maze"])
+def test_weights_can_be_changed_and_leave_nothing_behind(native, case):
+    layout, theta, reference, observations = agent_of(case)
+    fresh, used = native(layout), native(layout)
+    used.set_parameters(*agent_of(case, seed=5)[1:3])
+    used.run(observations[1])
+    for network in (fresh, used):
+        network.set_parameters(theta, reference)
+    np.testing.assert_array_equal(used.run(observations[0]), fresh.run(observations[0]))
+
+
+def test_an_observation_outlives_a_change_of_weights(native):
+    layout, theta, reference, observations = agent_of("virtual_bn")
+    network = native(layout)
+    network.set_parameters(theta, reference)
+    expected = network.run(observations[0])
+    network.set_parameters(theta, reference)
+    np.testing.assert_array_equal(network.run(), expected)
+
+
+def test_a_gate_of_zero_lets_everything_pass_unchanged(native):
+    layout, theta, _, observations = agent_of("recurrent_large_evolved")
+    arrays = layout.split(theta)
+    arrays["recu1/gates"][:] = 0.02  # 0.02 * 21 = 0.42, rounded to no cycle
+    network = native(layout)
+    network.set_parameters(theta)
+    expected = network.run(observations[0])
+    arrays["recu1/w"][:] = 7.0
+    network.set_parameters(theta)
+    np.testing.assert_array_equal(network.run(observations[0]), expected)
+    arrays["recu1/gates"][3] = -0.03  # 0.63: one cycle
+    network.set_parameters(theta)
+    assert error_of(network.run(observations[0]), expected) > 1
+
+
+def test_a_network_without_its_reference_batch_is_refused(native):
+    layout, theta, reference, _ = agent_of("virtual_bn in colour")
+    network = native(layout)
+    for wrong in (None, reference[:, :-1]):
+        with pytest.raises(ValueError, match="needs a reference batch of observations of 1200 values each"):
+            network.set_parameters(theta, wrong)
+
+
+def changed(plan, layer, **fields):
+    plan = plan.copy()
+    for name, value in fields.items():
+        plan[layer, PLAN_FIELDS.index(name)] = value
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("case", "layer", "fields", "complaint"),
+    [
+        ("recurrent_large", 0, {"activation": 3}, "Layer 0 of the network's plan has an unknown activation"),
+        ("recurrent_large", 0, {"initialisation": 2}, "Layer 0 of the network's plan has an unknown initialisation"),
+        ("recurrent_large", 1, {"skip": 3}, "Layer 1 of the network's plan has an unknown recurrence"),
+        ("recurrent_large", 1, {"skip": 1}, "Layer 1 of the network's plan leaves a gap before its factors"),
+        ("recurrent_large", 1, {"normalisation": 1}, "Layer 1 .* is recurrent and normalised"),
+        ("recurrent_large", 0, {"inner_relu": 1}, "Layer 0 of the network's plan is not recurrent, but has cycles"),
+        ("virtual_bn", 0, {"normalisation": 3}, "Layer 0 of the network's plan has an unknown normalisation"),
+        ("virtual_bn", 0, {"bias_offset": -1}, "Layer 0 of the network's plan is normalised, but has no bias"),
+        ("es_atari", 1, {"shift_offset": 7}, "Layer 1 of the network's plan leaves a gap before its offsets"),
+        ("es_atari", 1, {"gain_offset": -1}, "Layer 1 of the network's plan leaves a gap before its gains"),
+        ("small", 0, {"gain_offset": 7}, "Layer 0 of the network's plan leaves a gap before its gains"),
+        ("simple in the maze", 1, {"in_height": 2}, "Layer 1 of the network's plan is dense, but not one-dimensional"),
+    ],
+)
+def test_a_plan_that_is_no_network_is_refused(native, case, layer, fields, complaint):
+    layout = agent_of(case)[0]
+    with pytest.raises(ValueError, match=complaint):
+        native(layout, plan=changed(layout.plan(), layer, **fields))
+
+
+def test_rows_of_another_length_are_refused(native):
+    layout = agent_of("small")[0]
+    with pytest.raises(ValueError, match="has 20 numbers for each layer, but 76 came"):
+        native(layout, plan=layout.plan()[:, :-1])
+    with pytest.raises(ValueError, match="has 3 scales for each layer, but 8 came for 4 layers"):
+        native(layout, scales=layout.plan_scales()[:, :-1])
+
+
+@pytest.fixture(scope="module", params=TOLERANCE)
 def played(request, evaluators, noise):
     """(model, layout, theta, trace) of a few steps of a game with 18 actions."""
     evaluator = evaluators(model=request.param)
@@ -67,16 +313,14 @@ def played(request, evaluators, noise):
 def test_outputs_equal_those_of_the_textbook_in_double_precision(played):
     model, layout, theta, trace = played
     assert trace.logits.shape == (STEPS, 18)
-    expected = np.array([outputs_of_the_textbook(theta, layout, image) for image in observations(trace.planes)])
-    error = np.abs(trace.logits - expected).max() / np.abs(expected).max()
-    assert error < TOLERANCE[model]
+    expected = outputs_of_the_textbook(theta, layout, observations(trace.planes))
+    assert error_of(trace.logits, expected) < TOLERANCE[model]
 
 
 def test_outputs_equal_those_of_the_keras_model(played):
     model, layout, theta, trace = played
     expected = np.array(layout.keras_model(theta)(observations(trace.planes), training=False))
-    error = np.abs(trace.logits - expected).max() / np.abs(expected).max()
-    assert error < 2 * TOLERANCE[model]  # both err
+    assert error_of(trace.logits, expected) < 2 * TOLERANCE[model]  # both err
 
 
 def test_the_largest_output_decides_and_of_equals_the_first(played):

@@ -197,7 +197,7 @@ def test_a_run_has_the_settings_of_its_experiment_and_any_other_run_those_of_its
     [
         ({"algo": "gaa"}, "algorithm 'gaa' is unknown; did you mean 'ga'?"),
         ({"game": "pnog"}, "game 'pnog' is unknown; did you mean 'pong'?"),
-        ({"model": "LargeModel"}, "network 'LargeModel' is unknown. Known: large,"),
+        ({"model": "LargeModel"}, "network 'LargeModel' is unknown. Known: cells,"),
     ],
 )
 def test_a_run_with_a_wrong_name_has_no_settings(names, sentence):

@@ -21,7 +21,7 @@ def agent():
         num_actions = len(action_codes(game, record.action_set))
         layout = get_network(model).layout(num_actions)
         noise = np.random.default_rng(seed).standard_normal(layout.parameter_count).astype(np.float32)
-        theta = noise * (layout.scale_vector() + np.float32(0.01))  # biases, too
+        theta = layout.initialise(noise) + np.float32(0.01) * noise  # biases, too
         return Checkpoint(theta, algo, game, model, 1, record, num_actions)
 
     return make

@@ -5,24 +5,33 @@ construction.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from neurozoo.errors import unknown_name
+from neurozoo.errors import NeurozooError, unknown_name
 
 if TYPE_CHECKING:
     import keras
 
 OBSERVATION_SHAPE = (84, 84, 4)  # height, width, stack; oldest frame first
+REFERENCE_SIZE = 128  # observations that virtual batch normalisation measures
+EPSILON = 1e-3  # of virtual batch normalisation
 
+# One row of whole numbers and one of factors for each layer; native/core/network.h reads them in this order.
 PLAN_FIELDS = (
     "kind", "in_height", "in_width", "in_channels", "out_height", "out_width", "out_channels",
-    "kernel", "stride", "weight_offset", "bias_offset", "relu", "cycles",
+    "kernel", "stride", "weight_offset", "bias_offset", "activation", "cycles",
+    "skip", "inner_relu", "vector_offset", "normalisation", "shift_offset", "gain_offset", "initialisation",
 )  # fmt: skip
-PLAN_KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2}
+PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")
+_KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2}
+_ACTIVATIONS = {"linear": 0, "relu": 1, "tanh": 2}
+_SKIPS = {"state": 0, "input": 1, "gated": 2}
+_NORMALISATIONS = {None: 0, "before_bias": 1, "after_bias": 2}
+_VECTORS = {"input": "iotas", "gated": "gates"}  # what a recurrent layer has besides its kernel
 
 
 @dataclass(frozen=True)
@@ -32,13 +41,25 @@ class Layer:
     Attributes:
         name: Short name, also of the Keras layer whose output is this layer's activation.
         kind: `conv` and `recurrent_conv` pad as TensorFlow's SAME (an odd row or column goes to the end). A
-            `recurrent_conv` repeats h <- conv(h) + h for `cycles` times, without bias or activation inside.
+            `recurrent_conv` repeats h <- conv(h) + h for `cycles` times, without bias, and keeps the channels.
         units: Output channels or dense units; None stands for the number of actions.
         kernel: Side of the square kernel (convolutions).
         stride: Step of the kernel (convolutions).
         cycles: Repetitions (`recurrent_conv`).
-        std: Standard deviation of the layer's initial output for unit inputs; weights are scaled by std / sqrt(fan in).
-        activation: `relu` or `linear`.
+        std: Standard deviation of the layer's initial output for unit inputs, if `initialisation` is `fan_in`.
+        activation: `relu`, `tanh` or `linear`.
+        bias: Whether an offset per unit is evolved.
+        initialisation: Of the weights, which are noise times: `fan_in`: std / sqrt(fan in). `glorot`: std * sqrt(2 /
+            ((in + out) * kernel^2)). `multiplied_glorot`: the same with the fraction turned over, as published.
+            `unit_columns`: for each unit what makes its weights' length `std`.
+        skip: What a `recurrent_conv` adds in each cycle. `state`: h. `input`: the layer's input times an evolved factor
+            per channel, the iotas. `gated`: h; and by its evolved gate each channel takes part in the first
+            round(|gate| * width of the map) cycles only, of as many as the map is wide; later it keeps its value.
+        inner_relu: Whether each cycle ends with a ReLU (`recurrent_conv`).
+        vector_std: Factor on the noise of the initial iotas or gates.
+        normalisation: Virtual batch normalisation: the mean and standard deviation of a reference batch become 0 and
+            1, `before_bias` is added, or `after_bias`, followed by an evolved gain and a second offset.
+        gain: Constant factor on the output.
     """
 
     name: str
@@ -48,12 +69,26 @@ class Layer:
     stride: int = 1
     cycles: int = 1
     std: float = 1.0
-    activation: Literal["relu", "linear"] = "relu"
+    activation: Literal["relu", "tanh", "linear"] = "relu"
+    bias: bool = True
+    initialisation: Literal["fan_in", "glorot", "multiplied_glorot", "unit_columns"] = "fan_in"
+    skip: Literal["state", "input", "gated"] = "state"
+    inner_relu: bool = False
+    vector_std: float = 1.0
+    normalisation: Literal["before_bias", "after_bias"] | None = None
+    gain: float = 1.0
 
     @property
     def has_bias(self) -> bool:
         """Whether the layer adds an evolved offset per unit."""
-        return self.kind != "recurrent_conv"
+        return self.bias and self.kind != "recurrent_conv"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the layer's parameter arrays, in their order."""
+        vector = (_VECTORS[self.skip],) if self.skip in _VECTORS else ()
+        affine = ("offset", "gain") if self.normalisation == "after_bias" else ()
+        return (*vector, "w", *(("b",) if self.has_bias else ()), *affine)
 
 
 @dataclass(frozen=True)
@@ -64,15 +99,13 @@ class PlacedLayer:
         layer: The description.
         in_shape: (height, width, channels); dense layers see (1, 1, inputs), flattened row-major.
         out_shape: (height, width, channels); dense layers give (1, 1, units).
-        weight_offset: Index of the first weight. Kernels are (height, width, in, out), dense weights (in, out).
-        bias_offset: Index of the first bias, or -1.
+        start: Index of the first parameter.
     """
 
     layer: Layer
     in_shape: tuple[int, int, int]
     out_shape: tuple[int, int, int]
-    weight_offset: int
-    bias_offset: int
+    start: int
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
@@ -83,13 +116,79 @@ class PlacedLayer:
 
     @property
     def weight_count(self) -> int:
-        """Number of weights without biases."""
+        """Number of weights, nothing else."""
         return math.prod(self.weight_shape)
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """Where each of the layer's parameter arrays lies."""
+        places, offset = {}, self.start
+        for part in self.layer.parts:
+            stop = offset + (self.weight_count if part == "w" else self.out_shape[2])
+            places[part] = slice(offset, stop)
+            offset = stop
+        return places
+
+    @property
+    def stop(self) -> int:
+        """Index behind the last parameter."""
+        return max(place.stop for place in self.places.values())
+
+    def offset(self, part: str | None) -> int:
+        """Returns where an array starts, or -1 for one that the layer does not have."""
+        return self.places[part].start if part in self.places else -1
+
+    @property
+    def weight_offset(self) -> int:
+        """Index of the first weight. Kernels are (height, width, in, out), dense weights (in, out)."""
+        return self.offset("w")
+
+    @property
+    def bias_offset(self) -> int:
+        """Index of the first bias, or -1."""
+        return self.offset("b")
 
     @property
     def scale(self) -> np.float32:
-        """Factor on the noise of the initial weights: std / sqrt(fan in)."""
-        return np.float32(self.layer.std / math.sqrt(math.prod(self.weight_shape[:-1])))
+        """Factor on the noise of the initial weights; for `unit_columns` the length of each unit's weights.
+
+        Source: specification of the published code, section 2.4; Glorot and Bengio 2010 (`glorot`).
+        """
+        layer = self.layer
+        fans = sum(self.weight_shape[-2:]) * math.prod(self.weight_shape[:-2])  # (in + out) * kernel^2
+        factors = {
+            "fan_in": 1 / math.sqrt(math.prod(self.weight_shape[:-1])),
+            "glorot": math.sqrt(2 / fans),
+            "multiplied_glorot": math.sqrt(fans / 2),
+            "unit_columns": 1.0,
+        }
+        return np.float32(layer.std * factors[layer.initialisation])
+
+    def initialise(self, noise: np.ndarray) -> np.ndarray:
+        """Makes the layer's initial parameters of a slice of noise: float32, both of shape (stop - start,)."""
+        theta = noise * np.float32(0.0)  # offsets start at zeros with the noise's sign, as published
+        for part, place in self.places.items():
+            here = slice(place.start - self.start, place.stop - self.start)
+            if part == "w" and self.layer.initialisation == "unit_columns":
+                theta[here] = _with_unit_columns(noise[here].reshape(-1, self.out_shape[2]), self.scale).ravel()
+            elif part == "w":
+                theta[here] = noise[here] * self.scale
+            elif part in _VECTORS.values():
+                theta[here] = noise[here] * np.float32(self.layer.vector_std)
+            elif part == "gain":
+                theta[here] = 1.0
+        return theta
+
+
+def _with_unit_columns(noise: np.ndarray, length: np.float32) -> np.ndarray:
+    """Scales each column to a length; sums from the first row to the last, so that the native core gets the same bits.
+
+    Source: specification of the published code, section 1.7.
+    """
+    sums = np.zeros(noise.shape[1])
+    for squares in np.square(noise, dtype=np.float64):
+        sums += squares
+    return noise * (np.float64(length) / np.sqrt(sums)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -99,7 +198,7 @@ class Layout:
     Attributes:
         network: The description.
         num_actions: Outputs of the last layer.
-        observation_shape: (height, width, stack) of the input.
+        observation_shape: (height, width, channels) of the input; a vector of n numbers is (1, 1, n).
     """
 
     network: "Network"
@@ -115,33 +214,26 @@ class Layout:
             if layer.kind == "dense":
                 in_shape, out_shape = (1, 1, math.prod(shape)), (1, 1, units)
             else:
+                units = shape[2] if layer.kind == "recurrent_conv" else units
                 in_shape = shape
                 out_shape = (math.ceil(shape[0] / layer.stride), math.ceil(shape[1] / layer.stride), units)
-            weights = math.prod(PlacedLayer(layer, in_shape, out_shape, 0, 0).weight_shape)
-            bias_offset = offset + weights if layer.has_bias else -1
-            placed.append(PlacedLayer(layer, in_shape, out_shape, offset, bias_offset))
-            offset += weights + (units if layer.has_bias else 0)
-            shape = out_shape
+            placed.append(PlacedLayer(layer, in_shape, out_shape, offset))
+            offset, shape = placed[-1].stop, out_shape
         return tuple(placed)
 
     @cached_property
     def parameter_count(self) -> int:
         """Length of the parameter vector."""
-        return sum(p.weight_count + (p.out_shape[2] if p.layer.has_bias else 0) for p in self.layers)
+        return self.layers[-1].stop
 
-    def scale_vector(self) -> np.ndarray:
-        """Returns the factor on the noise of each initial parameter: float32, shape (parameters,), 0 on biases.
-
-        Source: specification of the published code (`Model` family); Such et al. 2017, arXiv:1712.06567.
-        """
-        scale = np.zeros(self.parameter_count, np.float32)
-        for placed in self.layers:
-            scale[placed.weight_offset : placed.weight_offset + placed.weight_count] = placed.scale
-        return scale
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the weights alone do not define the agent: virtual batch normalisation needs a reference batch."""
+        return any(layer.normalisation for layer in self.network.layers)
 
     def initialise(self, noise: np.ndarray) -> np.ndarray:
         """Makes initial weights of a slice of noise: float32, both of shape (parameters,)."""
-        return noise * self.scale_vector()
+        return np.concatenate([placed.initialise(noise[placed.start : placed.stop]) for placed in self.layers])
 
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Cuts a parameter vector into named arrays.
@@ -162,71 +254,152 @@ class Layout:
             )
         arrays = {}
         for placed in self.layers:
-            start = placed.weight_offset
-            arrays[f"{placed.layer.name}/w"] = theta[start : start + placed.weight_count].reshape(placed.weight_shape)
-            if placed.layer.has_bias:
-                start = placed.bias_offset
-                arrays[f"{placed.layer.name}/b"] = theta[start : start + placed.out_shape[2]]
+            for part, place in placed.places.items():
+                shape = placed.weight_shape if part == "w" else (-1,)
+                arrays[f"{placed.layer.name}/{part}"] = theta[place].reshape(shape)
         return arrays
 
     def plan(self) -> np.ndarray:
-        """Returns the native op's plan: int64, shape (layers, len(PLAN_FIELDS)), one row per layer."""
-        return np.array(
-            [
-                (
-                    PLAN_KINDS[p.layer.kind], *p.in_shape, *p.out_shape, p.layer.kernel, p.layer.stride,
-                    p.weight_offset, p.bias_offset, p.layer.activation == "relu", p.layer.cycles,
-                )
-                for p in self.layers
-            ],
-            np.int64,
-        )  # fmt: skip
+        """Returns the native op's plan: int64, shape (layers, len(PLAN_FIELDS)), one row per layer.
 
-    def keras_model(self, theta: np.ndarray | None = None) -> "keras.Model":
+        A first layer that is dense is given the shape of the observation, which it sees flattened row-major.
+        """
+        rows = []
+        for p in self.layers:
+            layer = p.layer
+            in_shape = p.in_shape if rows else self.observation_shape
+            cycles = p.in_shape[1] if layer.skip == "gated" else layer.cycles
+            rows.append((
+                _KINDS[layer.kind], *in_shape, *p.out_shape, layer.kernel, layer.stride,
+                p.weight_offset, p.bias_offset, _ACTIVATIONS[layer.activation], cycles,
+                _SKIPS[layer.skip], layer.inner_relu, p.offset(_VECTORS.get(layer.skip)),
+                _NORMALISATIONS[layer.normalisation], p.offset("offset"), p.offset("gain"),
+                layer.initialisation == "unit_columns",
+            ))  # fmt: skip
+        return np.array(rows, np.int64)
+
+    def plan_scales(self) -> np.ndarray:
+        """Returns the factors that belong to the plan: float32, shape (layers, len(PLAN_SCALES))."""
+        return np.array([(p.scale, p.layer.vector_std, p.layer.gain) for p in self.layers], np.float32)
+
+    def check_reference(self, reference: np.ndarray | None) -> np.ndarray:
+        """Returns a reference batch as float32, shape (batch, height, width, channels).
+
+        Raises:
+            NeurozooError: It is missing or has another shape.
+        """
+        shape = ", ".join(map(str, self.observation_shape))
+        expected = f"The network {self.network.name!r} needs a reference batch of shape (batch, {shape})"
+        if reference is None:
+            raise NeurozooError(f"{expected}, but none came. Collect one, or load the one of its run.")
+        reference = np.asarray(reference, np.float32)
+        if reference.ndim != 4 or reference.shape[1:] != self.observation_shape or len(reference) == 0:
+            raise NeurozooError(f"{expected}, but one of shape {reference.shape} came.")
+        return reference
+
+    def gate_cycles(self, gates: np.ndarray, placed: PlacedLayer) -> np.ndarray:
+        """Returns the number of cycles in which each channel of a gated layer takes part: int64, shape (channels,)."""
+        width = placed.in_shape[1]
+        return np.minimum(np.rint(np.abs(gates * np.float32(width))), width).astype(np.int64)
+
+    def normalisation(self, theta: np.ndarray, reference: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Measures each normalised layer on a reference batch; later layers see what earlier ones normalised.
+
+        Args:
+            theta: float32, shape (parameters,).
+            reference: float32, shape (batch, height, width, channels).
+
+        Returns:
+            (mean, variance) by layer name, float32, shape (units,): over batch and space, or batch for dense layers.
+
+        Raises:
+            NeurozooError: The reference batch is missing or has another shape.
+        """
+        model = self.keras_model(theta, reference)
+        names = [layer.name for layer in self.network.layers if layer.normalisation]
+        return {name: tuple(model.get_layer(f"{name}_norm").get_weights()[-2:]) for name in names}
+
+    def keras_model(self, theta: np.ndarray | None = None, reference: np.ndarray | None = None) -> "keras.Model":
         """Builds the network as a functional Keras model of standard layers only, so that anybody can load it.
 
         Args:
             theta: Optional weights, float32, shape (parameters,).
+            reference: With `theta`, and for virtual batch normalisation only: float32, shape (batch, height, width,
+                channels). Its moments become part of the model.
 
         Returns:
-            A model from (batch, height, width, stack) float32 in [0, 1] to (batch, actions); each layer's activation
-            is the output of the Keras layer of the same name.
+            A model from (batch, height, width, channels) float32 to (batch, actions); each layer's activation is the
+            output of the Keras layer of the same name.
+
+        Raises:
+            NeurozooError: The reference batch is needed and missing, or has another shape.
         """
         import keras
 
+        arrays = {} if theta is None else self.split(theta)
+        if theta is not None and self.needs_reference:
+            reference = self.check_reference(reference)
         value = inputs = keras.Input(self.observation_shape, name="observation")
-        trained = []
+        weights, normalised = {}, []  # by Keras layer; the model must be whole before they can be set
         for placed in self.layers:
-            layer = placed.layer
+            layer, name = placed.layer, placed.layer.name
+            own = {part: arrays.get(f"{name}/{part}") for part in layer.parts}
+            bias = layer.has_bias and layer.normalisation != "before_bias"
+            simple = layer.kind != "recurrent_conv" and layer.normalisation is None and layer.gain == 1.0
+            activation = layer.activation if simple else None
+            common = {"activation": activation, "use_bias": bias, "name": name if simple else f"{name}_kernel"}
             if layer.kind == "dense":
-                if len(value.shape) > 2:
+                if value.shape[1:] != placed.in_shape[2:]:
                     value = keras.layers.Flatten(name="flatten")(value)
-                step = keras.layers.Dense(placed.out_shape[2], activation=layer.activation, name=layer.name)
-                value = step(value)
-            elif layer.kind == "conv":
-                step = keras.layers.Conv2D(
-                    placed.out_shape[2],
-                    layer.kernel,
-                    layer.stride,
-                    "same",
-                    activation=layer.activation,
-                    name=layer.name,
-                )
+                step = keras.layers.Dense(placed.out_shape[2], **common)
                 value = step(value)
             else:
-                step = keras.layers.Conv2D(
-                    placed.out_shape[2], layer.kernel, 1, "same", use_bias=False, name=f"{layer.name}_kernel"
-                )
-                for cycle in range(layer.cycles):
-                    value = keras.layers.Add(name=f"{layer.name}_cycle{cycle + 1}")([step(value), value])
-                value = keras.layers.Activation(layer.activation, name=layer.name)(value)
-            trained.append((layer, step))
+                step = keras.layers.Conv2D(placed.out_shape[2], layer.kernel, layer.stride, "same", **common)
+                value = step(value) if layer.kind == "conv" else self._keras_cycles(placed, step, value, own, weights)
+            weights[step] = [own["w"], own["b"]] if bias else [own["w"]]
+            if layer.normalisation:
+                has_gain = layer.normalisation == "after_bias"
+                norm = keras.layers.BatchNormalization(epsilon=EPSILON, scale=has_gain, name=f"{name}_norm")
+                normalised.append((norm, [own["gain"], own["offset"]] if has_gain else [own["b"]], value))
+                value = norm(value)
+            if layer.gain != 1.0:
+                value = keras.layers.Rescaling(layer.gain, name=f"{name}_gain")(value)
+            if not simple:
+                value = keras.layers.Activation(layer.activation, name=name)(value)
         model = keras.Model(inputs, value, name=self.network.name)
-        if theta is not None:
-            arrays = self.split(theta)
-            for layer, step in trained:
-                step.set_weights([arrays[f"{layer.name}/{part}"] for part in ("wb" if layer.has_bias else "w")])
+        if theta is None:
+            return model
+        for step, values in weights.items():
+            step.set_weights(values)
+        for norm, values, before in normalised:
+            measured = keras.Model(inputs, before).predict(reference, batch_size=REFERENCE_SIZE, verbose=0)
+            axes = tuple(range(measured.ndim - 1))
+            norm.set_weights([*values, measured.mean(axes, np.float64), measured.var(axes, np.float64)])
         return model
+
+    def _keras_cycles(self, placed: PlacedLayer, step: "keras.Layer", value, own: dict, weights: dict):
+        """Adds the cycles of a recurrent layer to a Keras model, and to `weights` what its additional layers need."""
+        import keras
+
+        def factors(name: str, values: np.ndarray | None) -> "keras.Layer":
+            layer = keras.layers.DepthwiseConv2D(1, use_bias=False, name=f"{placed.layer.name}_{name}")
+            weights[layer] = [None if values is None else np.float32(values).reshape(1, 1, -1, 1)]
+            return layer
+
+        layer = placed.layer
+        skip = factors("iotas", own["iotas"])(value) if layer.skip == "input" else None
+        gates = own.get("gates")
+        cycles_of = None if gates is None else self.gate_cycles(gates, placed)
+        for cycle in range(placed.in_shape[1] if layer.skip == "gated" else layer.cycles):
+            convolved = step(value)
+            if layer.skip == "gated":
+                takes_part = None if cycles_of is None else cycle < cycles_of
+                convolved = factors(f"gates{cycle + 1}", takes_part)(convolved)
+            summed = keras.layers.Add(name=f"{layer.name}_cycle{cycle + 1}")
+            value = summed([convolved, value if skip is None else skip])
+            if layer.inner_relu:
+                value = keras.layers.ReLU(name=f"{layer.name}_relu{cycle + 1}")(value)
+        return value
 
 
 @dataclass(frozen=True)
@@ -235,17 +408,35 @@ class Network:
 
     Attributes:
         name: Our name, in snake_case.
-        published_name: The class name in the published code.
+        published_names: The class names in published code; none for our own.
         layers: From observation to actions.
     """
 
     name: str
-    published_name: str
+    published_names: tuple[str, ...]
     layers: tuple[Layer, ...] = field(repr=False)
+
+    @property
+    def published_name(self) -> str | None:
+        """The class name in the published code, or None."""
+        return self.published_names[0] if self.published_names else None
 
     def layout(self, num_actions: int, observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE) -> Layout:
         """Places the layers for a game's number of actions."""
         return Layout(self, num_actions, observation_shape)
+
+
+def _all(layers: tuple[Layer, ...], **changes: object) -> tuple[Layer, ...]:
+    return tuple(replace(layer, **changes) for layer in layers)
+
+
+def _normalised(layers: tuple[Layer, ...], normalisation: str) -> tuple[Layer, ...]:
+    return (*_all(layers[:-1], normalisation=normalisation), replace(layers[-1], std=1.0))
+
+
+def _recurrent(std: float, **choices: object) -> tuple[Layer, ...]:
+    recurrent = Layer("recu1", "recurrent_conv", kernel=3, std=std, **{"cycles": 20, **choices})
+    return (_LARGE[0], recurrent, *_LARGE[1:])
 
 
 _OUT = Layer("out", "dense", std=0.1, activation="linear")
@@ -256,27 +447,79 @@ _LARGE = (
     Layer("fc", "dense", 512),
     _OUT,
 )
+_SMALL = (
+    Layer("conv1", "conv", 16, kernel=8, stride=4),
+    Layer("conv2", "conv", 32, kernel=4, stride=2),
+    Layer("fc", "dense", 256),
+    _OUT,
+)
+# Batch normalisation whose statistics were never updated (mean 0, variance 1) divides by this; initial weights are
+# normal with a variance of 1.3 * 2 / fan in.
+_CSHENTON_GAIN = 1 / math.sqrt(1 + EPSILON)
+_CSHENTON_STD = math.sqrt(1.3 * 2)
 
 # Sources: Mnih et al. 2015 (`large`), Mnih et al. 2013 (`small`), as published with Such et al. 2017,
-# arXiv:1712.06567; Deep Neuroevolution Toolbox (`recurrent_large`).
+# arXiv:1712.06567, and so the classes LargeDQN to SimpleClassifier; Salimans et al. 2017, arXiv:1703.03864
+# (ESAtariPolicy, MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution.
+# docs/networks.md tells where they deviate.
 NETWORKS = {
     network.name: network
     for network in (
-        Network("large", "LargeModel", _LARGE),
+        Network("large", ("LargeModel",), _LARGE),
+        Network("small", ("Model", "RiverModel"), _SMALL),
+        Network("recurrent_large", ("RecurrentLargeModel",), _recurrent(0.1)),
+        Network("large_dqn", ("LargeDQN",), _all(_LARGE, initialisation="multiplied_glorot")),
+        Network("small_dqn", ("SmallDQN",), _all(_SMALL, initialisation="multiplied_glorot")),
+        Network("large_glorot", (), _all(_LARGE, initialisation="glorot")),
+        Network("small_glorot", (), _all(_SMALL, initialisation="glorot")),
+        Network("small_normalised", ("GAAtariPolicy",), _all(_SMALL, initialisation="unit_columns")),
+        Network("virtual_bn", ("ModelVirtualBN",), _normalised(_SMALL, "before_bias")),
+        Network("virtual_bn_large", (), _normalised(_LARGE, "before_bias")),
+        Network("es_atari", ("ESAtariPolicy",), _all(_normalised(_SMALL, "after_bias"), initialisation="glorot")),
+        Network("linear", ("LinearClassifier",), (replace(_OUT, std=1.0),)),
+        Network("simple", ("SimpleClassifier",), (Layer("fc1", "dense", 16), Layer("fc2", "dense", 16), _OUT)),
         Network(
-            "small",
-            "Model",
-            (
-                Layer("conv1", "conv", 16, kernel=8, stride=4),
-                Layer("conv2", "conv", 32, kernel=4, stride=2),
-                Layer("fc", "dense", 256),
-                _OUT,
+            "dense_tanh",
+            ("MujocoPolicy",),
+            _all(
+                (
+                    Layer("fc1", "dense", 256, activation="tanh"),
+                    Layer("fc2", "dense", 256, activation="tanh"),
+                    replace(_OUT, std=0.01),
+                ),
+                initialisation="unit_columns",
             ),
         ),
+        # The toolbox gave the names of these two to one another's code; here the name follows the code.
         Network(
-            "recurrent_large",
-            "RecurrentLargeModel",
-            (_LARGE[0], Layer("recu1", "recurrent_conv", 32, kernel=3, cycles=20, std=0.1), *_LARGE[1:]),
+            "recurrent_large_iotas",
+            ("IotasRecurrentLargeModel",),
+            _recurrent(1.0, skip="input", inner_relu=True),
+        ),
+        Network("recurrent_large_iotas_linear", ("IotasRecurrentLargeModelRELU",), _recurrent(1.0, skip="input")),
+        # As many cycles as the map is wide, at most. Published: a random 10% of the gates are zero in each step.
+        Network(
+            "recurrent_large_evolved",
+            ("EvoRecurrentLargeModel",),
+            _recurrent(0.1, skip="gated", vector_std=0.5, cycles=1),
+        ),
+        Network(
+            "river_test",
+            ("RiverModelTest",),
+            (Layer("recu1", "recurrent_conv", kernel=3, cycles=10, std=0.01), *_SMALL[2:]),
+        ),
+        Network(
+            "cells",
+            (),
+            (*(Layer(f"conv{i}", "conv", 32, kernel=3) for i in (1, 2, 3)), *_SMALL[2:]),
+        ),
+        Network(
+            "cshenton",
+            ("cshenton",),
+            (
+                *_all(_SMALL[:-1], std=_CSHENTON_STD, bias=False, gain=_CSHENTON_GAIN),
+                replace(_OUT, std=_CSHENTON_STD, bias=False),
+            ),
         ),
     )
 }
@@ -289,6 +532,6 @@ def get_network(name: str) -> Network:
         NeurozooError: No such network; the message proposes the nearest.
     """
     for network in NETWORKS.values():
-        if name in (network.name, network.published_name):
+        if name in (network.name, *network.published_names):
             return network
     raise unknown_name("network", name, NETWORKS)

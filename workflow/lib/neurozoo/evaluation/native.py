@@ -78,7 +78,7 @@ class NativeEvaluator:
             sticky_probability=protocol.sticky_probability,
             frame_skip=protocol.frame_skip,
             preprocessing=protocol.preprocessing,
-            plan=layout.plan().ravel().tolist(),
+            plan=layout.plan()[:, :13].ravel().tolist(),  # of these networks the rest is the same
             scales=[float(placed.scale) for placed in layout.layers],
             noise_path=str(Path(noise).resolve()),
             num_threads=threads,

@@ -1,7 +1,7 @@
 """The frozen graph: a network as a TensorFlow 1 GraphDef with the node names of the Atari Zoo.
 
 Viewers, Lucid and the zoo's own tools find their way by these names: input `X_t`, activations `<algo>/<layer>/relu`
-and `<algo>/out/signal`, weights `<algo>/<layer>/w` with a leading policy axis of length 1.
+(or `tanh`) and `<algo>/out/signal`, weights `<algo>/<layer>/w` with a leading policy axis of length 1.
 
 Source: Atari Zoo, Such et al. 2018, arXiv:1812.07069, and its model files.
 """
@@ -14,12 +14,13 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import REMEDY, FrozenModel, LayerRecord, first_line
-from neurozoo.networks import Layout, PlacedLayer
+from neurozoo.networks import EPSILON, Layout, PlacedLayer
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 INPUT_NODE = "X_t"
+_NODES = {"relu": "relu", "tanh": "tanh", "linear": "signal"}  # by activation
 
 
 def layer_record(placed: PlacedLayer, scope: str) -> LayerRecord:
@@ -32,46 +33,90 @@ def layer_record(placed: PlacedLayer, scope: str) -> LayerRecord:
         activation=layer.activation,
         cycles=layer.cycles,
         keras_layer=layer.name,
-        node=f"{scope}/{layer.name}/{'relu' if layer.activation == 'relu' else 'signal'}",
+        node=f"{scope}/{layer.name}/{_NODES[layer.activation]}",
         weight_node=f"{scope}/{layer.name}/w",
     )
 
 
-def build_graph(layout: Layout, theta: np.ndarray, *, scope: str) -> "tf.compat.v1.GraphDef":
+def build_graph(
+    layout: Layout, theta: np.ndarray, *, scope: str, reference: np.ndarray | None = None
+) -> "tf.compat.v1.GraphDef":
     """Builds the network as a graph whose weights are constants, so that there is nothing left to freeze.
 
     Args:
         layout: The network's layers and shapes.
         theta: float32, shape (parameters,).
         scope: First part of the node names, which is the algorithm's name.
+        reference: For virtual batch normalisation only: float32, shape (batch, height, width, channels).
 
     Returns:
-        The graph, from `X_t` (batch, 84, 84, 4) float32 in [0, 1] to `<scope>/out/signal` (batch, actions).
+        The graph, from `X_t` (batch, height, width, channels) float32 to `<scope>/out/signal` (batch, actions).
+
+    Raises:
+        NeurozooError: The reference batch is needed and missing, or has another shape.
     """
     import tensorflow as tf
 
     arrays = layout.split(theta)
+    moments = layout.normalisation(theta, reference) if layout.needs_reference else {}
     with tf.Graph().as_default() as graph:
         value = tf.compat.v1.placeholder(tf.float32, (None, *layout.observation_shape), name=INPUT_NODE)
         for placed in layout.layers:
-            layer = placed.layer
-            with tf.name_scope(f"{scope}/{layer.name}/"):
-                weights = tf.constant(arrays[f"{layer.name}/w"][np.newaxis], name="w")[0]
+            layer, name = placed.layer, placed.layer.name
+
+            def constant(part: str, array: np.ndarray):
+                return tf.constant(array[np.newaxis], name=part)[0]
+
+            def per_channel(part: str, array: np.ndarray, rank: int):
+                return constant(part, array.reshape((1,) * (rank - 1) + (-1,)))
+
+            with tf.name_scope(f"{scope}/{name}/"):
+                own = {part: arrays[f"{name}/{part}"] for part in layer.parts}
+                weights = constant("w", own["w"])
                 if layer.kind == "dense":
                     value = tf.reshape(value, (-1, placed.in_shape[2])) @ weights
                 elif layer.kind == "conv":
                     value = tf.nn.conv2d(value, weights, layer.stride, "SAME")
                 else:
-                    for _ in range(layer.cycles):
-                        value = tf.nn.conv2d(value, weights, 1, "SAME") + value
-                if layer.has_bias:
-                    bias = arrays[f"{layer.name}/b"].reshape((1,) * value.shape.rank + (-1,))
-                    value = value + tf.constant(bias, name="b")[0]
-                if layer.activation == "relu":
-                    value = tf.nn.relu(value, name="relu")
-                else:
-                    value = tf.identity(value, name="signal")
+                    value = _cycles(layout, placed, value, weights, own)
+                rank = value.shape.rank
+                if layer.has_bias and layer.normalisation != "before_bias":
+                    value = value + per_channel("b", own["b"], rank)
+                if layer.normalisation:
+                    mean, variance = moments[name]
+                    value = (value - per_channel("mean", mean, rank)) * per_channel(
+                        "inverse_deviation", 1 / np.sqrt(variance + np.float32(EPSILON)), rank
+                    )
+                    if layer.normalisation == "after_bias":
+                        value = value * per_channel("gain", own["gain"], rank)
+                    offset = "b" if layer.normalisation == "before_bias" else "offset"
+                    value = value + per_channel(offset, own[offset], rank)
+                if layer.gain != 1.0:
+                    value = value * np.float32(layer.gain)
+                finish = {"relu": tf.nn.relu, "tanh": tf.nn.tanh, "linear": tf.identity}[layer.activation]
+                value = finish(value, name=_NODES[layer.activation])
     return graph.as_graph_def()
+
+
+def _cycles(layout: Layout, placed: PlacedLayer, value, weights, own: dict[str, np.ndarray]):
+    """Adds the cycles of a recurrent layer, see `Layer.skip`."""
+    import tensorflow as tf
+
+    layer = placed.layer
+    cycles = layer.cycles
+    if layer.skip == "input":
+        iotas = value * tf.constant(own["iotas"][np.newaxis], name="iotas")[0]
+    if layer.skip == "gated":
+        cycles_of = layout.gate_cycles(own["gates"], placed)
+        cycles = cycles_of.max()
+    for cycle in range(cycles):
+        convolved = tf.nn.conv2d(value, weights, 1, "SAME")
+        if layer.skip == "gated":
+            convolved = convolved * tf.constant(np.float32(cycle < cycles_of))
+        value = convolved + (iotas if layer.skip == "input" else value)
+        if layer.inner_relu:
+            value = tf.nn.relu(value)
+    return value
 
 
 def load_graph(frozen: FrozenModel, path: Path) -> Callable[[np.ndarray], np.ndarray]:
