@@ -4,7 +4,15 @@ import json
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.noise import CHUNK, PUBLISHED_SHA256, PUBLISHED_SIZE, build_noise_table, open_noise_table
+from neurozoo.noise import (
+    CHUNK,
+    PUBLISHED_SHA256,
+    PUBLISHED_SIZE,
+    SUMMED_AT_ONCE,
+    build_noise_table,
+    open_noise_table,
+    weighted_sum,
+)
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +169,31 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     grown = int(python(code, tmp_path / "table.f32").stdout)  # KiB
     assert grown < 60 * 1024
+
+
+def test_a_weighted_sum_adds_slices_of_the_table():
+    table = np.array([1, 2, 4, 8, 16], np.float32)
+    # 0.5 * (2, 4, 8) - 3 * (1, 2, 4) + 0.25 * (4, 8, 16)
+    total = weighted_sum(table, [1, 0, 2], [0.5, -3.0, 0.25], count=3)
+    assert total.dtype == np.float32
+    assert total.tolist() == [-1.0, -2.0, -4.0]
+    assert weighted_sum(table, [], [], count=2).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_weighted_sum_is_rounded_term_by_term_whatever_the_number_of_threads(small_noise_table, threads):
+    table = open_noise_table(small_noise_table)
+    count = 2 * SUMMED_AT_ONCE + 7
+    random = np.random.default_rng(0)
+    indices, weights = random.integers(len(table) - count + 1, size=9), random.normal(size=9)
+    expected = np.zeros(count, np.float32)
+    for index, weight in zip(indices, weights, strict=True):
+        expected = expected + np.float32(weight) * table[index : index + count]
+    np.testing.assert_array_equal(
+        weighted_sum(table, indices, weights, count=count, threads=threads), expected, strict=True
+    )
+
+
+def test_a_weighted_sum_takes_one_weight_for_each_slice():
+    with pytest.raises(ValueError, match="zip"):
+        weighted_sum(np.zeros(5, np.float32), [0, 1], [1.0], count=2)

@@ -37,6 +37,11 @@ def test_the_purposes_keep_their_published_numbers():
         ("TEST_EPISODE", 3),
         ("ROLLOUT", 4),
         ("EVALUATION", 5),
+        ("INITIAL_WEIGHTS", 6),
+        ("INITIAL_EPISODE", 7),
+        ("AGENT_EPISODE", 8),
+        ("AGENT_CHOICE", 9),
+        ("ARCHIVE_CHOICE", 10),
     ]
 
 

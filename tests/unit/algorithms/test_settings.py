@@ -1,7 +1,7 @@
 import dataclasses
 
 import pytest
-from neurozoo.algorithms.settings import PRESETS, GaSettings, resolve_settings
+from neurozoo.algorithms.settings import PRESETS, EsSettings, GaSettings, resolve_settings
 from neurozoo.errors import NeurozooError
 
 
@@ -22,6 +22,30 @@ def test_the_published_settings_are_the_published_ones():
         "start_state": None,
         "seed": 0,
     }
+
+
+def test_the_published_evolution_strategies_are_the_published_ones():
+    # Section 1.1 of the specification (es_atari_config); 250e6 timesteps are 1e9 frames.
+    assert dataclasses.asdict(resolve_settings("es", preset="uber2018")) == {
+        "population_size": 5000,
+        "mutation_power": 0.02,
+        "return_proc_mode": "centered_rank",
+        "l2coeff": 0.005,
+        "optimizer": "adam",
+        "stepsize": 0.01,
+        "num_test_episodes": 200,
+        "episode_cutoff_mode": 5000,
+        "frames": 1_000_000_000,
+        "protocol": None,
+        "action_set": None,
+        "observation": None,
+        "start_state": None,
+        "seed": 0,
+    }
+    # Section 1.7 (frostbite_es): noise of 0.005; 1 % of 5000 episodes were played without noise.
+    assert resolve_settings("es", preset="uber2017") == dataclasses.replace(
+        EsSettings(), mutation_power=0.005, num_test_episodes=50
+    )
 
 
 def test_random_search_differs_from_the_ga_by_having_no_parents():
@@ -56,6 +80,18 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ("ga", "demo", {"episode_cutoff_mode": "never"}, "episode_cutoff_mode 'never' is none of"),
         ("ga", "demo", {"mutation_power": 0}, "above 0"),
         ("ga", "demo", {"mutation_power": "much"}, "A schedule is a number or a mapping"),
+        ("es", "demo", {"selection_threshold": 5}, "setting of es 'selection_threshold' is unknown"),
+        ("es", "demo", {"return_proc_mode": "centred_rank"}, "did you mean 'centered_rank'"),
+        ("es", "demo", {"return_proc_mode": 5}, "return_proc_mode 5 is unknown"),
+        ("es", "demo", {"optimizer": "adm"}, "did you mean 'adam'"),
+        ("es", "demo", {"population_size": 41}, r"population_size should be even \(mirrored pairs\), but is 41"),
+        ("es", "demo", {"population_size": 0}, "population_size should be at least 2, but is 0"),
+        ("es", "demo", {"stepsize": "0.1"}, r"stepsize should be a number at least 0, but is '0\.1'"),
+        ("es", "demo", {"stepsize": float("nan")}, "stepsize should be a number at least 0, but is nan"),
+        ("es", "demo", {"l2coeff": float("inf")}, "l2coeff should be a number at least 0, but is inf"),
+        ("es", "demo", {"l2coeff": -0.1}, r"l2coeff should be a number at least 0, but is -0\.1"),
+        ("es", "demo", {"l2coeff": True}, "l2coeff should be a number at least 0, but is True"),
+        ("es", "demo", {"mutation_power": 0}, "above 0"),
     ],
 )
 def test_a_slip_is_refused_with_what_is_allowed(algo, preset, overrides, complaint):

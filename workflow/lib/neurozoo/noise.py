@@ -1,6 +1,8 @@
 """The shared table of Gaussian noise, from which every genome takes its weights."""
 
 import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ PUBLISHED_SIZE = 250_000_000  # values, 1 GB
 PUBLISHED_SHA256 = "89de6e0b1b4a44ef510ab261ec6484ec6afe9100a6bec7413219454fbb457db2"
 SEED = 123
 CHUNK = 2_000_000  # values drawn at once: 16 MB of float64
+SUMMED_AT_ONCE = 65_536  # values of a sum that stay in a core's cache: 256 KB
 
 REMEDY = "Delete it and build it again: snakemake --cores 1 results/noise/table.f32"
 
@@ -82,3 +85,38 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     if verify and (digest := sha256_of(path)) != expected:
         raise NeurozooError(f"The noise table {path} is damaged: its SHA-256 is {digest}, not {expected}. {REMEDY}")
     return np.memmap(path, dtype="<f4", mode="r")
+
+
+def weighted_sum(
+    noise: np.ndarray, indices: Sequence[int], weights: Sequence[float], *, count: int, threads: int = 1
+) -> np.ndarray:
+    """Adds slices of the table without copying more than fits a core's cache.
+
+    Products and sums are rounded to float32 one by one, in the order of `indices`, so that neither the number of
+    threads nor the machine's linear algebra library changes a bit.
+
+    Args:
+        noise: The table, float32, shape (size,).
+        indices: Where the slices start.
+        weights: One factor for each, taken as float32.
+        count: Length of a slice.
+        threads: Parts of the sum that are worked on at once.
+
+    Returns:
+        float32, shape (count,): the sum of `weight * noise[index : index + count]`.
+    """
+    noise = noise.view(np.ndarray)  # slices of a memory map are slow to make
+    total = np.zeros(count, np.float32)
+    terms = list(zip(map(int, indices), np.asarray(weights, np.float32), strict=True))
+
+    def add(start: int) -> None:
+        block = total[start : start + SUMMED_AT_ONCE]
+        product = np.empty_like(block)
+        for index, weight in terms:
+            np.multiply(noise[index + start : index + start + len(block)], weight, out=product)
+            np.add(block, product, out=block)
+
+    starts = range(0, count, SUMMED_AT_ONCE)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(add, starts))
+    return total

@@ -19,10 +19,13 @@ GA_FIELDS = (
     "ValidationTimestepsSoFar", "TimestepsThisIter", "TimestepsPerSecondThisIter", "TimestepsComputed",
     "TimestepsSoFar", "TimeElapsedThisIter", "TimeElapsedThisIterTotal", "TimeElapsed", "TimeElapsedTotal",
 )  # fmt: skip
-# What the published evolution strategies (GPU code) print besides.
+# In the order in which the published evolution strategies (GPU code) print them.
 ES_FIELDS = (
-    "TimestepLimitPerEpisode", "PopulationEpRewMedian", "TestRewMean", "TestRewMedian", "TestEpCount", "TestEpLenSum",
-    "InitialRewMax", "InitialRewMean", "InitialRewMedian",
+    "Iteration", "MutationPower", "TimestepLimitPerEpisode", "PopulationEpRewMax", "PopulationEpRewMean",
+    "PopulationEpRewMedian", "PopulationEpCount", "PopulationTimesteps", "TestRewMean", "TestRewMedian", "TestEpCount",
+    "TestEpLenSum", "InitialRewMax", "InitialRewMean", "InitialRewMedian", "TimestepsThisIter",
+    "TimestepsPerSecondThisIter", "TimestepsComputed", "TimestepsSoFar", "TimeElapsedThisIter",
+    "TimeElapsedThisIterTotal", "TimeElapsed", "TimeElapsedTotal",
 )  # fmt: skip
 # What the distributed code of 2017 prints besides.
 DISTRIBUTED_FIELDS = (
@@ -30,7 +33,7 @@ DISTRIBUTED_FIELDS = (
     "EvalEpLenMean", "EvalPopRank", "EvalEpCount", "Norm", "GradNorm", "UpdateRatio", "EpisodesThisIter",
     "EpisodesSoFar", "UniqueWorkers", "UniqueWorkersFrac", "ResultsSkippedFrac", "ObCount",
 )  # fmt: skip
-PUBLISHED_FIELDS = GA_FIELDS + ES_FIELDS + DISTRIBUTED_FIELDS
+PUBLISHED_FIELDS = tuple(dict.fromkeys(GA_FIELDS + ES_FIELDS + DISTRIBUTED_FIELDS))
 
 _WIDEST = 33  # characters of a name or value before it is cut
 _KEPT = 30  # of them, after it is cut

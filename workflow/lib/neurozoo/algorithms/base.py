@@ -36,14 +36,16 @@ class Batch:
     """Episodes that belong together.
 
     Attributes:
-        phase: Name of the phase, once per generation. Frames and seconds of `test` are not counted.
+        phase: Name of the phase, once per generation.
         held: Genomes of which, or of whose children, the episodes are.
         episodes: In the order in which `tell` wants the results.
+        is_counted: Whether the budget counts their frames, and the log their seconds; tests are not counted.
     """
 
     phase: str
     held: tuple[Genome, ...]
     episodes: tuple[Episode, ...]
+    is_counted: bool = True
 
 
 class Algorithm(Interface):

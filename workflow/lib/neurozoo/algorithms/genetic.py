@@ -107,6 +107,7 @@ class GeneticAlgorithm:
                 for individual, genome in enumerate(genomes)
                 for repeat in range(repeats)
             ),
+            is_counted=self._phase != "test",
         )
 
     def _episode(self, genome: Genome, purpose: Purpose, individual: int, repeat: int) -> Episode:

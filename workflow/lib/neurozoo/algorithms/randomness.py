@@ -16,6 +16,11 @@ class Purpose(IntEnum):
     TEST_EPISODE = 3
     ROLLOUT = 4
     EVALUATION = 5
+    INITIAL_WEIGHTS = 6
+    INITIAL_EPISODE = 7
+    AGENT_EPISODE = 8
+    AGENT_CHOICE = 9
+    ARCHIVE_CHOICE = 10
 
 
 def generator(entropy: tuple[int, ...], purpose: Purpose, *address: int) -> np.random.Generator:

@@ -1,5 +1,6 @@
 """What can be set for each algorithm, and the published values."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -14,6 +15,8 @@ PROTOCOL_CHOICES = {  # settings that choose a protocol, by the argument of `neu
     "observation": "observation",
     "start_state": "start_state",
 }
+RETURN_PROC_MODES = ("centered_rank", "sign", "centered_sign_rank")
+OPTIMIZERS = ("adam", "sgd", "sgd_2017")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,18 @@ class RunSettings:
             if value < bound:
                 raise NeurozooError(f"{name} should be at least {bound}, but is {value}.")
 
+    def _check_choice(self, name: str, allowed: tuple[str, ...]) -> None:
+        if getattr(self, name) not in allowed:
+            raise unknown_name(name, getattr(self, name), allowed)
+
+    def _check_numbers(self, *names: str, most: float = math.inf) -> None:
+        for name in names:
+            value = getattr(self, name)
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not 0 <= value <= most or value == math.inf:
+                limit = "at least 0" if most == math.inf else f"from 0 to {most}"
+                raise NeurozooError(f"{name} should be a number {limit}, but is {value!r}.")
+
     def _check_at_most(self, most: int, meaning: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) > most:
@@ -96,6 +111,44 @@ class GaSettings(RunSettings):
         Schedule.from_setting(self.mutation_power)
 
 
+@dataclass(frozen=True)
+class EsSettings(RunSettings):
+    """Settings of evolution strategies; the defaults are the published ones.
+
+    Attributes:
+        population_size: Perturbed weights per generation, two for each slice of noise.
+        mutation_power: Standard deviation of a perturbation; a number or a schedule.
+        return_proc_mode: What weighs the gradient: `centered_rank` (ranks of the scores), `sign` (sums of the signs of
+            the rewards) or `centered_sign_rank` (ranks of these).
+        l2coeff: Weight decay: this share of the weights is part of the gradient.
+        optimizer: `adam`, `sgd` (momentum as in the GPU code) or `sgd_2017` (as in the distributed code).
+        stepsize: Of the optimizer.
+
+    Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
+    """
+
+    # search
+    population_size: int = 5000
+    mutation_power: float | Mapping = 0.02
+    return_proc_mode: str = "centered_rank"
+    # step
+    l2coeff: float = 0.005
+    optimizer: str = "adam"
+    stepsize: float = 0.01
+    # budget
+    frames: int = 1_000_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts(population_size=2)
+        if self.population_size % 2:
+            raise NeurozooError(f"population_size should be even (mirrored pairs), but is {self.population_size}.")
+        self._check_choice("return_proc_mode", RETURN_PROC_MODES)
+        self._check_choice("optimizer", OPTIMIZERS)
+        self._check_numbers("l2coeff", "stepsize")
+        Schedule.from_setting(self.mutation_power)
+
+
 _PUBLISHED_GA = GaSettings()
 _DEMO_GA = GaSettings(
     population_size=20,
@@ -107,12 +160,21 @@ _DEMO_GA = GaSettings(
     episode_cutoff_mode=500,
     frames=220_000,
 )
+_PUBLISHED_ES = EsSettings()
 
 PRESETS = {
     "ga": {"uber2018": _PUBLISHED_GA, "demo": _DEMO_GA},
     "rs": {
         "uber2018": replace(_PUBLISHED_GA, selection_threshold=0),
         "demo": replace(_DEMO_GA, selection_threshold=0),
+    },
+    "es": {
+        "uber2018": _PUBLISHED_ES,
+        # The distributed code: about one episode in a hundred had no noise, which tests of the result stand for.
+        "uber2017": replace(_PUBLISHED_ES, mutation_power=0.005, num_test_episodes=50),
+        "demo": replace(
+            _PUBLISHED_ES, population_size=40, num_test_episodes=4, episode_cutoff_mode=500, frames=220_000
+        ),
     },
 }
 

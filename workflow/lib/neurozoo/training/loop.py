@@ -151,16 +151,16 @@ def _train_generation(
 ) -> None:
     elapsed = dict(state.saved["elapsed"]) if state.saved else {"counted": 0.0, "total": 0.0}
     begin = time.monotonic()
-    seconds = {}
+    uncounted = 0.0
     fields = None
     while fields is None:
         batch = algorithm.ask()
         start = time.monotonic()
         results = _play(batch, algorithm.iteration, evaluator, state, reporter, interruption)
-        seconds[batch.phase] = time.monotonic() - start
+        uncounted += 0.0 if batch.is_counted else time.monotonic() - start
         fields = algorithm.tell(results)
     total = time.monotonic() - begin
-    counted = total - seconds.get("test", 0.0)
+    counted = total - uncounted
     elapsed = {"counted": elapsed["counted"] + counted, "total": elapsed["total"] + total}
     record = fields | {
         "TimestepsPerSecondThisIter": fields["TimestepsThisIter"] / total,
@@ -201,7 +201,7 @@ def _play(
         results |= news
         steps += sum(result.steps for result in news.values())
         reporter.progress(
-            frames=sum(result.frames for result in news.values()) if batch.phase != "test" else 0,
+            frames=sum(result.frames for result in news.values()) if batch.is_counted else 0,
             steps=steps,
             seconds=time.monotonic() - begin,
             done=len(results),

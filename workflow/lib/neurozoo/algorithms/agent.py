@@ -1,0 +1,100 @@
+"""Weights that follow the gradient of a smoothed score: what evolution strategies of all kinds move."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from neurozoo.algorithms.optimizers import make_optimizer
+from neurozoo.algorithms.settings import EsSettings
+from neurozoo.genomes import Genome, Weights
+from neurozoo.noise import weighted_sum
+
+
+class Agent:
+    """A point in the space of weights, with its optimizer.
+
+    Args:
+        theta: Weights, float32, shape (parameters,).
+        settings: Those of the optimizer.
+
+    Attributes:
+        theta: Weights, read-only.
+        genome: The weights as a genome, of which perturbed ones are children.
+    """
+
+    def __init__(self, theta: np.ndarray, *, settings: EsSettings) -> None:
+        self._settings = settings
+        self._optimizer = make_optimizer(settings.optimizer, stepsize=settings.stepsize, size=len(theta))
+        self._place(theta)
+
+    def _place(self, theta: np.ndarray) -> None:
+        weights = Weights.of(theta)
+        self.theta = weights.theta
+        self.genome = Genome(weights)
+
+    def perturbed(self, indices: Sequence[int], *, power: float) -> list[Genome]:
+        """Returns mirrored pairs: for each index the weights plus, then minus `power` times that slice of noise."""
+        return [self.genome.mutated(int(index), sign * power) for index in indices for sign in (1, -1)]
+
+    def follow(
+        self, fitness: np.ndarray, *, indices: Sequence[int], noise: np.ndarray, threads: int
+    ) -> dict[str, float]:
+        """Takes one step up the estimated gradient.
+
+        Args:
+            fitness: float32, shape (2 * indices,), of the perturbed weights, in their order.
+            indices: Where the slices of noise start.
+            noise: The noise table.
+            threads: Parts of the gradient that are worked on at once; it is the same for any number.
+
+        Returns:
+            `Norm` and `GradNorm`, squared lengths of weights and gradient; `UpdateRatio`, length of the step by that
+            of the weights.
+
+        Source: Salimans et al. 2017, arXiv:1703.03864; as published, the gradient is not divided by the power.
+        """
+        plus, minus = fitness.reshape(-1, 2).T
+        gradient = weighted_sum(noise, indices, plus - minus, count=len(self.theta), threads=threads)
+        gradient /= np.float32(len(fitness))
+        step = self._optimizer.step(np.float32(self._settings.l2coeff) * self.theta - gradient)
+        lengths = [_squared_length(vector) for vector in (self.theta, gradient, step)]
+        self._place(self.theta + step)
+        return {
+            "Norm": _squared_length(self.theta),
+            "GradNorm": lengths[1],
+            "UpdateRatio": (lengths[2] / lengths[0]) ** 0.5 if lengths[0] else 0.0,
+        }
+
+    def get_state(self) -> dict:
+        """Returns everything but the arrays, as plain JSON."""
+        return {"updates": self._optimizer.updates}
+
+    def get_arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
+        """Returns weights and slots of the optimizer by names that stand for one content: `theta-00012`.
+
+        Args:
+            prefix: Put before every name.
+        """
+        named = {"theta": self.theta, **self._optimizer.slots}
+        return {f"{prefix}{name}-{self._optimizer.updates:05}": array for name, array in named.items()}
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray], prefix: str = "") -> None:
+        """Continues from what `get_state` and `get_arrays` returned.
+
+        Raises:
+            LookupError, TypeError, ValueError: The state is something else.
+        """
+        self._optimizer.updates = int(state["updates"])
+        found = {name: arrays[f"{prefix}{name}-{self._optimizer.updates:05}"] for name in self._slot_names()}
+        for name, array in found.items():
+            if array.shape != self.theta.shape or array.dtype != np.float32:
+                raise ValueError(f"{name} should be float32 of shape {self.theta.shape}")
+        self._place(found.pop("theta"))
+        self._optimizer.slots = found
+
+    def _slot_names(self) -> tuple[str, ...]:
+        return ("theta", *self._optimizer.slots)
+
+
+def _squared_length(vector: np.ndarray) -> float:
+    return float(np.square(vector, dtype=np.float64).sum())  # not a product of the linear algebra library
