@@ -41,7 +41,7 @@ def test_a_damaged_or_foreign_model_json_is_refused(own_copy):
         ({"layers": [{"name": "conv1"}]}, "not a whole description .KeyError: 'kind'"),
         ({"protocol": {"name": "uber2018"}}, "not a whole description"),
         ({"game": "braekout"}, "did you mean 'breakout'"),
-        ({"layers": []}, "should name at least two layers"),
+        ({"layers": []}, "should name at least one layer and one action"),
     ],
 )
 def test_an_incomplete_model_json_is_refused(own_copy, values, sentence):

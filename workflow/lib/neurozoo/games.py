@@ -1,6 +1,7 @@
 """Games, and the protocols by which an episode is played and scored."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -51,6 +52,18 @@ class Protocol:
     world: Literal["atari", "river_crossing", "hard_maze", "gymnasium"] = "atari"
     rules: Literal["", "fixed", "faithful"] = ""
     observation: Literal["", "pixels", "rgb", "greyscale", "objects"] = ""
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, object]) -> "Protocol":
+        """Reads what `dataclasses.asdict` wrote, also before there were worlds besides Atari.
+
+        Raises:
+            ValueError, TypeError: It is something else.
+        """
+        first = ("name", "sticky_probability", "max_noops", "presses_fire", "max_frames")
+        if missing := {*first, "action_set", "preprocessing", "frame_skip"} - set(record):
+            raise ValueError(f"a protocol without {', '.join(sorted(missing))}")
+        return cls(**record)
 
 
 # Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its code; `machado2018`: Machado et al. 2018,

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,8 @@ import numpy as np
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained, read_json, write_json, write_text
-from neurozoo.games import action_names
-from neurozoo.genomes import read_genome
+from neurozoo.games import ObservationShape, Protocol, layout_of, observation_shape, output_names
+from neurozoo.genomes import Genome, decode
 from neurozoo.inspection.frozen import (
     FORMAT,
     GRAPH_FILE,
@@ -24,11 +25,13 @@ from neurozoo.inspection.frozen import (
     REMEDY,
     SAVED_MODEL,
     first_line,
+    has_continuous_outputs,
     open_frozen,
     to_json,
 )
+from neurozoo.inspection.generations import generation_folder, report_of
 from neurozoo.inspection.graph import INPUT_NODE, build_graph, layer_record, load_graph
-from neurozoo.networks import Layout, get_network
+from neurozoo.networks import Layout
 
 if TYPE_CHECKING:
     from neurozoo.evaluation.native import Trace
@@ -40,8 +43,10 @@ CHUNK = 64  # observations that are run at once
 # Float sums in another order differ by about 1e-6 of the largest output after 3,136 terms; a tie closer than this
 # may fall either way without either form being wrong.
 TIE = 1e-5  # distance of the two best outputs, as a part of the largest absolute output
+CLOSE = 1e-4  # largest error of a continuous output, as a part of the episode's largest absolute output
 
-CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps, 70 MB
+CHECKED_FRAMES = 10_000  # longest episode for the check, 2,500 steps of an Atari game
+CHECKED_BYTES = 2**27  # of its observations: 128 MB
 
 
 def freeze_run(
@@ -49,49 +54,77 @@ def freeze_run(
     *,
     ops: str | os.PathLike,
     noise: str | os.PathLike,
+    generation: int | None = None,
     log: str | os.PathLike | None = None,
 ) -> dict[str, int]:
-    """Freezes a run's result as `frozen/` beside it.
+    """Freezes a run's result as `frozen/` beside it, or a generation's elite as `generations/N/frozen/`.
 
-    The episode for the check is played by the native op from the run's genome, so that the check also proves that
+    The episode for the check is played by the evaluator from the run's genome, so that the check also proves that
     genome and weights belong together.
 
     Args:
-        run_dir: Folder with `checkpoint.npz` and `genome.json`.
+        run_dir: Folder with `checkpoint.npz` and `genome.json`, and `log.jsonl` for a generation.
         ops: The op library.
         noise: The noise table.
+        generation: Number of a generation, from 1; None for the run's result.
         log: Optional file for a line about the check.
 
     Returns:
         Steps that were compared, and how many of them were ties that fell the other way.
 
     Raises:
-        NeurozooError: A file is missing or damaged, or anything that `freeze` refuses.
+        NeurozooError: A file is missing or damaged, there is no such generation, or anything that `freeze` refuses.
     """
-    from neurozoo.evaluation import Episode
-    from neurozoo.evaluation.native import trace_episode
+    from neurozoo.imports import read_agent
+    from neurozoo.noise import open_noise_table
     from neurozoo.training.checkpoint import read_checkpoint
 
     run_dir = Path(run_dir)
     checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
-    record = read_genome(run_dir / "genome.json")
-    if (record.game, record.model) != (checkpoint.game, checkpoint.model):
+    agent = read_agent(run_dir / "genome.json")
+    if (agent.game, agent.model) != (checkpoint.game, checkpoint.model):
         raise NeurozooError(
-            f"{run_dir} holds a genome for {record.game}/{record.model}, but weights for "
+            f"{run_dir} holds a genome for {agent.game}/{agent.model}, but weights for "
             f"{checkpoint.game}/{checkpoint.model}. Copy both files from one run, or train it again."
         )
-    protocol = checkpoint.protocol
-    start = Episode(record.genome, noops=min(1, protocol.max_noops), seed=0, max_frames=CHECKED_FRAMES)
-    trace = trace_episode(start, game=checkpoint.game, model=checkpoint.model, protocol=protocol, ops=ops, noise=noise)
-    scores = read_json(run_dir / "genome.json", REMEDY)
-    check = freeze(checkpoint, run_dir / "frozen", trace=trace, scores=scores)
+    if generation is None:
+        genome, folder = agent.genome, run_dir / "frozen"
+        scores = read_json(run_dir / "genome.json", REMEDY)
+    else:
+        report = report_of(run_dir, generation)
+        genome, folder = report.genome, generation_folder(run_dir, generation) / "frozen"
+        theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=checkpoint.layout)
+        checkpoint = replace(checkpoint, theta=theta)
+        scores = report.scores
+    trace = _played(checkpoint, genome, ops=ops, noise=noise)
+    check = freeze(checkpoint, folder, trace=trace, scores=scores, generation=generation)
     if log is not None:
-        write_text(log, f"{run_dir / 'frozen'}: same actions in {check['steps']} steps, {check['ties']} ties\n")
+        write_text(log, f"{folder}: same actions in {check['steps']} steps, {check['ties']} ties\n")
     return check
 
 
+def _played(checkpoint: "Checkpoint", genome: Genome, *, ops: str | os.PathLike, noise: str | os.PathLike) -> "Trace":
+    """Lets the evaluator play the episode for the check."""
+    from neurozoo.evaluation import Episode
+    from neurozoo.evaluation.native import trace_episode
+
+    protocol = checkpoint.protocol
+    plane_bytes = 4 * math.prod(observation_shape(checkpoint.game, protocol).plane)
+    frames = min(CHECKED_FRAMES, CHECKED_BYTES // plane_bytes * protocol.frame_skip, protocol.max_frames)
+    start = Episode(genome, noops=min(1, protocol.max_noops), seed=0, max_frames=frames)
+    needed = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
+    return trace_episode(
+        start, game=checkpoint.game, model=checkpoint.model, protocol=protocol, ops=ops, noise=noise, **needed
+    )
+
+
 def freeze(
-    checkpoint: "Checkpoint", folder: str | os.PathLike, *, trace: "Trace", scores: dict | None = None
+    checkpoint: "Checkpoint",
+    folder: str | os.PathLike,
+    *,
+    trace: "Trace",
+    scores: dict | None = None,
+    generation: int | None = None,
 ) -> dict[str, int]:
     """Writes a frozen model, and proves on a recorded episode that it acts like the agent that was trained.
 
@@ -100,6 +133,7 @@ def freeze(
         folder: The folder that is to appear, whole or not at all; an older frozen model there is replaced.
         trace: An episode of this agent, recorded by the engine that it was trained with.
         scores: Optional facts of `genome.json`, which `model.json` repeats.
+        generation: Number of the generation that the weights are from; None for the run's result.
 
     Returns:
         Steps that were compared, and how many of them were ties that fell the other way.
@@ -110,11 +144,12 @@ def freeze(
     """
     import tensorflow as tf
 
-    layout = get_network(checkpoint.model).layout(checkpoint.num_actions)
+    layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
     theta = _checked_theta(checkpoint, layout)
-    record = _describe(checkpoint, layout, scores or {})
+    reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
+    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation}
     with _folder_written_whole(Path(folder)) as new:
-        model = layout.keras_model(theta)
+        model = layout.keras_model(theta, **reference)
         model.save(new / KERAS_FILE)
         served = tf.Module()
         served.model = model
@@ -122,7 +157,7 @@ def freeze(
             tf.saved_model.save(served, str(new / SAVED_MODEL), signatures=_serving(model, layout))
         except tf.errors.ResourceExhaustedError as error:  # how TensorFlow says that the disk is full
             raise OSError(errno.ENOSPC, error.message) from error
-        graph = build_graph(layout, theta, scope=checkpoint.algo)
+        graph = build_graph(layout, theta, scope=checkpoint.algo, **reference)
         (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
         write_json(new / RECORD_FILE, record)
         record["check"] = check_same_actions(new, trace)
@@ -146,31 +181,53 @@ def _describe(checkpoint: "Checkpoint", layout: Layout, scores: dict) -> dict:
     import keras
     import tensorflow as tf
 
+    protocol = checkpoint.protocol
+    shape = observation_shape(checkpoint.game, protocol)
+    actions = output_names(checkpoint.game, protocol)
+    is_continuous = has_continuous_outputs(protocol, actions)
     return {
         "format": FORMAT,
         "game": checkpoint.game,
+        "world": protocol.world,
         "model": layout.network.name,
         "published_model": layout.network.published_name,
         "algo": checkpoint.algo,
         "run": checkpoint.run,
         "parameters": layout.parameter_count,
-        "actions": list(action_names(checkpoint.game, checkpoint.protocol.action_set)),
-        "action_rule": "arg max of the outputs; of equal outputs the first",
-        "protocol": asdict(checkpoint.protocol),
+        "actions": list(actions),
+        "action_rule": "all outputs are obeyed"
+        if is_continuous
+        else "arg max of the outputs; of equal outputs the first",
+        "protocol": asdict(protocol),
         "input": {
             "node": INPUT_NODE,
             "keras_layer": "observation",
             "signature": "serving_default",
             "shape": [None, *layout.observation_shape],
+            "plane": list(shape.plane),
+            "stack": shape.stack,
             "dtype": "float32",
-            "range": [0.0, 1.0],
-            "meaning": "the last four planes of the episode, oldest first, zeros before the first",
+            "range": _range(protocol),
+            "meaning": _meaning(shape),
         },
         "layers": [to_json(layer_record(placed, checkpoint.algo)) for placed in layout.layers],
         "files": {"keras": KERAS_FILE, "saved_model": SAVED_MODEL, "graph": GRAPH_FILE},
         "scores": {key: scores[key] for key in SCORES if key in scores},
         "versions": {"neurozoo": __version__, "tensorflow": tf.__version__, "keras": keras.__version__},
     }
+
+
+def _range(protocol: Protocol) -> list[float] | None:
+    """Returns the smallest and the largest number that an observation may hold; None if that is not known."""
+    if protocol.world == "gymnasium":
+        return None
+    return [0.0, 255.0] if protocol.world == "atari" and protocol.preprocessing == "rgb" else [0.0, 1.0]
+
+
+def _meaning(shape: ObservationShape) -> str:
+    if shape.stack > 1:
+        return f"the last {shape.stack} planes of the episode, oldest first, zeros before the first"
+    return "a vector of numbers" if shape.height == shape.width == 1 else "what is to be seen in this step"
 
 
 def _serving(model, layout: Layout):
@@ -189,14 +246,17 @@ def check_same_actions(folder: str | os.PathLike, trace: "Trace") -> dict[str, i
 
     Args:
         folder: The frozen model.
-        trace: The episode: `planes` (steps, 84, 84) float32, `actions` (steps,), `logits` (steps, actions).
+        trace: The episode: `planes` (steps, height, width, channels) float32, the channels left out where there is
+            one, `actions` (steps,), `logits` (steps, outputs).
 
     Returns:
         `steps` that were compared, and `ties`: steps at which a form chose another of two equally good actions, their
-        outputs lying within 1e-5 of the largest. Float sums in another order cannot be told apart there.
+        outputs lying within 1e-5 of the largest. Float sums in another order cannot be told apart there. Continuous
+        outputs have no ties.
 
     Raises:
-        NeurozooError: A form chose another action where the outputs differ by more; the message names the step.
+        NeurozooError: A form chose another action where the outputs differ by more, or its continuous outputs differ by
+            more than 1e-4 of the largest; the message names the step.
     """
     frozen = open_frozen(folder)
     keras_model = frozen.load_keras()
@@ -205,40 +265,58 @@ def check_same_actions(folder: str | os.PathLike, trace: "Trace") -> dict[str, i
         SAVED_MODEL: _load_saved_model(frozen.folder / SAVED_MODEL),
         GRAPH_FILE: load_graph(frozen, frozen.folder / GRAPH_FILE),
     }
-    if len(trace.actions) == 0:
+    steps = len(trace.actions)
+    if steps == 0:
         raise NeurozooError("The recorded episode is empty, so that the frozen model cannot be checked with it.")
-    best_two = np.sort(trace.logits, axis=-1)[:, -2:]
-    is_tie = best_two[:, 1] - best_two[:, 0] <= TIE * np.abs(trace.logits).max(axis=-1)
-    tied = np.zeros(len(trace.actions), bool)
+    is_tie = _ties(trace.logits) if not frozen.is_continuous else np.zeros(steps, bool)
+    tied = np.zeros(steps, bool)
     for name, outputs_of in forms.items():
-        outputs = np.concatenate([outputs_of(batch) for batch in stacked(trace.planes, CHUNK)])
-        differs = outputs.argmax(axis=-1) != trace.actions
+        outputs = np.concatenate([outputs_of(batch) for batch in stacked(trace.planes, CHUNK, frozen.shape.stack)])
+        if frozen.is_continuous:
+            differs = np.abs(outputs - trace.logits).max(axis=-1) > CLOSE * np.abs(trace.logits).max()
+        else:
+            differs = outputs.argmax(axis=-1) != trace.actions
         wrong = np.flatnonzero(differs & ~is_tie)
         if wrong.size:
             step = int(wrong[0])
+            came, wanted = (
+                (outputs[step].tolist(), trace.logits[step].tolist())
+                if frozen.is_continuous
+                else (f"action {int(outputs[step].argmax())}", int(trace.actions[step]))
+            )
             raise NeurozooError(
-                f"{name} acts otherwise than the agent in {wrong.size} of {len(trace.actions)} steps, first in step "
-                f"{step}: action {int(outputs[step].argmax())} instead of {int(trace.actions[step])}. The checkpoint "
+                f"{name} acts otherwise than the agent in {wrong.size} of {steps} steps, first in step "
+                f"{step}: {came} instead of {wanted}. The checkpoint "
                 "and the evaluator do not belong together: rebuild the native op, then train or freeze again."
             )
         tied |= differs
-    return {"steps": len(trace.actions), "ties": int(tied.sum())}
+    return {"steps": steps, "ties": int(tied.sum())}
 
 
-def stacked(planes: np.ndarray, chunk: int) -> Iterator[np.ndarray]:
+def _ties(logits: np.ndarray) -> np.ndarray:
+    """Says for each step whether the two best outputs are too close to be told apart."""
+    if logits.shape[-1] < 2:
+        return np.zeros(len(logits), bool)
+    best_two = np.sort(logits, axis=-1)[:, -2:]
+    return best_two[:, 1] - best_two[:, 0] <= TIE * np.abs(logits).max(axis=-1)
+
+
+def stacked(planes: np.ndarray, chunk: int, stack: int = 4) -> Iterator[np.ndarray]:
     """Makes observations from an episode's planes, a few at a time.
 
     Args:
-        planes: (steps, 84, 84), each step's newest plane.
+        planes: (steps, height, width, channels), each step's newest plane; or (steps, height, width).
         chunk: Observations per batch.
+        stack: Planes of an observation.
 
     Yields:
-        (batch, 84, 84, 4): each step's last four planes, oldest first, zeros before the first.
+        (batch, height, width, channels * stack): each step's last planes, oldest first, zeros before the first.
     """
-    padded = np.concatenate([np.zeros((3, *planes.shape[1:]), np.float32), planes])
+    planes = planes if planes.ndim == 4 else planes[..., np.newaxis]
+    padded = np.concatenate([np.zeros((stack - 1, *planes.shape[1:]), np.float32), planes])
     for start in range(0, len(planes), chunk):
         stop = min(start + chunk, len(planes))
-        yield np.stack([padded[start + age : stop + age] for age in range(4)], axis=-1)
+        yield np.concatenate([padded[start + age : stop + age] for age in range(stack)], axis=-1)
 
 
 def _load_saved_model(path: Path) -> Callable[[np.ndarray], np.ndarray]:

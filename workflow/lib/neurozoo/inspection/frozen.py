@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
-from neurozoo.games import Protocol, check_game
+from neurozoo.games import ObservationShape, Protocol, check_game, observation_shape
 
 if TYPE_CHECKING:
     import keras
@@ -60,6 +60,7 @@ class FrozenModel:
         protocol: How the agent expects its episodes to be played.
         actions: Action names in the order of the outputs.
         layers: From the first to the outputs.
+        generation: Which of the run's generations it is from; None for the run's result.
     """
 
     folder: Path
@@ -70,16 +71,28 @@ class FrozenModel:
     protocol: Protocol
     actions: tuple[str, ...]
     layers: tuple[LayerRecord, ...]
+    generation: int | None = None
 
     @property
     def title(self) -> str:
         """The run in one word, such as `ga/frostbite/large/1`."""
-        return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+        title = f"{self.algo}/{self.game}/{self.model}/{self.run}"
+        return title if self.generation is None else f"{title}, generation {self.generation}"
+
+    @property
+    def shape(self) -> ObservationShape:
+        """The shape of what the agent sees."""
+        return observation_shape(self.game, self.protocol)
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether the outputs are controls to be obeyed as they are, not scores of actions to choose from."""
+        return has_continuous_outputs(self.protocol, self.actions)
 
     @property
     def representation(self) -> LayerRecord:
-        """The second-to-last layer, in which the agent sums up what it sees."""
-        return self.layers[-2]
+        """The second-to-last layer, in which the agent sums up what it sees; of a single layer, that one."""
+        return self.layers[-2:][0]
 
     def load_keras(self) -> "keras.Model":
         """Loads `model.keras`, which is safe even if the folder came from a stranger: no code is run.
@@ -122,6 +135,11 @@ class FrozenModel:
         return keras.Model(model.input, outputs)
 
 
+def has_continuous_outputs(protocol: Protocol, names: tuple[str, ...]) -> bool:
+    """Says whether a world obeys the outputs as they are; `names` are those of `neurozoo.games.output_names`."""
+    return protocol.world == "hard_maze" or (protocol.world == "gymnasium" and names[0].startswith("OUTPUT_"))
+
+
 def use_one_thread() -> None:
     """Keeps TensorFlow to one thread if it has not started yet: the sums of a dense layer depend on their number.
 
@@ -161,17 +179,18 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             model=str(record["model"]),
             algo=str(record["algo"]),
             run=int(record["run"]),
-            protocol=Protocol(**record["protocol"]),
+            protocol=Protocol.from_record(record["protocol"]),
             actions=tuple(map(str, record["actions"])),
             layers=tuple(
                 LayerRecord(**{**{key: layer[key] for key in _LAYER_KEYS}, "shape": tuple(layer["shape"])})
                 for layer in record["layers"]
             ),
+            generation=record.get("generation"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(f"{path} is not a whole description ({type(error).__name__}: {error}). {REMEDY}") from error
-    if len(frozen.layers) < 2:
-        raise NeurozooError(f"{path} should name at least two layers, but names {len(frozen.layers)}. {REMEDY}")
+    if not frozen.layers or not frozen.actions:
+        raise NeurozooError(f"{path} should name at least one layer and one action, but names none. {REMEDY}")
     return frozen
 
 

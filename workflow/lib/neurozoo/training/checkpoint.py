@@ -64,9 +64,7 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         with np.load(path, allow_pickle=False) as arrays:
             theta, about = arrays["theta"], json.loads(str(arrays["about"]))
             reference = arrays.get("reference")
-        if _KEPT_SINCE_THE_BEGINNING - set(about["protocol"]):
-            raise ValueError(f"a protocol of {', '.join(sorted(about['protocol']))}")
-        about["protocol"] = protocol = Protocol(**about["protocol"])
+        about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         if type(checkpoint.num_actions) is not int or checkpoint.num_actions < 1:
             raise ValueError(f"{checkpoint.num_actions!r} actions")
@@ -118,9 +116,3 @@ def check_reference(reference: np.ndarray | None, layout: Layout, *, source: str
             f"{source} should hold a reference of finite numbers, {wanted}, but holds {reference.dtype} of shape "
             f"{reference.shape}. Delete it and train again."
         )
-
-
-_KEPT_SINCE_THE_BEGINNING = {
-    "name", "sticky_probability", "max_noops", "presses_fire", "max_frames", "action_set", "preprocessing",
-    "frame_skip",
-}  # fmt: skip

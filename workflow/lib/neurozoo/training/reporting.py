@@ -123,8 +123,7 @@ class RunReporter:
 
 def record_genome(record: Mapping) -> str:
     """Returns a record's elite as the original prints it, such as `(1, (2, 0.002))`."""
-    genome = Genome.from_json(record[ELITE_SEEDS])
-    return repr((genome.initial, *(tuple(mutation) for mutation in genome.mutations)))
+    return Genome.from_json(record[ELITE_SEEDS]).to_text()
 
 
 def publish(kept: str | os.PathLike, shown: Path) -> None:
