@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 from neurozoo import cshenton
-from neurozoo.cshenton import check_seeds, decode_seeds, game_of_id, initial_weights, weight_shapes
+from neurozoo.cshenton import decode_seeds, game_of_id, initial_weights, weight_shapes
 from neurozoo.errors import NeurozooError
+from neurozoo.genomes import check_seeds
 
 SEEDS = [4070460811, 2393459932]  # the first two published ones for Frostbite
 

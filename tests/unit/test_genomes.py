@@ -286,3 +286,39 @@ def test_a_cut_genome_file_is_refused(tmp_path):
     path.write_text(path.read_text()[:-5])
     with pytest.raises(NeurozooError, match=r"is damaged .*Give a genome\.json of a run"):
         read_genome(path)
+
+
+def test_a_genome_without_a_noise_genome_is_read_as_one(tmp_path):
+    path = tmp_path / "genome.json"
+    path.write_text(json.dumps({"game": "frostbite", "model": "small", "genome": None}))
+    record = read_genome(path)
+    assert (record.genome, record.seeds, record.protocol) == (None, None, None)
+    path.write_text(json.dumps({"game": "frostbite", "model": "small", "seeds": [1, 2]}))
+    assert read_genome(path).seeds == (1, 2)
+    path.write_text(json.dumps({"game": "frostbite", "model": "small", "seeds": [-1]}))
+    with pytest.raises(NeurozooError, match="A seed is a whole number"):
+        read_genome(path)
+
+
+def test_a_genome_file_may_say_how_it_is_played(tmp_path):
+    path = tmp_path / "genome.json"
+    facts = {"protocol": "machado2018", "action_set": "minimal", "observation": "", "start_state": "2018"}
+    write(path, **facts)
+    protocol = read_genome(path).protocol
+    assert (protocol.name, protocol.action_set, protocol.start_state) == ("machado2018", "minimal", "2018")
+    write(path, protocol="uber")
+    with pytest.raises(NeurozooError, match="did you mean 'uber2018'"):
+        read_genome(path)
+
+
+def test_a_long_text_is_read_in_seconds_and_a_long_slip_is_refused_as_fast():
+    import time
+
+    genome = Genome(1, tuple(Mutation(i, 0.002) for i in range(100_000)))
+    slips = ["(1" + " " * 200_000, "(" * 200_000, "(1, (2, 0.1)" * 50_000, "(1" + ",\n" * 100_000 + ")"]
+    start = time.perf_counter()
+    assert Genome.from_text(genome.to_text()) == genome
+    for slip in slips:
+        with pytest.raises(NeurozooError, match="A genome looks like"):
+            Genome.from_text(slip)
+    assert time.perf_counter() - start < 5

@@ -57,8 +57,29 @@ def _parser() -> argparse.ArgumentParser:
     parse.add_argument("--protocol", default="uber2018", help="default: %(default)s")
     parse.add_argument("--columns", nargs="+", help="published field names; default: all but the genome")
 
+    brought = _command(commands, "import", _import, "make a run's folder of a genome from elsewhere")
+    brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file with one")
+    brought.add_argument("--game", help="default: what the genome's file says")
+    brought.add_argument("--model", help="network, such as large; default: what the genome's file says")
+    brought.add_argument("--run", type=int, default=1, help="number of the run (default: %(default)s)")
+    _add_protocol(brought)
+    brought.add_argument(
+        "--format",
+        choices=("auto", "genome", "seeds"),
+        default="auto",
+        help="what a flat list of numbers is (default: seeds for the network cshenton, else a genome)",
+    )
+    brought.add_argument("--run-dir", type=Path, help="default: results/runs/imported/GAME/MODEL/RUN")
+    _add_engine(brought, ops=False, threads=False)
+
+    export = _command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
+    export.add_argument("source", type=Path, help="genome.json, checkpoint.npz, or a run's folder")
+    export.add_argument("weights", type=Path, help="such as weights.npz, with arrays conv1/w, conv1/b, ...")
+    _add_engine(export, ops=False, threads=False)
+
     freeze = _command(commands, "freeze", _freeze, "turn a run's best genome into Keras, SavedModel and graph files")
     _add_run_dir(freeze)
+    freeze.add_argument("--generation", type=int, help="freeze the elite of this one instead of the run's result")
     _add_engine(freeze, threads=False)
 
     rollout = _command(commands, "rollout", _rollout, "let a frozen agent play, and record every step")
@@ -81,8 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published one")
     evaluate.add_argument("--game", help="default: the genome's")
     evaluate.add_argument("--model", help="network; default: the genome's")
-    evaluate.add_argument("--protocol", default="uber2018", help="default: %(default)s")
-    evaluate.add_argument("--action-set", choices=("minimal", "full"), help="default: the protocol's")
+    _add_protocol(evaluate)
     evaluate.add_argument("--noops", type=int, help="frames without action at the start; default: drawn")
     evaluate.add_argument("--episodes", type=int, default=30, help="default: %(default)s")
     evaluate.add_argument("--max-frames", type=_whole, help="longest episode; default: the protocol's")
@@ -113,8 +133,16 @@ def _add_run_dir(command):
     command.add_argument("run_dir", type=Path, help="such as results/runs/ga/frostbite/large/1")
 
 
-def _add_engine(command, *, threads=True):
-    command.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
+def _add_protocol(command):
+    command.add_argument("--protocol", help="default: the genome's, or else the game's own")
+    command.add_argument("--action-set", choices=("minimal", "full"), help="default: the protocol's")
+    command.add_argument("--observation", help="of river_crossing: pixels, rgb, greyscale or objects")
+    command.add_argument("--start-state", choices=("today", "2018"), help="RAM after a reset (default: today's)")
+
+
+def _add_engine(command, *, ops=True, threads=True):
+    if ops:
+        command.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
     command.add_argument("--noise", type=Path, default=NOISE, help="noise table (default: %(default)s)")
     if threads:
         command.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
@@ -174,10 +202,38 @@ def _parse(options):
     print(options.csv)
 
 
+def _import(options):
+    from neurozoo.imports import import_genome
+
+    folder = import_genome(
+        options.source,
+        noise=options.noise,
+        game=options.game,
+        model=options.model,
+        run=options.run,
+        format=options.format,
+        run_dir=options.run_dir,
+        **_protocol_choices(options),
+    )
+    print(f"{folder}: config.yaml, genome.json, checkpoint.npz")
+
+
+def _protocol_choices(options):
+    return {key: getattr(options, key) for key in ("protocol", "action_set", "observation", "start_state")}
+
+
+def _export(options):
+    from neurozoo.imports import export_weights
+
+    for name, shape in export_weights(options.source, options.weights, noise=options.noise).items():
+        print(name, *shape)
+
+
 def _freeze(options):
     from neurozoo.inspection import freeze_run
 
-    print(json.dumps(freeze_run(options.run_dir, ops=options.ops, noise=options.noise)))
+    check = freeze_run(options.run_dir, ops=options.ops, noise=options.noise, generation=options.generation)
+    print(json.dumps(check))
 
 
 def _rollout(options):
@@ -216,20 +272,21 @@ def _movie(options):
 
 
 def _evaluate(options):
-    from neurozoo.games import get_protocol
-    from neurozoo.genomes import read_genome
+    from neurozoo.imports import play_as, read_agent
     from neurozoo.networks import get_network
     from neurozoo.scoring import score_genome, summary
 
-    record = read_genome(options.genome)
-    model = get_network(options.model).name if options.model else record.model
-    if model != record.model:
-        raise NeurozooError(f"{options.genome} is a genome for {record.model!r}; it means nothing for {model!r}.")
+    agent = read_agent(options.genome)
+    model = get_network(options.model).name if options.model else agent.model
+    if model != agent.model:
+        raise NeurozooError(f"{options.genome} is a genome for {agent.model!r}; it means nothing for {model!r}.")
+    agent = play_as(agent, game=options.game, **_protocol_choices(options))
     episodes = score_genome(
-        record.genome,
-        game=options.game or record.game,
-        model=model,
-        protocol=get_protocol(options.protocol, action_set=options.action_set),
+        agent.genome,
+        game=agent.game,
+        model=agent.model,
+        protocol=agent.protocol,
+        reference=agent.reference,
         episodes=options.episodes,
         noops=options.noops,
         seed=options.seed,

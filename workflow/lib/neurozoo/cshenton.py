@@ -14,13 +14,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import unknown_name
 from neurozoo.games import game_names, get_protocol
+from neurozoo.genomes import check_seeds
 
 NETWORK = "cshenton"
 PROTOCOL = "gym_v4"
 MUTATION_STRENGTH = 0.005  # standard deviation of a seed's noise
-MOST_SEEDS = 100_000  # hours of decoding; more is a slip
 
 # TensorFlow 1 made this pair of its default seed and the 1234 of the code. All four layers draw with it, so that all
 # begin with the same numbers but for their scale.
@@ -50,22 +50,6 @@ def initial_weights(num_actions: int) -> np.ndarray:
     theta = np.concatenate(parts)
     theta.flags.writeable = False
     return theta
-
-
-def check_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Returns the seeds as a tuple if that is what they are.
-
-    Raises:
-        NeurozooError: There are none or too many, or one is no whole number of 32 bits.
-    """
-    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Sequence) or not seeds:
-        raise NeurozooError(f"Seeds look like [4070460811, 2393459932], but this came: {str(seeds)[:80]}")
-    if len(seeds) > MOST_SEEDS:
-        raise NeurozooError(f"There should be at most {MOST_SEEDS:,} seeds, but {len(seeds):,} came.")
-    for seed in seeds:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-            raise NeurozooError(f"A seed is a whole number from 0 to 4,294,967,295, but {str(seed)[:40]} came.")
-    return tuple(map(int, seeds))
 
 
 def decode_seeds(seeds: Sequence[int], num_actions: int) -> np.ndarray:

@@ -5,9 +5,11 @@ A genome is an index for the initial weights and a list of (index, power) mutati
 """
 
 import hashlib
+import json
 import math
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,9 +17,11 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
+from neurozoo.games import Protocol, protocol_of
 from neurozoo.networks import Layout, get_network
 
 DECODED_AT_ONCE = 65_536  # parameters
+MOST_SEEDS = 100_000  # hours of decoding; more is a slip
 OLD_POWER = 0.005  # of genomes that list bare indices (the distributed code of 2017)
 
 
@@ -83,18 +87,20 @@ class Genome:
         Raises:
             NeurozooError: `text` is not a genome.
         """
-        number = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
         try:
-            if not re.fullmatch(
-                rf"\s*\(\s*[0-9]+\s*(,\s*\(\s*[0-9]+\s*,\s*{number}\s*\)\s*|,\s*[0-9]+\s*)*,?\s*\)\s*", text
-            ):
+            if not re.fullmatch(r"\s*\((?:[0-9.,()\s]|(?<=[0-9.])[eE][-+]?(?=[0-9]))*\)\s*", text):
                 raise ValueError(text)
-            genes = re.findall(rf"\(\s*([0-9]+)\s*,\s*({number})\s*\)|([0-9]+)", text.strip()[1:-1])
-            return cls.from_json([int(bare) if bare else [int(index), float(power)] for index, power, bare in genes])
-        except ValueError as error:
+            brackets = text.translate(str.maketrans("()", "[]"))
+            value = json.loads(re.sub(r",\s*\]", "]", brackets))
+            return cls.from_json(value)
+        except (ValueError, RecursionError, NeurozooError) as error:
             raise NeurozooError(
                 f"A genome looks like (index, (index, power), ...), but this came: {text[:80]}"
             ) from error
+
+    def to_text(self) -> str:
+        """Returns the genome as the original prints it, such as `(1, (2, 0.002))`."""
+        return repr((self.initial, *(tuple(mutation) for mutation in self.mutations)))
 
     def to_json(self) -> list:
         """Returns the published list form."""
@@ -123,6 +129,22 @@ def _mutation(gene: object) -> Mutation:
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not math.isfinite(power):
         raise ValueError("a power should be a number")
     return Mutation(_index(index), float(power))
+
+
+def check_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """Returns the seeds as a tuple if that is what they are.
+
+    Raises:
+        NeurozooError: There are none or too many, or one is no whole number of 32 bits.
+    """
+    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Sequence) or not seeds:
+        raise NeurozooError(f"Seeds look like [4070460811, 2393459932], but this came: {str(seeds)[:80]}")
+    if len(seeds) > MOST_SEEDS:
+        raise NeurozooError(f"There should be at most {MOST_SEEDS:,} seeds, but {len(seeds):,} came.")
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+            raise NeurozooError(f"A seed is a whole number from 0 to 4,294,967,295, but {str(seed)[:40]} came.")
+    return tuple(map(int, seeds))
 
 
 def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
@@ -172,31 +194,55 @@ def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GenomeRecord:
-    """A genome and what it was evolved for.
+    """What a `genome.json` says.
 
     Attributes:
-        genome: The recipe.
+        genome: The recipe; None if the weights come from seeds, or if a `checkpoint.npz` is their only record.
         game: Game id such as `frostbite`.
         model: Network name such as `large`.
+        seeds: Published seeds of cshenton/neuroevolution; None for everything else.
+        protocol: How its episodes are played, if the file says so.
     """
 
-    genome: Genome
+    genome: Genome | None
     game: str
     model: str
+    seeds: tuple[int, ...] | None = None
+    protocol: Protocol | None = None
 
 
 def read_genome(path: str | os.PathLike) -> GenomeRecord:
     """Reads a `genome.json`, ours or one with the original's class name as `model`.
 
     Raises:
-        NeurozooError: The file is missing or damaged, or names an unknown network.
+        NeurozooError: The file is missing or damaged, or names an unknown game, network or protocol.
     """
-    record = read_json(path, "Give a genome.json of a run, or a file with the keys game, model and genome.")
-    missing = {"game", "model", "genome"} - set(record)
+    return genome_record(
+        read_json(path, "Give a genome.json of a run, or a file with the keys game, model and genome."), source=path
+    )
+
+
+def genome_record(record: Mapping, *, source: object) -> GenomeRecord:
+    """Reads the object in a `genome.json`; `source` is what to call it in an error.
+
+    Raises:
+        NeurozooError: A key is missing, or something is unknown.
+    """
+    missing = {"game", "model"} - set(record)
+    if not {"genome", "seeds"} & set(record):
+        missing |= {"genome"}
     if missing:
-        raise NeurozooError(f"{path} lacks {', '.join(sorted(missing))}; a genome file has game, model and genome.")
+        raise NeurozooError(f"{source} lacks {', '.join(sorted(missing))}; a genome file has game, model and genome.")
+    genome, seeds = record.get("genome"), record.get("seeds")
     return GenomeRecord(
-        genome=Genome.from_json(record["genome"]),
+        genome=None if "genome" not in record or genome is None else Genome.from_json(genome),
         game=record["game"],
         model=get_network(record["model"]).name,
+        seeds=None if seeds is None else check_seeds(seeds),
+        protocol=_protocol(record) if record.get("protocol") is not None else None,
     )
+
+
+def _protocol(record: Mapping) -> Protocol:
+    choices = ("action_set", "observation", "start_state")
+    return protocol_of(record["game"], record["protocol"], **{key: record.get(key) or None for key in choices})
