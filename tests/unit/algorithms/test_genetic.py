@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from neurozoo.algorithms.genetic import GeneticAlgorithm
-from neurozoo.algorithms.settings import GaSettings
+from neurozoo.algorithms.settings import ELITE_RULES, FIRST_GENERATIONS, GaSettings
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.games import get_protocol
 from neurozoo.tabular import GA_FIELDS
@@ -148,11 +148,19 @@ def test_a_generation_reports_what_the_published_code_does():
         "ValidationTimestepsThisIter": 30,
         "ValidationTimestepsSoFar": 30,
         "TimestepsThisIter": 130,
+        # Parents and candidates: birth, parent's birth, power, training score, validation mean, parent?, elite?
+        "Lineage": [
+            [1, 1, None, None, None, 3.0, 0.5, True, False],
+            [1, 3, None, None, None, 2.0, 5.0, True, True],
+            [1, 0, None, None, None, 1.0, 3.5, False, False],
+        ],
         "TimestepsComputed": 100,
         "TimestepsSoFar": 130,
     }
     # All of the published fields, and nothing but the standard ones besides.
-    assert set(report) == set(GA_FIELDS) - TIMES | {"frames", "score", "test_score", "test_episodes"}
+    assert set(report) == set(GA_FIELDS) - TIMES | {
+        "frames", "score", "test_score", "test_episodes", "Lineage",
+    }  # fmt: skip
     json.dumps(report, allow_nan=False)  # plain numbers, no NumPy
 
 
@@ -339,21 +347,189 @@ def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_e
     assert ga.get_state()["parents"] == []
 
 
+# ---- the elite carried on its old score
+
+
+def test_a_carried_elite_is_who_had_the_best_training_score_of_all_and_plays_no_validation():
+    ga = algorithm(elite_rule="carried")
+    first = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [1, 9, 0, 3])
+    report = tell(ga, "test", [1, 1, 4])
+    assert (report["score"], report["test_score"]) == (9.0, 2.0)
+    assert ga.get_state()["parents"] == [first[1].to_json(), first[3].to_json()]
+    second = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [8, 9, 7, 5])
+    report = tell(ga, "test", [0, 0, 3])
+    # 9 does not beat 9; the survivors are the elite and the best of the others.
+    assert (report["score"], report["test_score"]) == (9.0, 1.0)
+    assert report["TruncatedPopulationEliteIndex"] == 0
+    assert ga.get_state()["parents"] == [first[1].to_json(), second[1].to_json()]
+    assert (ga.best.genome, ga.best.iteration, ga.best.test_score) == (first[1], 1, 1.0)
+
+
+def test_the_score_of_a_displaced_elite_ranks_it_among_the_survivors():
+    ga = algorithm(elite_rule="carried", selection_threshold=3)
+    first = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [1, 9, 0, 3])
+    tell(ga, "test", [1, 1, 4])
+    second = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [1, 12, 2, 10])
+    report = tell(ga, "test", [1, 1, 1])
+    assert report["score"] == 12.0
+    assert report["TruncatedPopulationEliteIndex"] == 1  # the previous elite would be 0
+    assert ga.get_state()["parents"] == [genome.to_json() for genome in (second[1], second[3], first[1])]
+    assert (ga.best.genome, ga.best.iteration) == (second[1], 2)
+
+
+def test_without_validation_no_field_speaks_of_it():
+    ga = algorithm(elite_rule="carried")
+    report = generation(ga)
+    unknown = {name for name in GA_FIELDS if name not in report} - TIMES
+    assert unknown == {
+        "TruncatedPopulationRewMean",
+        "TruncatedPopulationValidationRewMean",
+        "TruncatedPopulationEliteValidationRewMean",
+    }
+    assert set(ga.fields) == set(GA_FIELDS) - unknown
+    assert algorithm().fields == GA_FIELDS
+    assert report["ValidationTimestepsThisIter"] == report["ValidationTimestepsSoFar"] == 0
+
+
+# ---- the first generation as children of one
+
+
+def test_the_first_generation_can_be_children_of_one_genome():
+    ga = algorithm(first_generation="mutations", population_size=30)
+    batch = ga.ask()
+    genomes = [episode.genome for episode in batch.episodes]
+    assert len(batch.held) == 1
+    assert {genome.parent for genome in genomes} == set(batch.held)
+    assert {genome.mutations[0].power for genome in genomes} == {0.5}
+    assert len(set(genomes)) > 15
+    # The parent was nobody's choice: it has no row of its own.
+    rows = generation(ga)["Lineage"]
+    assert {(row[2], row[3]) for row in rows} == {(0, 0)}
+    assert {row[0] for row in rows} == {1}
+
+
+def test_random_search_around_one_genome_mutates_it_in_every_generation():
+    ga = algorithm(first_generation="mutations", selection_threshold=0)
+    (founder,) = ga.ask().held
+    for _ in range(3):
+        assert {episode.genome.parent for episode in ga.ask().episodes} == {founder}
+        generation(ga)
+
+
+# ---- racing
+
+
+def test_a_race_halves_the_best_and_ends_with_one_and_the_elite():
+    # 3 x 4 = 12 episodes: 4 challengers; rounds of 4, 2 and 1.
+    ga = algorithm(elite_rule="racing", population_size=6, num_validation_episodes=4)
+    _, _, c, d, e, f = (episode.genome for episode in ga.ask().episodes)
+    tell(ga, "population", [1, 2, 3, 4, 5, 6])
+    assert players(ga.ask()) == [f, e, d, c]
+    tell(ga, "validation-1", [1, 4, 2, 3])  # 12 / 3 rounds / 4 players: 1 each
+    assert players(ga.ask()) == [e, c]
+    tell(ga, "validation-2", [0, 6, 7, 8])  # 8 / 2 rounds / 2 players: 2 each; means 10 / 3 and 18 / 3
+    assert players(ga.ask()) == [c]
+    tell(ga, "validation-3", [2, 2, 2, 4])  # the 4 that are left
+    report = tell(ga, "test", [1, 1, 1])
+    assert report["TruncatedPopulationEliteSeeds"] == c.to_json()
+    assert report["score"] == report["TruncatedPopulationEliteValidationRewMean"] == 2.5  # of the last round only
+    # Means over all episodes of the race, but the elite's: f 1, e 10/3, d 2, c 28/7.
+    assert report["TruncatedPopulationValidationRewMean"] == pytest.approx((1 + 10 / 3 + 2 + 4) / 4)
+    assert report["TruncatedPopulationEliteIndex"] == 3
+    assert report["ValidationTimestepsThisIter"] == 12 * 10
+    assert (ga.best.genome, ga.best.validation_score, ga.best.iteration) == (c, 2.5, 1)
+
+
+def test_a_challenger_has_to_beat_all_that_the_elite_has_played_in_races():
+    def second_race(duel):
+        ga = algorithm(elite_rule="racing", num_validation_episodes=3)  # 9 episodes, 2 challengers
+        _, b, _, _ = (episode.genome for episode in ga.ask().episodes)
+        tell(ga, "population", [1, 2, 0, 0])
+        tell(ga, "validation-1", [8, 8, 0, 0])  # 9 / 2 / 2: b 16 in 2
+        tell(ga, "validation-2", [4, 4, 4, 4, 4])  # b alone: 20 in 5
+        tell(ga, "test", [0, 0, 0])
+        c, d, _, _ = (episode.genome for episode in ga.ask().episodes)
+        tell(ga, "population", [2, 1, 0, 0])
+        assert players(ga.ask()) == [c, d]
+        tell(ga, "validation-1", [6, 6, 5, 5])
+        assert players(ga.ask()) == [b, c]  # the elite first: of equals it stays
+        tell(ga, "validation-2", duel)  # 5 / 1 / 2: 2 each
+        report = tell(ga, "test", [9, 9, 9])
+        return ga, report, b, c
+
+    # The elite: 36 in 7, and 0 now: 36 / 9 = 4. The challenger: 12 in 2, and 5 now: 17 / 4 > 4.
+    ga, report, b, c = second_race([0, 0, 2, 3])
+    assert report["TruncatedPopulationEliteSeeds"] == c.to_json()
+    assert report["score"] == 2.5
+    assert (ga.best.genome, ga.best.validation_score, ga.best.iteration, ga.best.test_score) == (c, 2.5, 2, 9.0)
+    # 12 in 2 and 4 now: 4 is not more than 4. The elite's last rounds: 20 in 5, 0 in 2.
+    ga, report, b, c = second_race([0, 0, 2, 2])
+    assert report["TruncatedPopulationEliteSeeds"] == b.to_json()
+    assert report["score"] == pytest.approx(20 / 7)
+    assert (ga.best.genome, ga.best.iteration, ga.best.test_score) == (b, 1, 9.0)
+    assert ga.best.validation_score == pytest.approx(20 / 7)
+
+
+def test_all_players_of_a_race_meet_the_same_starts_and_no_start_comes_twice():
+    ga = algorithm(elite_rule="racing", population_size=8, num_validation_episodes=10)
+    for _ in range(2):
+        ga.tell(by_rule(ga))
+        seen = []
+        while (batch := ga.ask()).phase != "test":
+            starts = {}
+            for episode in batch.episodes:
+                starts.setdefault(episode.genome, []).append((episode.noops, episode.seed))
+            first, *others = starts.values()
+            assert all(other == first for other in others)
+            seen += first
+            ga.tell(by_rule(ga))
+        assert len(set(seen)) == len(seen) > 5
+        ga.tell(by_rule(ga))
+
+
+# ---- lineage
+
+
+@pytest.mark.parametrize("rule", ELITE_RULES)
+@pytest.mark.parametrize("first", FIRST_GENERATIONS)
+def test_every_parent_of_a_lineage_was_selected_in_the_generation_before_its_child_was_born(rule, first):
+    ga = algorithm(elite_rule=rule, first_generation=first, population_size=8, num_validation_episodes=4)
+    parents = {0: {(0, 0)} if first == "mutations" else {(None, None)}}
+    for iteration in range(1, 8):
+        report = generation(ga)
+        rows = report["Lineage"]
+        parents[iteration] = {(row[0], row[1]) for row in rows if row[7]}
+        assert len(parents[iteration]) == 2
+        assert len({(row[0], row[1]) for row in rows}) == len(rows)
+        assert sum(row[8] for row in rows) == 1
+        for row in rows:
+            assert (row[2], row[3]) in parents[row[0] - 1]
+        (elite,) = (row for row in rows if row[8])
+        assert elite[6] == (None if rule == "carried" else report["score"])
+
+
 # ---- what the evaluator relies on
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 2, 4])
-def test_whoever_plays_is_held_or_a_child_of_one_who_is_or_has_no_mutations(threshold):
-    ga = algorithm(selection_threshold=threshold)
+@pytest.mark.parametrize("rule", ELITE_RULES)
+@pytest.mark.parametrize("first", FIRST_GENERATIONS)
+def test_whoever_plays_is_held_or_a_child_of_one_who_is_or_has_no_mutations(threshold, rule, first):
+    ga = algorithm(selection_threshold=threshold, elite_rule=rule, first_generation=first)
     for _ in range(6):
-        for _ in range(3):
+        report = None
+        while report is None:
             batch = ga.ask()
             held = set(batch.held)
             assert len(held) == len(batch.held)
             for episode in batch.episodes:
                 genome = episode.genome
                 assert genome in held or genome.parent in held or not genome.mutations
-            ga.tell(by_rule(ga))
+            report = ga.tell(by_rule(ga))
 
 
 # ---- repeatable
@@ -381,8 +557,12 @@ def test_another_run_or_seed_plays_other_episodes():
         {"selection_threshold": 0},
         {"episode_cutoff_mode": "adaptive:10,0.1,1.5,60"},
         {"mutation_power": {"type": "exponential", "initial": 0.1, "final": 0.01, "length": 300, "field": "steps"}},
+        {"elite_rule": "carried"},
+        {"elite_rule": "carried", "first_generation": "mutations"},
+        {"elite_rule": "racing", "num_validation_episodes": 6},
+        {"elite_rule": "racing", "first_generation": "mutations", "selection_threshold": 0},
     ],
-    ids=["ga", "rs", "adaptive", "schedule"],
+    ids=["ga", "rs", "adaptive", "schedule", "carried", "cshenton", "racing", "racing-rs"],
 )
 def test_stopping_and_continuing_after_any_generation_equals_never_stopping(changes):
     whole = algorithm(**changes)

@@ -14,6 +14,8 @@ def test_the_published_settings_are_the_published_ones():
         "num_validation_episodes": 30,
         "num_test_episodes": 200,
         "mutation_power": 0.002,
+        "elite_rule": "validated",
+        "first_generation": "random",
         "episode_cutoff_mode": 5000,
         "frames": 6_000_000_000,
         "protocol": None,
@@ -22,6 +24,21 @@ def test_the_published_settings_are_the_published_ones():
         "start_state": None,
         "seed": 0,
     }
+
+
+def test_the_settings_of_2017_are_the_published_ones():
+    # Section 1.7 of the specification: 5000 episodes, 10 survivors, the best one carried, power 0.005, no validation.
+    settings = resolve_settings("ga", preset="uber2017")
+    assert (settings.population_size, settings.selection_threshold, settings.mutation_power) == (5000, 10, 0.005)
+    assert (settings.elite_rule, settings.first_generation, settings.episode_cutoff_mode) == ("carried", "random", 5000)
+
+
+def test_the_settings_of_cshenton_are_the_published_ones():
+    # Section 7 of the specification: 5000, 50 elites, strength 0.005, 20,000 steps, `-v4`, 1 billion frames.
+    settings = resolve_settings("ga", preset="cshenton")
+    assert (settings.population_size, settings.selection_threshold, settings.mutation_power) == (5000, 50, 0.005)
+    assert (settings.elite_rule, settings.first_generation) == ("carried", "mutations")
+    assert (settings.episode_cutoff_mode, settings.protocol, settings.frames) == (20_000, "gym_v4", 1_000_000_000)
 
 
 def test_the_published_evolution_strategies_are_the_published_ones():
@@ -49,7 +66,7 @@ def test_the_published_evolution_strategies_are_the_published_ones():
 
 
 def test_random_search_differs_from_the_ga_by_having_no_parents():
-    for preset in PRESETS["ga"]:
+    for preset in PRESETS["rs"]:
         ga, rs = (resolve_settings(algo, preset=preset) for algo in ("ga", "rs"))
         assert rs == dataclasses.replace(ga, selection_threshold=0)
         assert ga.selection_threshold > 0
@@ -78,6 +95,14 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ("ga", "demo", {"observation": "pixels", "protocol": "uber2018"}, "cannot be chosen"),
         ("ga", "demo", {"start_state": "2019"}, "did you mean '2018'"),
         ("ga", "demo", {"episode_cutoff_mode": "never"}, "episode_cutoff_mode 'never' is none of"),
+        ("ga", "demo", {"elite_rule": "raceing"}, "elite_rule 'raceing' is unknown; did you mean 'racing'"),
+        ("ga", "demo", {"first_generation": "mutation"}, "did you mean 'mutations'"),
+        (
+            "ga",
+            "demo",
+            {"elite_rule": "racing", "validation_threshold": 1, "num_validation_episodes": 1},
+            "A race needs two episodes at least",
+        ),
         ("ga", "demo", {"mutation_power": 0}, "above 0"),
         ("ga", "demo", {"mutation_power": "much"}, "A schedule is a number or a mapping"),
         ("es", "demo", {"selection_threshold": 5}, "setting of es 'selection_threshold' is unknown"),

@@ -23,6 +23,7 @@ IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say 
 STANDARD = ("frames", "score", "test_score")  # the columns that every algorithm has
 
 _SEEDS = "TruncatedPopulationEliteSeeds"
+_LONG = (_SEEDS, "Lineage")  # too long for a table of all reports
 # The published field that estimates the solution at hand, and the one that holds its independent test, in the order
 # of preference: genetic algorithm, evolution strategies, and everything of the distributed code. The latter's genetic
 # algorithm and random search validate nothing; of what they print, only the few noiseless evaluations are no maximum
@@ -51,7 +52,7 @@ def parse_log(
             then the fields. A field that a report lacks is an empty cell.
         identity: The values of `IDENTITY` for this run.
         columns: The fields wanted, by their published names; None for all in the log but the elite's genome, which
-            would make the tables of long runs grow with the square of their length.
+            would make the tables of long runs grow with the square of their length, and the lineage.
 
     Raises:
         NeurozooError: The log is missing, empty or damaged, or a field is unknown (proposes the nearest name).
@@ -61,7 +62,7 @@ def parse_log(
     for name in columns or ():
         if name not in PUBLISHED_FIELDS and name not in found:
             raise unknown_name("log field", name, {*PUBLISHED_FIELDS, *found})
-    fields = [name for name in found if name != _SEEDS] if columns is None else list(dict.fromkeys(columns))
+    fields = [name for name in found if name not in _LONG] if columns is None else list(dict.fromkeys(columns))
     first = [identity[name] for name in IDENTITY]
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv_format.writer(file, lineterminator="\n")

@@ -1,12 +1,13 @@
 """The genetic algorithm of Such et al. 2017 (arXiv:1712.06567); without parents it is random search."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from neurozoo.algorithms.base import Batch, Solution, Starts
 from neurozoo.algorithms.cutoff import EpisodeCutoff
+from neurozoo.algorithms.elites import ELITE_RULES, Birth, Contest, Elite, Individual, Round
 from neurozoo.algorithms.randomness import Purpose, generator
 from neurozoo.algorithms.schedules import Schedule
 from neurozoo.algorithms.settings import GaSettings
@@ -16,21 +17,20 @@ from neurozoo.genomes import Genome
 from neurozoo.networks import Layout
 from neurozoo.tabular import GA_FIELDS
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """A genome and the mean score of its training episode."""
-
-    genome: Genome
-    fitness: float
+# Not among the fields of a run whose rule validates nothing.
+VALIDATION_FIELDS = {
+    "TruncatedPopulationRewMean",
+    "TruncatedPopulationValidationRewMean",
+    "TruncatedPopulationEliteValidationRewMean",
+}
 
 
 class GeneticAlgorithm:
-    """Truncation selection over mutations, with an elite that is validated anew in every generation.
+    """Truncation selection over mutations, with an elite.
 
-    One generation is three rounds of `ask` and `tell`: the population, one episode each; the best of it and the
-    previous elite, several episodes each, of which the best becomes the elite; and test episodes of the elite, by
-    which nothing is chosen and which no budget counts.
+    One generation is at least two rounds of `ask` and `tell`: the population, one episode each; the rounds by which
+    the elite rule chooses (published: the best of the population and the previous elite, several episodes each); and
+    test episodes of the elite, by which nothing is chosen and which no budget counts.
 
     Deviations from the published code: the logged mutation power is the one that was used (not the next one); the
     best solution so far is the elite with the best validation mean (not the elite of the generation whose validated
@@ -46,7 +46,6 @@ class GeneticAlgorithm:
     Source: Such et al. 2017, arXiv:1712.06567, and the published code.
     """
 
-    fields = GA_FIELDS
     behaviour = "none"
 
     def __init__(
@@ -63,26 +62,36 @@ class GeneticAlgorithm:
         self.frames = 0
         self._validation_steps = 0
         self._population_steps = 0
-        self._parents: tuple[Genome, ...] = ()
-        self._elite: Candidate | None = None
+        self._founders: tuple[tuple[Genome, Birth], ...] = ()  # who is parent where nobody has been selected
+        if settings.first_generation == "mutations":
+            first = generator(self._entropy, Purpose.OFFSPRING, 0)  # children have one number more in their address
+            self._founders = ((Genome(int(first.integers(self._indices))), (0, 0)),)
+        self._parents = self._founders
+        self._rule = ELITE_RULES[settings.elite_rule]
+        self._elite: Elite | None = None
         self.best: Solution | None = None
         self._start_generation()
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the text log prints of a report, in order."""
+        unknown = VALIDATION_FIELDS if self.settings.elite_rule == "carried" else ()
+        return tuple(name for name in GA_FIELDS if name not in unknown)
+
     def _start_generation(self) -> None:
-        self._phase = "population"
         self._power = self._schedule.value(iteration=self.iteration, steps=self.steps, frames=self.frames)
         self._offspring = tuple(self._child(i) for i in range(self.settings.population_size))
         self._fields: dict[str, object] = {}
-        self._sorted: list[Candidate] = []
-        self._validated: list[Candidate] = []
-        self._chosen: tuple[Candidate, float] | None = None
+        self._validation_steps_now = 0
+        self._contest: Contest | None = None  # until the population has played
+        self._round: Round | None = None  # of the contest; None before and after it
 
-    def _child(self, individual: int) -> Genome:
+    def _child(self, individual: int) -> tuple[Genome, Birth | None]:
         random = generator(self._entropy, Purpose.OFFSPRING, self.iteration, individual)
         if not self._parents:
-            return Genome(int(random.integers(self._indices)))
-        parent = self._parents[random.integers(len(self._parents))]
-        return parent.mutated(int(random.integers(self._indices)), self._power)
+            return Genome(int(random.integers(self._indices))), None
+        parent, birth = self._parents[random.integers(len(self._parents))]
+        return parent.mutated(int(random.integers(self._indices)), self._power), birth
 
     @property
     def is_done(self) -> bool:
@@ -91,24 +100,32 @@ class GeneticAlgorithm:
 
     def ask(self) -> Batch:
         """Returns the episodes of the present phase; asking twice gives the same."""
-        held = (*self._parents, *((self._elite.genome,) if self._elite else ()))
-        if self._phase == "population":
-            genomes, repeats, purpose = self._offspring, 1, Purpose.POPULATION_EPISODE
-        elif self._phase == "validation":
-            genomes, repeats = [c.genome for c in self._validated], self.settings.num_validation_episodes
-            purpose = Purpose.VALIDATION_EPISODE
+        held = [genome for genome, _ in self._parents]
+        if self._elite:
+            held.append(self._elite.individual.genome)
+        if self._contest is None:
+            phase = "population"
+            episodes = [
+                self._episode(genome, Purpose.POPULATION_EPISODE, individual, 0)
+                for individual, (genome, _) in enumerate(self._offspring)
+            ]
+        elif self._round:
+            phase = self._round.phase
+            episodes = [
+                self._episode(
+                    player.genome, Purpose.VALIDATION_EPISODE, 0 if self._round.is_paired else individual, repeat
+                )
+                for individual, player in enumerate(self._round.players)
+                for repeat in self._round.repeats
+            ]
         else:
-            genomes, repeats, purpose = [self._chosen[0].genome], self.settings.num_test_episodes, Purpose.TEST_EPISODE
-        return Batch(
-            self._phase,
-            tuple(dict.fromkeys(held)),
-            tuple(
-                self._episode(genome, purpose, individual, repeat)
-                for individual, genome in enumerate(genomes)
-                for repeat in range(repeats)
-            ),
-            is_counted=self._phase != "test",
-        )
+            phase = "test"
+            genome = self._contest.elite.individual.genome
+            episodes = [
+                self._episode(genome, Purpose.TEST_EPISODE, 0, repeat)
+                for repeat in range(self.settings.num_test_episodes)
+            ]
+        return Batch(phase, tuple(dict.fromkeys(held)), tuple(episodes), is_counted=phase != "test")
 
     def _episode(self, genome: Genome, purpose: Purpose, individual: int, repeat: int) -> Episode:
         cutoff = None if purpose == Purpose.TEST_EPISODE else self._cutoff.limit
@@ -119,26 +136,28 @@ class GeneticAlgorithm:
 
         Returns:
             None, or after the test episodes the report of the generation: the standard keys `frames`, `score`,
-            `test_score` and `test_episodes` (of the best solution so far) and the published fields, without times.
+            `test_score` and `test_episodes` (of the best solution so far), the published fields, without times, and
+            `Lineage` (see `neurozoo.lineage`).
         """
-        if self._phase == "population":
+        if self._contest is None:
             self._tell_population(results)
-            self._phase = "validation"
-            return None
-        if self._phase == "validation":
-            self._tell_validation(results)
-            self._phase = "test"
-            return None
-        report = self._tell_test(results)
-        self._start_generation()
-        return report
+        elif self._round:
+            self._tell_contest(results)
+        else:
+            report = self._tell_test(results)
+            self._start_generation()
+            return report
+        self._round = self._contest.ask()
+        return None
 
     def _tell_population(self, results: Sequence[EpisodeResult]) -> None:
         scores = [result.score for result in results]
-        candidates = [Candidate(genome, score) for genome, score in zip(self._offspring, scores, strict=True)]
-        self._sorted = sorted(candidates, key=lambda candidate: -candidate.fitness)  # stable
-        count = self.settings.validation_threshold
-        self._validated = [self._elite, *self._sorted[: count - 1]] if self._elite else self._sorted[:count]
+        population = [
+            Individual(genome, (self.iteration + 1, place), parent, score)
+            for place, ((genome, parent), score) in enumerate(zip(self._offspring, scores, strict=True))
+        ]
+        ranked = sorted(population, key=lambda individual: -individual.fitness)  # stable
+        self._contest = self._rule(ranked, self._elite, self.settings)
         self._count(results)
         steps = sum(result.steps for result in results)
         self._population_steps += steps
@@ -153,55 +172,70 @@ class GeneticAlgorithm:
             "NumSelectedIndividuals": self.settings.selection_threshold,
         }
 
-    def _tell_validation(self, results: Sequence[EpisodeResult]) -> None:
-        shape = (len(self._validated), self.settings.num_validation_episodes)
-        means = np.array([result.score for result in results]).reshape(shape).mean(axis=1)
-        index = int(means.argmax())  # the first of equals
-        self._chosen = (self._validated[index], float(means[index]))
+    def _tell_contest(self, results: Sequence[EpisodeResult]) -> None:
+        if len(results) != len(self._round.players) * len(self._round.repeats):
+            raise ValueError(f"{len(results)} results came, but not one for each episode of {self._round.phase}.")
+        self._contest.tell(results)
         self._count(results)
-        steps = sum(result.steps for result in results)
-        self._validation_steps += steps
-        self._fields |= {
-            "TruncatedPopulationRewMean": float(np.mean([c.fitness for c in self._validated])),
-            "TruncatedPopulationValidationRewMean": float(means.mean()),
-            "TruncatedPopulationEliteValidationRewMean": float(means[index]),
-            "TruncatedPopulationEliteIndex": index,
-            "TruncatedPopulationEliteSeeds": self._chosen[0].genome.to_json(),
-            "ValidationTimestepsThisIter": steps,
+        self._validation_steps_now += sum(result.steps for result in results)
+
+    def _tell_test(self, results: Sequence[EpisodeResult]) -> dict[str, object]:
+        contest = self._contest
+        elite = contest.elite
+        test_score = float(np.mean([result.score for result in results]))
+        self.iteration += 1
+        self._validation_steps += self._validation_steps_now
+        self._update_best(elite, test_score)
+        fields = {
+            "TruncatedPopulationEliteIndex": contest.place,
+            "TruncatedPopulationEliteSeeds": elite.individual.genome.to_json(),
+            "TruncatedPopulationEliteTestRewMean": test_score,
+            "TruncatedPopulationEliteTestEpCount": len(results),
+            "TruncatedPopulationEliteTestEpLenSum": sum(result.steps for result in results),
+            "ValidationTimestepsThisIter": self._validation_steps_now,
             "ValidationTimestepsSoFar": self._validation_steps,
-            "TimestepsThisIter": self._fields["PopulationTimesteps"] + steps,
+            "TimestepsThisIter": self._fields["PopulationTimesteps"] + self._validation_steps_now,
             "TimestepsComputed": self._population_steps,
             "TimestepsSoFar": self.steps,
         }
-
-    def _tell_test(self, results: Sequence[EpisodeResult]) -> dict[str, object]:
-        elite, validation_score = self._chosen
-        test_score = float(np.mean([result.score for result in results]))
-        self.iteration += 1
-        if self.best is None or validation_score > self.best.validation_score:
-            self.best = Solution(elite.genome, validation_score, test_score, self.iteration, self.frames)
+        if contest.candidates:
+            fields |= {
+                "TruncatedPopulationRewMean": float(np.mean([c.fitness for c in contest.candidates])),
+                "TruncatedPopulationValidationRewMean": float(np.mean(contest.scores)),
+                "TruncatedPopulationEliteValidationRewMean": elite.score,
+            }
+        parents = self._select_parents(contest)
         report = {
             "frames": self.frames,
-            "score": validation_score,
+            "score": elite.score,
             "test_score": self.best.test_score,
             "test_episodes": len(results),
             "Iteration": self.iteration,
             **self._fields,
-            "TruncatedPopulationEliteTestRewMean": test_score,
-            "TruncatedPopulationEliteTestEpCount": len(results),
-            "TruncatedPopulationEliteTestEpLenSum": sum(result.steps for result in results),
+            **fields,
+            "Lineage": lineage_rows(contest, parents),
         }
         self._elite = elite
-        self._select_parents()
+        self._parents = tuple((parent.genome, parent.birth) for parent in parents) or self._founders
         self._cutoff = self._cutoff.after(self._share_at_limit)
         return report
 
-    def _select_parents(self) -> None:
+    def _update_best(self, elite: Elite, test_score: float) -> None:
+        genome = elite.individual.genome
+        if self.best and self._rule.remembers_best and elite.score <= self.best.validation_score:
+            return
+        if self.best and not self._rule.remembers_best and genome == self.best.genome:
+            self.best = replace(self.best, validation_score=elite.score, test_score=test_score)
+        else:
+            self.best = Solution(genome, elite.score, test_score, self.iteration, self.frames)
+
+    def _select_parents(self, contest: Contest) -> list[Individual]:
         count = self.settings.selection_threshold
-        top = [candidate.genome for candidate in self._sorted[:count]]
-        if count and self._elite.genome not in top:
-            top = [self._elite.genome, *top[: count - 1]]
-        self._parents = tuple(top)
+        top = list(contest.ranked[:count])
+        elite = contest.elite.individual
+        if count and elite.genome not in [individual.genome for individual in top]:
+            top = [elite, *top[: count - 1]]
+        return top
 
     def _count(self, results: Sequence[EpisodeResult]) -> None:
         self.steps += sum(result.steps for result in results)
@@ -216,8 +250,9 @@ class GeneticAlgorithm:
             "validation_steps": self._validation_steps,
             "population_steps": self._population_steps,
             "cutoff_limit": self._cutoff.limit,
-            "parents": [genome.to_json() for genome in self._parents],
-            "elite": {"genome": self._elite.genome.to_json(), "fitness": self._elite.fitness} if self._elite else None,
+            "parents": [genome.to_json() for genome, _ in self._parents],
+            "parent_births": [list(birth) for _, birth in self._parents],
+            "elite": self._elite.to_json() if self._elite else None,
             "best": {**vars(self.best), "genome": self.best.genome.to_json()} if self.best else None,
         }
 
@@ -229,13 +264,38 @@ class GeneticAlgorithm:
         """Continues from what `get_state` returned, as if nothing had happened.
 
         Raises:
-            LookupError, TypeError: `state` is something else.
+            LookupError, TypeError, ValueError: `state` is something else.
         """
         self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
         self._validation_steps, self._population_steps = state["validation_steps"], state["population_steps"]
         self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
-        self._parents = tuple(Genome.from_json(genome) for genome in state["parents"])
+        self._parents = tuple(
+            (Genome.from_json(genome), tuple(birth))
+            for genome, birth in zip(state["parents"], state["parent_births"], strict=True)
+        )
         elite, best = state["elite"], state["best"]
-        self._elite = Candidate(Genome.from_json(elite["genome"]), elite["fitness"]) if elite else None
+        self._elite = Elite.from_json(elite) if elite else None
         self.best = Solution(**{**best, "genome": Genome.from_json(best["genome"])}) if best else None
         self._start_generation()
+
+
+def lineage_rows(contest: Contest, parents: Sequence[Individual]) -> list[list]:
+    """Lists who was selected or validated in a generation, once each, in the columns of `neurozoo.lineage.COLUMNS`.
+
+    Args:
+        contest: The generation's choice of an elite, made.
+        parents: Those of the next generation.
+    """
+    elite = contest.elite.individual
+    scores = dict(zip((candidate.birth for candidate in contest.candidates), contest.scores, strict=True))
+    if contest.candidates:
+        scores[elite.birth] = contest.elite.score
+    births = {parent.birth for parent in parents}
+    everybody = {individual.birth: individual for individual in (*parents, *contest.candidates, elite)}
+    rows = []
+    for birth, individual in everybody.items():
+        power = individual.genome.mutations[-1].power if individual.genome.mutations else None
+        parent = individual.parent or (None, None)
+        marks = [birth in births, birth == elite.birth]
+        rows.append([*birth, *parent, power, individual.fitness, scores.get(birth), *marks])
+    return rows

@@ -15,6 +15,8 @@ PROTOCOL_CHOICES = {  # settings that choose a protocol, by the argument of `neu
     "observation": "observation",
     "start_state": "start_state",
 }
+ELITE_RULES = ("validated", "racing", "carried")
+FIRST_GENERATIONS = ("random", "mutations")
 RETURN_PROC_MODES = ("centered_rank", "sign", "centered_sign_rank")
 OPTIMIZERS = ("adam", "sgd", "sgd_2017")
 
@@ -93,6 +95,9 @@ class GaSettings(RunSettings):
         num_validation_episodes: Episodes of each candidate.
         mutation_power: A number, or a schedule such as
             {type: linear, initial: 0.005, final: 0.001, length: 1e9, field: frames}.
+        elite_rule: How the elite is chosen (see `neurozoo.algorithms.elites`): `validated` (published in 2018),
+            `racing` (ours, with no more episodes) or `carried` (published in 2017: the best training score of all).
+        first_generation: `random` (each a fresh genome) or `mutations` (all of them children of one fresh genome).
 
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
@@ -103,11 +108,20 @@ class GaSettings(RunSettings):
     validation_threshold: int = 10
     num_validation_episodes: int = 30
     mutation_power: float | Mapping = 0.002
+    elite_rule: str = "validated"
+    first_generation: str = "random"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_counts(population_size=1, selection_threshold=0, validation_threshold=1, num_validation_episodes=1)
         self._check_at_most(self.population_size, "population_size", "selection_threshold", "validation_threshold")
+        for name, allowed in (("elite_rule", ELITE_RULES), ("first_generation", FIRST_GENERATIONS)):
+            if getattr(self, name) not in allowed:
+                raise unknown_name(name, str(getattr(self, name)), allowed)
+        if self.elite_rule == "racing" and self.validation_threshold * self.num_validation_episodes < 2:
+            raise NeurozooError(
+                "A race needs two episodes at least: make validation_threshold or num_validation_episodes larger."
+            )
         Schedule.from_setting(self.mutation_power)
 
 
@@ -160,13 +174,48 @@ _DEMO_GA = GaSettings(
     episode_cutoff_mode=500,
     frames=220_000,
 )
+# The distributed code of 2017. It states no budget; the frames are those of the paper's smaller experiment.
+_GA_2017 = GaSettings(
+    population_size=5000,
+    selection_threshold=10,
+    mutation_power=0.005,
+    elite_rule="carried",
+    frames=1_000_000_000,
+)
+# cshenton/neuroevolution.
+_CSHENTON = GaSettings(
+    population_size=5000,
+    selection_threshold=50,
+    num_test_episodes=100,
+    mutation_power=0.005,
+    elite_rule="carried",
+    first_generation="mutations",
+    episode_cutoff_mode=20_000,
+    frames=1_000_000_000,
+    protocol="gym_v4",
+)
+_OURS = replace(_PUBLISHED_GA, elite_rule="racing")
+
+
+def _without_parents(settings: GaSettings) -> GaSettings:
+    return replace(settings, selection_threshold=0)
+
+
 _PUBLISHED_ES = EsSettings()
 
 PRESETS = {
-    "ga": {"uber2018": _PUBLISHED_GA, "demo": _DEMO_GA},
+    "ga": {
+        "uber2018": _PUBLISHED_GA,
+        "uber2017": _GA_2017,
+        "cshenton": _CSHENTON,
+        "neurozoo": _OURS,
+        "demo": _DEMO_GA,
+    },
     "rs": {
-        "uber2018": replace(_PUBLISHED_GA, selection_threshold=0),
-        "demo": replace(_DEMO_GA, selection_threshold=0),
+        "uber2018": _without_parents(_PUBLISHED_GA),
+        "uber2017": _without_parents(_GA_2017),
+        "neurozoo": _without_parents(_OURS),
+        "demo": _without_parents(_DEMO_GA),
     },
     "es": {
         "uber2018": _PUBLISHED_ES,
