@@ -401,6 +401,35 @@ void Network::RunDense(const LayerPlan& layer, const float* parameters, const fl
   }
 }
 
+void Network::RunDenseBatch(const LayerPlan& layer, const float* parameters, const float* in, std::int64_t count,
+                            float* out) {
+  const std::int64_t inputs = layer.in_size();
+  const std::int64_t units = layer.out_channels;
+  const std::int64_t wide_units = units / kLanes * kLanes;
+  const float* weights = parameters + layer.weight_offset;
+  const float* bias = BiasOfSums(layer, parameters);
+  const bool relu = SumsEndInRelu(layer);
+  for (std::int64_t first = 0; first < count; first += kTileRows) {
+    const int rows = static_cast<int>(std::min<std::int64_t>(kTileRows, count - first));
+    const float* inputs_of[kTileRows];
+    float* targets[kTileRows];
+    for (std::int64_t unit = 0; unit < units; unit += kLanes) {
+      for (int i = 0; i < rows; ++i) {
+        inputs_of[i] = in + (first + i) * inputs;
+        targets[i] = out + (first + i) * units + unit;
+      }
+      const float* bias_of = bias == nullptr ? nullptr : bias + unit;
+      if (unit < wide_units) {
+        kTiles[rows](inputs_of, 0, 1, inputs, weights + unit, units, bias_of, nullptr, relu, targets);
+        continue;
+      }
+      for (int i = 0; i < rows; ++i) {
+        NarrowTile(inputs_of[i], 0, 1, inputs, weights + unit, units, bias_of, nullptr, relu, units - unit, targets[i]);
+      }
+    }
+  }
+}
+
 void Network::Sum(Stage* stage, const float* parameters, const float* dense_in, const Target& out) {
   const LayerPlan& layer = stage->layer;
   if (layer.kind == LayerPlan::kDense) {
@@ -470,12 +499,16 @@ void Network::Measure(const Reference& reference) {
     Floats& batch = batch_[index % 2];
     batch.resize(reference.count * layer.out_size());
     const auto target = [&](std::int64_t b) { return Target{batch.data() + b * layer.out_size(), row_length}; };
-    for (std::int64_t b = 0; b < reference.count; ++b, in += layer.in_size()) {
-      for (std::int64_t y = 0; layer.kind != LayerPlan::kDense && y < layer.in_height; ++y) {
-        const std::int64_t count = layer.in_width * layer.in_channels;
-        std::copy_n(in + y * count, count, stage.in.Row(y));
+    if (layer.kind == LayerPlan::kDense) {
+      RunDenseBatch(layer, parameters_, in, reference.count, batch.data());
+    } else {
+      const std::int64_t in_row_length = layer.in_width * layer.in_channels;
+      for (std::int64_t b = 0; b < reference.count; ++b) {
+        for (std::int64_t y = 0; y < layer.in_height; ++y, in += in_row_length) {
+          std::copy_n(in, in_row_length, stage.in.Row(y));
+        }
+        Sum(&stage, parameters_, nullptr, target(b));
       }
-      Sum(&stage, parameters_, in, target(b));
     }
     if (layer.normalisation != LayerPlan::kNotNormalised) {
       const std::int64_t channels = layer.out_channels;

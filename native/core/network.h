@@ -148,14 +148,17 @@ class Network {
                       const PaddedImage* residual, const Target& out, bool relu);
   static void RunRecurrentConv(Stage* stage, const float* parameters, const Target& out);
   static void RunDense(const LayerPlan& layer, const float* parameters, const float* in, float* out);
+  // The same for several inputs, each weight being fetched for six of them at once.
+  static void RunDenseBatch(const LayerPlan& layer, const float* parameters, const float* in, std::int64_t count,
+                            float* out);
   static void Sum(Stage* stage, const float* parameters, const float* dense_in, const Target& out);
   static void Finish(const Stage& stage, const Target& out);
   void Measure(const Reference& reference);
 
   std::vector<Stage> stages_;
   const float* parameters_ = nullptr;
-  Floats flat_;    // output of the last convolution, or of a dense layer
-  Floats output_;  // output of the other dense layers, in turn
+  Floats flat_;      // output of the last convolution, or of a dense layer
+  Floats output_;    // output of the other dense layers, in turn
   Floats batch_[2];  // activations of the reference batch, in turn
 };
 

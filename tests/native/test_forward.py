@@ -9,7 +9,7 @@ import pytest
 from neurozoo.evaluation import Episode
 from neurozoo.genomes import Genome, Mutation, decode
 from neurozoo.native.build import SOURCES, find_compiler
-from neurozoo.networks import NETWORKS, PLAN_FIELDS, get_network
+from neurozoo.networks import NETWORKS, PLAN_FIELDS, Layer, Network, get_network
 
 GENOME = Genome(148462608, (Mutation(219531121, 0.02), Mutation(172882699, 0.02)))
 STEPS = 12
@@ -17,6 +17,8 @@ STEPS = 12
 # sqrt(7,744) * 2^-24 = 5e-6 of its terms, which are smaller than the largest output; the recurrent network's 20 cycles
 # add to it.
 TOLERANCE = {"small": 2e-6, "large": 2e-6, "recurrent_large": 3e-6}  # of the largest output
+# The longest sum of all, in `linear`, has 28,224 products: sqrt(28,224) * 2^-24.
+ANY_TOLERANCE = 1e-5
 
 
 def observations(planes):
@@ -80,7 +82,7 @@ def outputs_of_the_textbook(theta, layout, observations, reference=None):
             values = [(value - mean) / deviation * gain for value in values]
         values = [value + own.get("offset", own.get("b", 0.0)) for value in values]
         finish = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh, "linear": lambda x: x}[layer.activation]
-        values = [finish(value) * layer.gain for value in values]
+        values = [finish(value * layer.gain) for value in values]
     return values[0]
 
 
@@ -153,6 +155,21 @@ class NativeNetwork:
         return outputs
 
 
+# None of the widths that the fast code knows, everything normalised, and in an order that no network has.
+ODD = Network(
+    "odd",
+    (),
+    (
+        Layer("conv1", "conv", 21, kernel=5, stride=3, normalisation="after_bias", activation="tanh"),
+        Layer("recu1", "recurrent_conv", kernel=2, cycles=3, std=0.5, skip="input", gain=0.5, activation="tanh"),
+        Layer("conv2", "conv", 7, kernel=4, stride=1, normalisation="before_bias", gain=2.0),
+        Layer("fc", "dense", 37, normalisation="after_bias", activation="linear"),
+        Layer("fc2", "dense", 16, normalisation="before_bias"),
+        Layer("fc3", "dense", 9, gain=3.0),
+        Layer("out", "dense", activation="linear", bias=False),
+    ),
+)
+
 # (network, shape of the observation, outputs): each network once in its world, and some where shapes are odd.
 ATARI, RIVER, MAZE = (84, 84, 4), (20, 20, 3), (1, 1, 11)
 CASES = {
@@ -165,6 +182,7 @@ CASES = {
     "cells": ("cells", (20, 20, 6), 18),
     "small of one channel": ("small", (20, 20, 1), 18),
     "virtual_bn in colour": ("virtual_bn", RIVER, 18),
+    "odd": (ODD, (23, 30, 5), 3),
     "gates on an oblong map": ("recurrent_large_evolved", (20, 45, 2), 5),
 }
 
@@ -173,7 +191,7 @@ def agent_of(case, seed=1, bias=0.1):
     """(layout, theta with biases, reference or None, a few observations)."""
     model, shape, outputs = CASES[case]
     random = np.random.default_rng(seed)
-    layout = get_network(model).layout(outputs, shape)
+    layout = (model if isinstance(model, Network) else get_network(model)).layout(outputs, shape)
     noise = random.standard_normal(layout.parameter_count).astype(np.float32)
     theta = layout.initialise(noise)
     for name, array in layout.split(theta).items():  # views
@@ -197,7 +215,7 @@ def test_every_network_equals_the_textbook_in_double_precision(native, case):
     assert network.needs_reference == layout.needs_reference
     network.set_parameters(theta, reference)
     outputs = np.array([network.run(observation) for observation in observations])
-    assert error_of(outputs, outputs_of_the_textbook(theta, layout, observations, reference)) < 1e-5
+    assert error_of(outputs, outputs_of_the_textbook(theta, layout, observations, reference)) < ANY_TOLERANCE
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -207,7 +225,7 @@ def test_every_network_equals_its_keras_model(native, case):
     network.set_parameters(theta, reference)
     outputs = np.array([network.run(observation) for observation in observations])
     expected = np.array(layout.keras_model(theta, reference)(observations, training=False))
-    assert error_of(outputs, expected) < 2e-5
+    assert error_of(outputs, expected) < 2 * ANY_TOLERANCE  # both err
 
 
 @pytest.mark.parametrize("case", CASES)

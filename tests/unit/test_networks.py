@@ -5,33 +5,66 @@ import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes import Genome, Mutation, decode
-from neurozoo.networks import NETWORKS, PLAN_FIELDS, get_network
+from neurozoo.networks import NETWORKS, PLAN_FIELDS, PLAN_SCALES, Layer, Network, get_network
 
 # Section 2.5 of the specification.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
+OUT = Layer("out", "dense", activation="linear")
 HALVES = np.full((1, 84, 84, 4), 0.5, np.float32)
 RAMP = (np.arange(84 * 84 * 4) % 256 / 255).astype(np.float32).reshape(1, 84, 84, 4)
 
 
+ATARI, CARTPOLE, MAZE = (84, 84, 4), (1, 1, 4), (1, 1, 11)
+RGB, GREY, OBJECTS = (20, 20, 3), (20, 20, 1), (20, 20, 6)  # the river crossing task
+
+
 @pytest.mark.parametrize(
-    ("model", "actions", "count"),
+    ("models", "shape", "actions", "count"),
     [
-        ("large", 3, 4_044_963),
-        ("large", 4, 4_045_476),
-        ("large", 6, 4_046_502),
-        ("large", 9, 4_048_041),
-        ("large", 18, 4_052_658),
-        ("small", 3, 1_004_595),
-        ("small", 4, 1_004_852),
-        ("small", 6, 1_005_366),
-        ("small", 9, 1_006_137),
-        ("small", 18, 1_008_450),
-        ("recurrent_large", 3, 4_054_179),
-        ("recurrent_large", 18, 4_061_874),
+        # Stated in section 3 of the specification.
+        ("large large_dqn large_glorot", ATARI, 3, 4_044_963),
+        ("large large_dqn large_glorot", ATARI, 4, 4_045_476),
+        ("large large_dqn large_glorot", ATARI, 6, 4_046_502),
+        ("large large_dqn large_glorot", ATARI, 9, 4_048_041),
+        ("large large_dqn large_glorot virtual_bn_large", ATARI, 18, 4_052_658),
+        ("small small_dqn small_glorot small_normalised virtual_bn", ATARI, 3, 1_004_595),
+        ("small small_dqn small_glorot small_normalised virtual_bn", ATARI, 4, 1_004_852),
+        ("small small_dqn small_glorot small_normalised virtual_bn", ATARI, 6, 1_005_366),
+        ("small small_dqn small_glorot small_normalised virtual_bn", ATARI, 9, 1_006_137),
+        ("small small_dqn small_glorot small_normalised virtual_bn", ATARI, 18, 1_008_450),
+        ("recurrent_large", ATARI, 3, 4_054_179),
+        ("recurrent_large", ATARI, 18, 4_061_874),
+        ("recurrent_large_iotas recurrent_large_iotas_linear recurrent_large_evolved", ATARI, 18, 4_061_906),
+        ("linear", ATARI, 18, 508_050),
+        ("linear", CARTPOLE, 2, 10),
+        ("simple", ATARI, 18, 452_178),
+        ("simple", CARTPOLE, 2, 386),
+        ("simple", MAZE, 2, 498),
+        ("cshenton", (210, 160, 3), 18, 4_439_552),
+        # That of the river crossing task, section 1.7.
+        ("small", RGB, 18, 89_922),
+        ("small", GREY, 18, 87_874),
+        ("small", OBJECTS, 18, 92_994),
+        ("recurrent_large", RGB, 18, 389_810),
+        ("recurrent_large", GREY, 18, 385_714),
+        ("recurrent_large", OBJECTS, 18, 395_954),
+        # By hand. Gain and a second offset of 16 + 32 + 256 channels each:
+        ("es_atari", ATARI, 18, 1_008_450 + 2 * 304),
+        # 3*3*3*3, then 1,200 * 256 + 256, then 256 * 18 + 18
+        ("river_test", RGB, 18, 81 + 307_456 + 4_626),
+        # 3*3*6*32 + 32, twice 3*3*32*32 + 32, 12,800 * 256 + 256, 256 * 18 + 18
+        ("cells", OBJECTS, 18, 1_760 + 2 * 9_248 + 3_277_056 + 4_626),
+        # 376 * 256 + 256, 256 * 256 + 256, 256 * 17 + 17
+        ("dense_tanh", (1, 1, 376), 17, 96_512 + 65_792 + 4_369),
     ],
 )
-def test_networks_have_the_published_numbers_of_parameters(model, actions, count):
-    assert get_network(model).layout(actions).parameter_count == count
+def test_networks_have_the_published_numbers_of_parameters(models, shape, actions, count):
+    assert {get_network(model).layout(actions, shape).parameter_count for model in models.split()} == {count}
+
+
+def test_the_table_above_knows_every_network():
+    (table,) = (mark for mark in test_networks_have_the_published_numbers_of_parameters.pytestmark)
+    assert {model for row in table.args[1] for model in row[0].split()} == set(NETWORKS)
 
 
 def test_parameters_of_the_large_network_lie_where_they_were_published():
@@ -59,6 +92,10 @@ def test_the_recurrent_layer_comes_second_and_has_no_bias():
         ("large", [0.0625, 0.044194174, 0.041666667, 0.011363636, 0.0044194174]),
         ("small", [0.0625, 0.0625, 0.016070609, 0.00625]),
         ("recurrent_large", [0.0625, 0.0058925565, 0.044194174, 0.041666667, 0.011363636, 0.0044194174]),
+        ("recurrent_large_iotas", [0.0625, 0.058925565, 0.044194174, 0.041666667, 0.011363636, 0.0044194174]),
+        ("recurrent_large_iotas_linear", [0.0625, 0.058925565, 0.044194174, 0.041666667, 0.011363636, 0.0044194174]),
+        ("recurrent_large_evolved", [0.0625, 0.0058925565, 0.044194174, 0.041666667, 0.011363636, 0.0044194174]),
+        ("virtual_bn", [0.0625, 0.0625, 0.016070609, 0.0625]),
     ],
 )
 def test_initial_weights_have_the_published_scale_and_biases_none(model, scales):
@@ -71,6 +108,113 @@ def test_initial_weights_have_the_published_scale_and_biases_none(model, scales)
         assert weights[0] == pytest.approx(scale, rel=1.2e-7)  # stated with eight digits; test_genomes knows all bits
         if placed.layer.has_bias:
             assert not theta[placed.places["b"]].any()
+
+
+@pytest.mark.parametrize(
+    ("model", "scales"),
+    [
+        ("large_dqn", [33.94, 27.71, 24, 64.25, 1.628]),  # stated with four digits
+        ("small_dqn", [25.30, 19.60, 45.43, 1.170]),
+        # By hand: sqrt(2 / ((4 + 16) * 64)), sqrt(2 / ((16 + 32) * 16)), sqrt(2 / (3,872 + 256)), sqrt(2 / 274)
+        ("small_glorot", [0.0395285, 0.0510310, 0.0220113, 0.1 * 0.0854358]),
+        ("es_atari", [0.0395285, 0.0510310, 0.0220113, 0.0854358]),
+        # sqrt(2 / ((4 + 32) * 64)), sqrt(2 / (96 * 16)), sqrt(2 / (128 * 9)), sqrt(2 / 8,256), sqrt(2 / 530)
+        ("large_glorot", [0.0294628, 0.0360844, 0.0416667, 0.0155643, 0.1 * 0.0614295]),
+    ],
+)
+def test_other_initial_weights_have_the_stated_scale(model, scales):
+    placed = get_network(model).layout(18).layers
+    assert [float(layer.scale) for layer in placed] == pytest.approx(scales, rel=5e-4)
+
+
+def test_the_scales_of_cshenton_are_the_published_sigmas():
+    # Section 7.2 of the specification: sqrt(1.3 * 2 / fan in).
+    placed = get_network("cshenton").layout(18, (210, 160, 3)).layers
+    sigmas = [0.116368667, 0.100778222, 0.0122663345, 0.100778222]
+    assert [float(layer.scale) for layer in placed] == pytest.approx(sigmas, rel=1e-7)
+
+
+def test_factors_start_as_noise_gains_at_one_and_offsets_at_nothing():
+    def initial(model):
+        layout = get_network(model).layout(18)
+        return layout.split(layout.initialise(np.full(layout.parameter_count, -3, np.float32)))
+
+    assert set(initial("recurrent_large_iotas")["recu1/iotas"]) == {-3.0}
+    assert set(initial("recurrent_large_evolved")["recu1/gates"]) == {-1.5}
+    arrays = initial("es_atari")
+    for layer in ("conv1", "conv2", "fc"):
+        assert set(arrays[f"{layer}/gain"]) == {1.0}
+        assert set(arrays[f"{layer}/offset"]) == set(arrays[f"{layer}/b"]) == {0.0}
+
+
+@pytest.mark.parametrize("model", ["small_normalised", "dense_tanh"])
+def test_the_weights_of_each_unit_are_scaled_to_one_length(model):
+    layout = get_network(model).layout(5, RGB)
+    noise = np.random.default_rng(3).standard_normal(layout.parameter_count).astype(np.float32)
+    arrays, noises = layout.split(layout.initialise(noise)), layout.split(noise)
+    for placed in layout.layers:
+        name, units = placed.layer.name, placed.out_shape[2]
+        columns, before = (part[f"{name}/w"].reshape(-1, units).astype(float) for part in (arrays, noises))
+        lengths = np.linalg.norm(columns, axis=0)
+        np.testing.assert_allclose(
+            lengths, {"small_normalised": 0.1, "dense_tanh": 0.01}[model] if name == "out" else 1
+        )
+        cosines = (columns * before).sum(0) / lengths / np.linalg.norm(before, axis=0)
+        np.testing.assert_allclose(cosines, 1)
+        assert not arrays[f"{name}/b"].any()
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("virtual_bn", "conv1/w conv1/b conv2/w conv2/b fc/w fc/b out/w out/b"),
+        (
+            "es_atari",
+            "conv1/w conv1/b conv1/offset conv1/gain conv2/w conv2/b conv2/offset conv2/gain "
+            "fc/w fc/b fc/offset fc/gain out/w out/b",
+        ),
+        ("cshenton", "conv1/w conv2/w fc/w out/w"),
+        ("river_test", "recu1/w fc/w fc/b out/w out/b"),
+        (
+            "recurrent_large_iotas",
+            "conv1/w conv1/b recu1/iotas recu1/w conv2/w conv2/b conv3/w conv3/b fc/w fc/b out/w out/b",
+        ),
+        (
+            "recurrent_large_evolved",
+            "conv1/w conv1/b recu1/gates recu1/w conv2/w conv2/b conv3/w conv3/b fc/w fc/b out/w out/b",
+        ),
+    ],
+)
+def test_parameters_come_in_the_stated_order_without_gap(model, names):
+    layout = get_network(model).layout(4)
+    theta = np.arange(layout.parameter_count, dtype=np.float32)
+    arrays = layout.split(theta)
+    assert list(arrays) == names.split()
+    np.testing.assert_array_equal(np.concatenate([array.ravel() for array in arrays.values()]), theta)
+
+
+def test_the_scales_of_a_plan_are_those_of_weights_factors_and_outputs():
+    scales = get_network("recurrent_large_evolved").layout(4).plan_scales()
+    assert scales.dtype == np.float32
+    np.testing.assert_allclose(scales[:2], [[0.0625, 1, 1], [0.0058925565, 0.5, 1]], rtol=1e-6)
+    scales = get_network("cshenton").layout(4, (210, 160, 3)).plan_scales()
+    np.testing.assert_allclose(scales[:, PLAN_SCALES.index("output_gain")], [0.99950037] * 3 + [1], rtol=1e-7)
+
+
+def test_a_dense_first_layer_sees_the_observation_with_its_shape():
+    plan = get_network("simple").layout(4, OBJECTS).plan()
+    first = dict(zip(PLAN_FIELDS, plan[0].tolist(), strict=True))
+    assert (first["in_height"], first["in_width"], first["in_channels"]) == OBJECTS
+    assert (first["out_channels"], first["bias_offset"]) == (16, 2400 * 16)
+
+
+def test_gates_round_halves_to_even_and_stop_at_the_width_of_the_map():
+    layout = get_network("recurrent_large_evolved").layout(4, (64, 64, 4))
+    recurrent = layout.layers[1]
+    assert recurrent.in_shape == (16, 16, 32)
+    gates = np.array([0, 0.5, 1.5, 2.5, -3.5, 3.4, 15.4, 15.6, 99], np.float32) / 16
+    assert layout.gate_cycles(gates, recurrent).tolist() == [0, 0, 2, 2, 4, 3, 15, 16, 16]
+    assert layout.plan()[1, PLAN_FIELDS.index("cycles")] == 16
 
 
 def test_images_shrink_from_84_over_21_to_11():
@@ -196,20 +340,84 @@ def test_a_recurrent_layer_repeats_h_plus_conv_of_h_without_activation_inside(no
     np.testing.assert_allclose(output[..., 16:], 1.1**20, rtol=1e-5)  # 20 roundings
 
 
-@pytest.mark.parametrize("model", ["small", "large", "recurrent_large"])
-def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(noise, tmp_path, model):
+def initialised(model, actions, shape):
+    """(layout, initial weights, reference batch or None)."""
+    random = np.random.default_rng(4)
+    layout = get_network(model).layout(actions, shape)
+    theta = layout.initialise(random.standard_normal(layout.parameter_count).astype(np.float32))
+    return layout, theta, random.random((7, *shape), np.float32) if layout.needs_reference else None
+
+
+@pytest.mark.parametrize("model", NETWORKS)
+def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(tmp_path, model):
     import keras
 
-    layout = get_network(model).layout(3)
-    original = layout.keras_model(decode(Genome(5), noise=noise, layout=layout))
+    layout, theta, reference = initialised(model, 3, RGB)
+    original = layout.keras_model(theta, reference)
     original.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
-    np.testing.assert_array_equal(loaded(RAMP), original(RAMP))
+    observations = np.random.default_rng(5).random((2, *RGB), np.float32)
+    np.testing.assert_array_equal(loaded(observations), original(observations))
+
+
+@pytest.mark.parametrize("model", ["virtual_bn", "virtual_bn_large", "es_atari"])
+def test_the_reference_batch_itself_is_normalised_in_every_layer(model):
+    import keras
+
+    layout, theta, reference = initialised(model, 3, ATARI)
+    keras_model = layout.keras_model(theta, reference)
+    moments = layout.normalisation(theta, reference)
+    assert list(moments) == [placed.layer.name for placed in layout.layers[:-1]]
+    probe = keras.Model(keras_model.input, [keras_model.get_layer(f"{name}_norm").output for name in moments])
+    for (mean, variance), values in zip(moments.values(), probe(reference), strict=True):
+        assert mean.shape == variance.shape == values.shape[-1:]
+        rows = np.array(values, float).reshape(-1, values.shape[-1])
+        np.testing.assert_allclose(rows.mean(0), 0, atol=1e-5)
+        np.testing.assert_allclose(rows.var(0), variance / (variance + 1e-3), rtol=1e-4)
+
+
+def test_a_dense_layer_is_normalised_over_the_batch_and_a_convolution_over_space_too():
+    # 1 x 2 images of one channel; a 1-channel kernel would see its neighbours, so all but its middle is zero.
+    layout = Network("two", (), (Layer("conv", "conv", 1, kernel=3, normalisation="before_bias"), OUT)).layout(
+        1, (1, 2, 1)
+    )
+    theta = np.zeros(layout.parameter_count, np.float32)
+    layout.split(theta)["conv/w"][1, 1] = 2.0
+    reference = np.array([[1, 2], [3, 6]], np.float32).reshape(2, 1, 2, 1)
+    mean, variance = layout.normalisation(theta, reference)["conv"]
+    assert mean.tolist() == [6.0]  # of 2, 4, 6, 12
+    assert variance.tolist() == [(16 + 4 + 0 + 36) / 4]
+    layout = Network("two", (), (Layer("fc", "dense", 1, normalisation="before_bias"), OUT)).layout(1, (1, 2, 1))
+    theta = np.zeros(layout.parameter_count, np.float32)
+    layout.split(theta)["fc/w"][:] = [[1.0], [10.0]]
+    mean, variance = layout.normalisation(theta, reference)["fc"]
+    assert mean.tolist() == [42.0]  # of 21 and 63
+    assert variance.tolist() == [441.0]
+
+
+def test_a_missing_or_wrong_reference_batch_is_refused_in_a_sentence():
+    layout, theta, reference = initialised("virtual_bn", 3, RGB)
+    expected = r"The network 'virtual_bn' needs a reference batch of shape \(batch, 20, 20, 3\), but"
+    with pytest.raises(NeurozooError, match=f"{expected} none came"):
+        layout.keras_model(theta)
+    with pytest.raises(NeurozooError, match=rf"{expected} one of shape \(7, 20, 20, 2\) came"):
+        layout.keras_model(theta, reference[..., :2])
+    with pytest.raises(NeurozooError, match=rf"{expected} one of shape \(0, 20, 20, 3\) came"):
+        layout.normalisation(theta, reference[:0])
+    assert layout.keras_model().count_params() == layout.parameter_count + 2 * (16 + 32 + 256)
+
+
+def test_only_virtual_batch_normalisation_needs_a_reference_batch():
+    needing = {name for name, network in NETWORKS.items() if network.layout(3).needs_reference}
+    assert needing == {"virtual_bn", "virtual_bn_large", "es_atari"}
 
 
 def test_networks_are_found_by_our_name_and_by_the_published_one():
     assert get_network("large") is get_network("LargeModel") is NETWORKS["large"]
-    assert get_network("small") is get_network("Model")
+    assert get_network("small") is get_network("Model") is get_network("RiverModel")
+    assert get_network("virtual_bn") is get_network("ModelVirtualBN")
+    assert NETWORKS["small"].published_name == "Model"
+    assert NETWORKS["cells"].published_name is None
     assert get_network("recurrent_large") is get_network("RecurrentLargeModel")
 
 
@@ -217,13 +425,6 @@ def test_networks_are_found_by_our_name_and_by_the_published_one():
 def test_an_unknown_network_is_refused_with_the_nearest(name, hint):
     with pytest.raises(NeurozooError, match=f"network {name!r} is unknown{hint}.* Known: cells, .*large_dqn"):
         get_network(name)
-
-
-def test_a_network_for_another_observation_keeps_its_layers():
-    # The river world of the specification, section 3: 20 x 20 RGB over four frames, 18 actions.
-    layout = get_network("small").layout(18, (20, 20, 12))
-    # conv 8*8*12*16 + 16, conv 4*4*16*32 + 32 (20 -> 5 -> 3), dense 3*3*32*256 + 256, out 256*18 + 18
-    assert layout.parameter_count == 12_304 + 8_224 + 73_984 + 4_626
 
 
 def test_descriptions_cannot_be_changed_by_accident():

@@ -3,7 +3,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import open_frozen
 from neurozoo.inspection.graph import build_graph, layer_record, load_graph
-from neurozoo.networks import get_network
+from neurozoo.networks import NETWORKS, get_network
 
 
 def nodes_of(checkpoint):
@@ -50,6 +50,45 @@ def test_a_layer_record_names_one_layer_in_every_form():
     record = layer_record(placed, "ga")
     assert (record.name, record.kind, record.shape, record.cycles) == ("recu1", "recurrent_conv", (21, 21, 32), 20)
     assert (record.keras_layer, record.node, record.weight_node) == ("recu1", "ga/recu1/relu", "ga/recu1/w")
+
+
+@pytest.mark.parametrize("model", NETWORKS)
+def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model):
+    import keras
+    import tensorflow as tf
+
+    random = np.random.default_rng(6)
+    shape = (44, 36, 3)
+    layout = get_network(model).layout(5, shape)
+    noise = random.standard_normal(layout.parameter_count).astype(np.float32)
+    theta = layout.initialise(noise) + np.float32(0.01) * noise  # biases, too
+    reference = random.random((9, *shape), np.float32) if layout.needs_reference else None
+    keras_model = layout.keras_model(theta, reference)
+    definition = build_graph(layout, theta, scope="es", reference=reference)
+
+    records = [layer_record(placed, "es") for placed in layout.layers]
+    wrapped = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(definition, name=""), [])
+    function = wrapped.prune("X_t:0", [f"{record.node}:0" for record in records])
+    probe = keras.Model(keras_model.input, [keras_model.get_layer(record.keras_layer).output for record in records])
+    observations = tf.constant(random.random((2, *shape), np.float32))
+    for value, expected in zip(function(observations), tf.nest.flatten(probe(observations)), strict=True):
+        assert value.shape == expected.shape
+        # Both err, and the recurrent layer's 20 cycles and large_dqn's weights make the values large.
+        np.testing.assert_allclose(value, expected, rtol=0, atol=2e-5 * float(tf.reduce_max(tf.abs(expected))))
+
+
+def test_a_vector_is_seen_by_a_graph_of_dense_layers():
+    layout = get_network("dense_tanh").layout(2, (1, 1, 11))
+    graph = build_graph(layout, np.zeros(layout.parameter_count, np.float32), scope="es")
+    nodes = {node.name: node for node in graph.node}
+    assert [dim.size for dim in nodes["X_t"].attr["shape"].shape.dim] == [-1, 1, 1, 11]
+    assert {"es/fc1/tanh", "es/fc2/tanh", "es/out/signal", "es/fc1/w", "es/fc1/b"} <= set(nodes)
+
+
+def test_a_graph_without_its_reference_batch_is_refused():
+    layout = get_network("virtual_bn").layout(2, (20, 20, 3))
+    with pytest.raises(NeurozooError, match="needs a reference batch"):
+        build_graph(layout, np.zeros(layout.parameter_count, np.float32), scope="es")
 
 
 @pytest.mark.parametrize(("model", "halves", "ramp"), [("large", 17, 17), ("small", 7, 7), ("recurrent_large", 5, 6)])

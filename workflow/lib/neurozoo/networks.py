@@ -59,7 +59,7 @@ class Layer:
         vector_std: Factor on the noise of the initial iotas or gates.
         normalisation: Virtual batch normalisation: the mean and standard deviation of a reference batch become 0 and
             1, `before_bias` is added, or `after_bias`, followed by an evolved gain and a second offset.
-        gain: Constant factor on the output.
+        gain: Constant factor, applied before the activation; with a ReLU it may as well come after.
     """
 
     name: str
@@ -515,7 +515,7 @@ NETWORKS = {
         ),
         Network(
             "cshenton",
-            ("cshenton",),
+            (),
             (
                 *_all(_SMALL[:-1], std=_CSHENTON_STD, bias=False, gain=_CSHENTON_GAIN),
                 replace(_OUT, std=_CSHENTON_STD, bias=False),

@@ -115,7 +115,7 @@ def _cycles(layout: Layout, placed: PlacedLayer, value, weights, own: dict[str, 
             convolved = convolved * tf.constant(np.float32(cycle < cycles_of))
         value = convolved + (iotas if layer.skip == "input" else value)
         if layer.inner_relu:
-            value = tf.nn.relu(value)
+            value = tf.nn.relu(value, name=f"cycle{cycle + 1}")
     return value
 
 
