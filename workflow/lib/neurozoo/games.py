@@ -111,9 +111,7 @@ _CHOICES = {
 # Today's emulator hands a game over some frames later than that of 2018; these RAM cells (index: value), written after
 # a reset, bring the old start back. Source: measured for the specification of the published code, section 11.
 START_STATES = {
-    "frostbite": {
-        0x01: 0x62, 0x02: 0x89, 0x16: 0, 0x17: 0, 0x18: 0, 0x19: 0x14, 0x1A: 0x13, 0x1B: 0x12,
-    },
+    "frostbite": {0x01: 62, 0x02: 89, 0x16: 0, 0x17: 0, 0x18: 0, 0x19: 14, 0x1A: 13, 0x1B: 12},
 }  # fmt: skip
 
 GYMNASIUM_PREFIX = "gym."  # of a game's name, before the id of a Gymnasium environment
