@@ -1,14 +1,20 @@
 """The worlds in Python, step by step: they record rollouts, and are the yardstick that the native op is tested against.
 
 The op plays the same episodes fast and inside C++. `make_world` gives what both have in common; the river crossing task
-and the hard maze are Gymnasium environments, too.
+and the hard maze are Gymnasium environments, too, registered when this package is imported.
 """
 
 from typing import Protocol as Interface
 
+import gymnasium
 import numpy as np
 
-from neurozoo.games import ObservationShape, Protocol
+from neurozoo.errors import NeurozooError
+from neurozoo.games import ObservationShape, Protocol, check_game, world_of
+
+for _id, _class in (("RiverCrossing", "RiverCrossingEnvironment"), ("HardMaze", "HardMazeEnvironment")):
+    if f"neurozoo/{_id}-v0" not in gymnasium.registry:
+        gymnasium.register(f"neurozoo/{_id}-v0", entry_point=f"neurozoo.environments.gymnasium_environments:{_class}")
 
 
 class World(Interface):
@@ -66,6 +72,20 @@ def make_world(game: str, protocol: Protocol) -> World:
     Raises:
         NeurozooError: The game does not exist, or cannot be played under the protocol.
     """
+    if protocol.world != world_of(check_game(game)):
+        raise NeurozooError(f"{game!r} cannot be played under the protocol {protocol.name!r}; see protocol_of().")
+    if protocol.world == "river_crossing":
+        from neurozoo.environments.river_world import RiverCrossingWorld
+
+        return RiverCrossingWorld(game, protocol)
+    if protocol.world == "hard_maze":
+        from neurozoo.environments.hard_maze import HardMazeWorld
+
+        return HardMazeWorld(game, protocol)
+    if protocol.world == "gymnasium":
+        from neurozoo.environments.gymnasium_world import GymnasiumWorld
+
+        return GymnasiumWorld(game, protocol)
     from neurozoo.environments.atari import AtariEnvironment
 
     return AtariEnvironment(game, protocol)

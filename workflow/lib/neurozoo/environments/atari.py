@@ -6,11 +6,13 @@ records rollouts (screens, RAM) and is the yardstick that the op is tested again
 
 import numpy as np
 
+from neurozoo.environments.randomness import SplitMix64
+from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
-from neurozoo.games import Protocol, action_codes, rom_path, start_actions
+from neurozoo.games import START_STATES, Protocol, action_codes, observation_shape, rom_path, start_actions
 
-SIZE = 84  # height and width of an observation's planes
-STACK = 4  # planes of an observation
+SIZE = 84  # height and width of a resized plane
+STACK = 4  # planes of an observation, but under `rgb`
 RAM_BYTES = 128
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue
 
@@ -23,6 +25,7 @@ class AtariEnvironment:
     Attributes:
         game: Game id such as `frostbite`.
         protocol: How the episode is played.
+        shape: Shape of an observation.
         steps: Steps since the episode's start.
         frames: Emulator frames since the episode's start, after no-ops and FIRE.
         is_done: Whether the episode is over.
@@ -33,6 +36,7 @@ class AtariEnvironment:
 
         self.game = game
         self.protocol = protocol
+        self.shape = observation_shape(game, protocol)
         self._codes = action_codes(game, protocol.action_set)
         self._start_codes = start_actions(game, protocol)
         self._rom = rom_path(game)
@@ -47,6 +51,11 @@ class AtariEnvironment:
     def num_actions(self) -> int:
         """Number of actions, which `step` takes by index."""
         return len(self._codes)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of network outputs, which `act` takes: one for each action."""
+        return self.num_actions
 
     @property
     def screen_shape(self) -> tuple[int, int, int]:
@@ -64,13 +73,21 @@ class AtariEnvironment:
         return self._emulator.getRAM()
 
     @property
+    def final_positions(self) -> np.ndarray:
+        """None: float32, shape (0, 0)."""
+        return np.zeros((0, 0), np.float32)
+
+    @property
     def observation(self) -> np.ndarray:
-        """The last four planes, oldest first, zeros before the first: float32 in [0, 1], shape (84, 84, 4)."""
-        return np.stack(self._planes, axis=-1)
+        """The last planes, oldest first, zeros before the first: float32, (height, width, channels * stack).
+
+        (84, 84, 4) in [0, 1]; under `rgb` one screen, 0 to 255.
+        """
+        return np.concatenate(self._planes, axis=-1)
 
     @property
     def plane(self) -> np.ndarray:
-        """The newest plane of the observation: float32 in [0, 1], shape (84, 84)."""
+        """The newest plane of the observation: float32, shape (height, width, channels)."""
         return self._planes[-1]
 
     def reset(self, *, noops: int = 0, seed: int = 0) -> np.ndarray:
@@ -78,10 +95,10 @@ class AtariEnvironment:
 
         Args:
             noops: Single-frame no-ops at the start. The caller draws them, so that an episode can be repeated.
-            seed: Seed of the sticky actions; without them it changes nothing.
+            seed: Seed of the sticky actions and of the numbers of frames; without either it changes nothing.
 
         Returns:
-            The first observation: three planes of zeros and the first screen.
+            The first observation: the first screen after planes of zeros.
 
         Raises:
             NeurozooError: `noops` or `seed` is negative.
@@ -102,7 +119,8 @@ class AtariEnvironment:
             self._last_frames = self._last_frames[-1:]  # ale-py's vector environment starts with one frame alone
         self.steps = self.frames = 0
         self.is_done = False
-        self._planes = [np.zeros((SIZE, SIZE), np.float32)] * (STACK - 1) + [self._new_plane()]
+        self._random = SplitMix64(seed)
+        self._planes = [np.zeros(self.shape.plane, np.float32)] * (self.shape.stack - 1) + [self._new_plane()]
         return self.observation
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool]:
@@ -122,7 +140,7 @@ class AtariEnvironment:
         if not 0 <= action < self.num_actions:
             raise NeurozooError(f"{self.game} has the actions 0 to {self.num_actions - 1}, but {action} came.")
         reward = 0.0
-        for _ in range(self.protocol.frame_skip):
+        for _ in range(self._frame_skip()):
             reward += self._emulate(self._codes[action])
             self.frames += 1
             self.is_done = self._emulator.game_over() or self.frames >= self.protocol.max_frames
@@ -132,9 +150,26 @@ class AtariEnvironment:
         self._planes = [*self._planes[1:], self._new_plane()]
         return self.observation, reward, self.is_done
 
+    def act(self, outputs: np.ndarray) -> tuple[np.ndarray, float, bool]:
+        """Plays the action with the largest output, the first of equals; see `step`.
+
+        Raises:
+            NeurozooError: The episode is over, or the outputs have another shape than (num_outputs,).
+        """
+        if np.shape(outputs) != (self.num_outputs,):
+            raise NeurozooError(f"{self.game} takes {self.num_outputs} outputs, but shape {np.shape(outputs)} came.")
+        return self.step(largest(outputs))
+
+    def _frame_skip(self) -> int:
+        least, most = self.protocol.least_frame_skip, self.protocol.frame_skip
+        return most if least is None else least + self._random.below(most - least + 1)
+
     def _restart(self) -> None:
         self._emulator.loadROM(self._rom)  # a reset alone would leave RAM as the game before left it
         self._emulator.reset_game()
+        if self.protocol.start_state == "2018":
+            for index, value in START_STATES[self.game].items():
+                self._emulator.setRAM(index, value)
         self._last_frames = [self._frame()]
 
     def _emulate(self, code: int) -> float:
@@ -148,9 +183,11 @@ class AtariEnvironment:
 
     def _new_plane(self) -> np.ndarray:
         """Joins the last two emulated frames, because the console draws some objects in every second frame only."""
+        if self.protocol.preprocessing == "rgb":
+            return self._last_frames[-1].astype(np.float32)
         if self.protocol.preprocessing == "area":
-            return resize_area(np.max(self._last_frames, axis=0))
-        return resize_aligned(np.max([luminance(frame) for frame in self._last_frames], axis=0))
+            return resize_area(np.max(self._last_frames, axis=0))[..., None]
+        return resize_aligned(np.max([luminance(frame) for frame in self._last_frames], axis=0))[..., None]
 
 
 def luminance(screen: np.ndarray) -> np.ndarray:

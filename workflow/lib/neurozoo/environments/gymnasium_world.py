@@ -1,0 +1,61 @@
+"""Any Gymnasium environment with a vector to see, such as CartPole, as a world."""
+
+import gymnasium
+import numpy as np
+
+from neurozoo.environments.single_frame import SingleFrameWorld, largest
+from neurozoo.games import GYMNASIUM_PREFIX, Protocol
+
+
+class GymnasiumWorld(SingleFrameWorld):
+    """A Gymnasium environment, see `World`.
+
+    Discrete actions are chosen by the largest output; continuous ones are the outputs, cut to their bounds. Whatever
+    the environment draws at random comes from the episode's seed.
+    """
+
+    def __init__(self, game: str, protocol: Protocol):
+        super().__init__(game, protocol)
+        self._environment = _make(game.removeprefix(GYMNASIUM_PREFIX))
+        self._seen = np.zeros(self.shape.channels, np.float32)
+        self._environment.reset(seed=0)  # so that the screen has a shape
+
+    @property
+    def screen(self) -> np.ndarray:
+        """The environment's picture: uint8, (height, width, 3); black where it cannot be drawn here."""
+        black = np.zeros((84, 84, 3), np.uint8)
+        if self._environment.render_mode is None:
+            return black
+        try:
+            picture = self._environment.render()
+        except (ImportError, gymnasium.error.Error):  # what draws is an extra of Gymnasium
+            return black
+        return np.asarray(picture, np.uint8)
+
+    @property
+    def screen_shape(self) -> tuple[int, int, int]:
+        """(height, width, 3) of `screen`."""
+        return self.screen.shape
+
+    def _start(self, seed: int) -> None:
+        self._seen, _ = self._environment.reset(seed=seed)
+
+    def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
+        space = self._environment.action_space
+        if isinstance(space, gymnasium.spaces.Discrete):
+            action = largest(outputs)
+        else:
+            action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
+        self._seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
+        return float(reward), bool(is_terminated or is_truncated)
+
+    def _new_plane(self) -> np.ndarray:
+        return np.asarray(self._seen, np.float32).reshape(self.shape.plane)
+
+
+def _make(identifier: str) -> gymnasium.Env:
+    environment = gymnasium.make(identifier)
+    if "rgb_array" in environment.metadata.get("render_modes", ()):
+        environment.close()
+        environment = gymnasium.make(identifier, render_mode="rgb_array")
+    return environment

@@ -1,0 +1,254 @@
+"""The river crossing task: an agent fetches a resource behind a river, which it bridges with stones.
+
+An attempt leads through levels of growing width of the river, each in a new random world. Water, traps and leaving the
+grid kill. A stone is picked up, or dropped into water, by moving onto the cell while the hands are used.
+
+`faithful` rules are those of the Deep Neuroevolution Toolbox with its slips; `fixed` rules are what was meant.
+`docs/river_crossing.md` compares them. Twin: native/core/river_crossing.cc.
+
+Sources: Robinson, Ellis and Channon 2007, ECAL, pp. 345-354; github.com/WatchJolley/deep-neuro-toolbox.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neurozoo.environments.randomness import SplitMix64
+from neurozoo.errors import NeurozooError
+from neurozoo.games import RIVER_ACTIONS
+
+SIDE = 20  # cells
+EMPTY, RESOURCE, STONE, WATER, TRAP = range(5)
+DIRECTIONS = ((0, 0), (-1, 1), (0, 1), (1, 1), (-1, 0), (1, 0), (-1, -1), (0, -1), (1, -1))  # (columns, rows)
+HANDS = len(DIRECTIONS)  # an action from here on uses the hands, too
+RIVER_COLUMN = 14  # the first with water
+RESOURCE_ROW = 10
+BASIC_STONES = 17  # and one for each column of the river
+
+
+@dataclass(frozen=True)
+class RiverRules:
+    """What can be varied.
+
+    Attributes:
+        is_faithful: Whether the toolbox's slips are played, too.
+        min_width: Width of the river in level 0.
+        max_width: Width of the river in the last level.
+        attempts: Attempts that count.
+        step_limit: Steps in one world.
+        num_traps: Traps drawn per world; two may fall on the same cell.
+        num_stones: Stones per world; None for 17 and one for each column of the river.
+        start_column: Where the agent starts, in a random row.
+    """
+
+    is_faithful: bool = False
+    min_width: int = 0
+    max_width: int = 3
+    attempts: int = 10
+    step_limit: int = 150
+    num_traps: int = 7
+    num_stones: int | None = None
+    start_column: int = 1
+
+    def __post_init__(self):
+        limits = {
+            "min_width": (0, self.max_width), "max_width": (0, 4), "attempts": (1, 1_000), "step_limit": (1, 100_000),
+            "num_traps": (0, 100), "num_stones": (0, 100), "start_column": (0, RIVER_COLUMN - 1),
+        }  # fmt: skip
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if not (name == "num_stones" and value is None) and not least <= value <= most:
+                raise NeurozooError(f"{name} of the river crossing task should be {least} to {most}, but {value} came.")
+
+
+class RiverCrossing:
+    """One agent in its worlds, step by step.
+
+    The worlds are a function of the episode's seed, the attempt and the width of the river.
+
+    Attributes:
+        rules: What is played.
+        grid: Cells, uint8, shape (20, 20), [column, row].
+        column: The agent's column, from the left.
+        row: The agent's row, from the top.
+        carries: Whether the agent carries a stone.
+        age: Steps in this world.
+        level: Levels solved in this attempt.
+        attempt: Finished attempts.
+        fitness: What finished attempts brought, and under fixed rules also the running one.
+        is_over: Whether the episode is over.
+        has_reached: Faithful rules: the resource was reached, and the next step begins in a new world.
+        cause: What ended the last failed attempt: `edge`, `trap`, `water`, `age`, or nothing yet.
+        levels_solved: Levels solved in this episode.
+        stones_placed: Stones dropped into water in this episode.
+        final_positions: (column, row, level) where each finished attempt ended.
+    """
+
+    def __init__(self, rules: RiverRules):
+        self.rules = rules
+        self.is_over = True
+
+    def reset(self, *, seed: int) -> None:
+        """Starts an episode."""
+        self._key = SplitMix64(seed).next()
+        self.attempt = self.level = self.fitness = self.levels_solved = self.stones_placed = 0
+        self.cause = ""
+        self.final_positions: list[tuple[int, int, int]] = []
+        self.is_over = self._is_finished = False
+        self._enter_world()
+
+    @property
+    def width(self) -> int:
+        """Columns of the river."""
+        return self.rules.min_width + self.level
+
+    @property
+    def is_last_level(self) -> bool:
+        """Whether no wider river follows in this attempt."""
+        return self.width == self.rules.max_width
+
+    def step(self, action: int, *, is_last: bool = False) -> float:
+        """Plays one step.
+
+        Args:
+            action: Index into `RIVER_ACTIONS`.
+            is_last: Ends the episode after this step, as an evaluator's frame limit does.
+
+        Returns:
+            The reward: under fixed rules 1 for each level when it is solved, under faithful rules the fitness at the
+            end. Either way the sum over an episode is its fitness.
+
+        Raises:
+            NeurozooError: The episode is over, or there is no such action.
+        """
+        if self.is_over:
+            raise NeurozooError("The episode is over; call reset() to start the next one.")
+        if not 0 <= action < len(RIVER_ACTIONS):
+            raise NeurozooError(f"The river crossing task has the actions 0 to 17, but {action} came.")
+        self.enter_next_world()
+        if self._is_finished:
+            self.is_over = True
+            return float(self.fitness)
+        cause, has_reached = self._move(action)
+        reward = (
+            self._end_step_faithful(cause, has_reached) if self._is_faithful else self._end_step(cause, has_reached)
+        )
+        if is_last and not self._is_finished:
+            self._note_position()
+            self._is_finished = True
+        self.is_over = self._is_finished
+        return float(self.fitness if self.is_over and self._is_faithful else reward)
+
+    def enter_next_world(self) -> None:
+        """Begins what the next step would begin with, without an effect on it.
+
+        Under faithful rules an action is chosen before the new world is seen. Scripted agents call this to see it.
+        """
+        if self.has_reached and not self._is_finished:
+            self.has_reached = False
+            if self.is_last_level:
+                self._end_attempt()
+            else:
+                self.level += 1
+                self._enter_world()
+
+    @property
+    def _is_faithful(self) -> bool:
+        return self.rules.is_faithful
+
+    def _enter_world(self) -> None:
+        random = SplitMix64(self._key ^ (self.attempt << 8 | self.width))
+        self.age, self.carries, self.has_reached = 0, False, False
+        self.grid, self.row = draw_world(self.width, random, self.rules)
+        self.column = self.rules.start_column
+
+    def _move(self, action: int) -> tuple[str, bool]:
+        """Returns (cause of death or nothing, whether the resource was reached)."""
+        uses_hands = action > HANDS if self._is_faithful else action >= HANDS
+        columns, rows = DIRECTIONS[action % HANDS]
+        column, row = self.column + columns, self.row + rows
+        if not (0 <= column < SIDE and 0 <= row < SIDE):
+            return "edge", False
+        self.column, self.row = column, row
+        cell = self.grid[column, row]
+        if uses_hands and cell == (WATER if self.carries else STONE):
+            self.stones_placed += self.carries
+            self.carries = not self.carries
+            cell = self.grid[column, row] = EMPTY
+        return {TRAP: "trap", WATER: "water"}.get(int(cell), ""), bool(cell == RESOURCE)
+
+    def _end_step(self, cause: str, has_reached: bool) -> float:
+        self.age += 1
+        if has_reached:
+            self.fitness += 1
+            self.levels_solved += 1
+            if self.is_last_level:
+                self._end_attempt()
+            else:
+                self.level += 1
+                self._enter_world()
+        elif cause or self.age >= self.rules.step_limit:
+            self.cause = cause or "age"
+            self._end_attempt()
+        return float(has_reached)
+
+    def _end_step_faithful(self, cause: str, has_reached: bool) -> float:
+        self.has_reached = has_reached
+        self.levels_solved += has_reached
+        if cause:
+            self.cause = cause
+            self._end_attempt()
+        if not self._is_finished:
+            self.age += 1  # also in a world that has just been entered by dying
+            if self.age >= self.rules.step_limit:
+                self.cause = "age"
+                self._note_position()
+                self._is_finished = True
+        return 0.0
+
+    def _end_attempt(self) -> None:
+        self._note_position()
+        if self._is_faithful:  # one attempt more is played, and does not count
+            self._is_finished = self.attempt == self.rules.attempts
+            if not self._is_finished:
+                self.fitness += self.level
+        else:
+            self._is_finished = self.attempt == self.rules.attempts - 1
+        if not self._is_finished:
+            self.attempt += 1
+            self.level = 0
+            self._enter_world()
+
+    def _note_position(self) -> None:
+        self.final_positions.append((self.column, self.row, self.level))
+
+
+def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.ndarray, int]:
+    """Draws a world and where the agent starts.
+
+    Args:
+        width: Columns of the river.
+        random: Where the draws come from.
+        rules: Numbers of traps and stones, start column, and whether the agent may start on a stone or a trap.
+
+    Returns:
+        Cells, uint8, shape (20, 20), [column, row], and the agent's row.
+    """
+    while True:
+        grid = np.full((SIDE, SIDE), EMPTY, np.uint8)
+        grid[RIVER_COLUMN : RIVER_COLUMN + width] = WATER
+        for _ in range(rules.num_traps):
+            column, row = random.below(SIDE), random.below(SIDE)
+            while grid[column, row] == WATER:
+                column, row = random.below(SIDE), random.below(SIDE)
+            grid[column, row] = TRAP
+        for _ in range(BASIC_STONES + width if rules.num_stones is None else rules.num_stones):
+            column, row = random.below(SIDE), random.below(SIDE)
+            while column > RIVER_COLUMN or grid[column, row] != EMPTY:
+                column, row = random.below(SIDE), random.below(SIDE)
+            grid[column, row] = STONE
+        grid[SIDE - 1 - (SIDE - 1 - (RIVER_COLUMN + width)) // 2, RESOURCE_ROW] = RESOURCE
+        column = grid[rules.start_column]
+        rows = [row for row in range(SIDE) if rules.is_faithful or column[row] == EMPTY]
+        if rows:
+            return grid, rows[random.below(len(rows))]

@@ -1,0 +1,43 @@
+"""The river crossing task as a world, step by step."""
+
+import numpy as np
+
+from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
+from neurozoo.environments.river_views import SCREEN_SHAPE, picture, view
+from neurozoo.environments.single_frame import SingleFrameWorld, largest
+from neurozoo.games import Protocol
+
+
+class RiverCrossingWorld(SingleFrameWorld):
+    """The river crossing task under one protocol, see `World`.
+
+    Attributes:
+        river: The game.
+    """
+
+    screen_shape = SCREEN_SHAPE
+
+    def __init__(self, game: str, protocol: Protocol):
+        super().__init__(game, protocol)
+        self.river = RiverCrossing(RiverRules(is_faithful=protocol.rules == "faithful"))
+        self.river.reset(seed=0)  # so that there is a screen
+
+    @property
+    def screen(self) -> np.ndarray:
+        """The world in colour: uint8, shape (160, 160, 3)."""
+        return picture(self.river)
+
+    @property
+    def final_positions(self) -> np.ndarray:
+        """(column, row, level) where each attempt ended: float32, shape (attempts, 3)."""
+        return np.array(self.river.final_positions, np.float32).reshape(-1, 3)
+
+    def _start(self, seed: int) -> None:
+        self.river.reset(seed=seed)
+
+    def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
+        reward = self.river.step(largest(outputs), is_last=is_last)
+        return reward, self.river.is_over
+
+    def _new_plane(self) -> np.ndarray:
+        return view(self.river, self.protocol.observation)
