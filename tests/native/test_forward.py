@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from neurozoo.cshenton import decode_seeds
 from neurozoo.evaluation import Episode
 from neurozoo.genomes import Genome, Mutation, decode
 from neurozoo.native.build import SOURCES, find_compiler
@@ -278,6 +279,20 @@ def test_a_network_without_its_reference_batch_is_refused(native):
     for wrong in (None, reference[:, :-1]):
         with pytest.raises(ValueError, match="needs a reference batch of observations of 1200 values each"):
             network.set_parameters(theta, wrong)
+
+
+def test_the_published_seeds_for_ice_hockey_give_the_published_outputs(native):
+    # Sections 7 and 11.3 of the specification: a constant image of 100, outputs stated with two decimals.
+    seeds = (
+        *(1193660004, 1040827018, 2653379460, 173080, 3797966230, 3671555679, 1574614964, 2809103031, 2989449463),
+        *(2587665506, 1071551256, 3083473754, 224017235, 3009524750, 1784945413),
+    )
+    layout = get_network("cshenton").layout(18, (210, 160, 3))
+    network = native(layout)
+    network.set_parameters(decode_seeds(seeds, 18))
+    outputs = network.run(np.full((210, 160, 3), 100, np.float32))
+    assert outputs.argmax() == 10
+    np.testing.assert_allclose(outputs[:4], [24.12, -55.31, 187.76, -125.79], rtol=0, atol=0.005)
 
 
 def changed(plan, layer, **fields):
