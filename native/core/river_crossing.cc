@@ -187,6 +187,7 @@ void RiverCrossing::Observe(float* plane) {
     return;
   }
   if (observation_ == "greyscale") return ObserveGreys(plane);
+  const bool shows_objects = observation_ == "objects";
   const int agent = carries_ ? kCarrying : kFree;
   std::fill_n(plane, shape_.plane_size(), 0.0f);
   for (int column = 0; column < kSide; ++column) {
@@ -194,7 +195,7 @@ void RiverCrossing::Observe(float* plane) {
       const int place = is_faithful_ ? column * kSide + row : row * kSide + column;
       const bool has_agent = column == column_ && row == row_;
       const int cell = At(column, row);
-      if (observation_ == "objects") {  // faithful: plane after plane, though the shape says planes last
+      if (shows_objects) {  // faithful: plane after plane, though the shape says planes last
         const auto value = [&](int object) -> float& {
           return plane[is_faithful_ ? object * kSide * kSide + place : place * kObjects + object];
         };
@@ -206,7 +207,7 @@ void RiverCrossing::Observe(float* plane) {
       }
     }
   }
-  if (observation_ == "rgb" && is_faithful_) {  // the published code lacks parentheses around the place
+  if (!shows_objects && is_faithful_) {  // the published code lacks parentheses around the place
     for (int i = 0; i < 3; ++i) {
       plane[3 * kSide * column_ + row_ + i] = static_cast<float>(kColours[agent][i]) / 255.0f;
     }
