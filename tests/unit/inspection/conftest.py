@@ -11,18 +11,18 @@ GAMES = {"small": "breakout", "large": "frostbite", "recurrent_large": "carnival
 @pytest.fixture(scope="session")
 def agent():
     """Makes a checkpoint with random weights: `agent(model, game=..., protocol=...)`."""
-    from neurozoo.games import action_codes, get_protocol
-    from neurozoo.networks import get_network
+    from neurozoo.games import layout_of, protocol_of
     from neurozoo.training.checkpoint import Checkpoint
 
-    def make(model="small", *, game=None, protocol="uber2018", algo="ga", seed=1):
+    def make(model="small", *, game=None, protocol=None, observation=None, algo="ga", seed=1):
         game = game or GAMES[model]
-        record = get_protocol(protocol)
-        num_actions = len(action_codes(game, record.action_set))
-        layout = get_network(model).layout(num_actions)
-        noise = np.random.default_rng(seed).standard_normal(layout.parameter_count).astype(np.float32)
+        record = protocol_of(game, protocol, observation=observation)
+        layout = layout_of(game, model, record)
+        random = np.random.default_rng(seed)
+        noise = random.standard_normal(layout.parameter_count).astype(np.float32)
         theta = layout.initialise(noise) + np.float32(0.01) * noise  # biases, too
-        return Checkpoint(theta, algo, game, model, 1, record, num_actions)
+        reference = random.random((16, *layout.observation_shape), np.float32) if layout.needs_reference else None
+        return Checkpoint(theta, algo, game, model, 1, record, layout.num_actions, reference)
 
     return make
 
@@ -31,18 +31,18 @@ def agent():
 def played():
     """Records an agent's episode: `played(checkpoint, steps)`."""
     import tensorflow as tf
-    from neurozoo.environments.atari import AtariEnvironment
+    from neurozoo.environments import make_world
     from neurozoo.evaluation.native import Trace
 
     def record(checkpoint, steps=20):
-        model = checkpoint.layout.keras_model(checkpoint.theta)
-        environment = AtariEnvironment(checkpoint.game, checkpoint.protocol)
-        observation = environment.reset(noops=1)
+        model = checkpoint.layout.keras_model(checkpoint.theta, checkpoint.reference)
+        world = make_world(checkpoint.game, checkpoint.protocol)
+        observation = world.reset(noops=1)
         planes, logits, rewards = [], [], []
-        while not environment.is_done and len(planes) < steps:
-            planes.append(environment.plane)
+        while not world.is_done and len(planes) < steps:
+            planes.append(world.plane)
             logits.append(model(tf.constant(observation[None])).numpy()[0])
-            observation, reward, _ = environment.step(int(logits[-1].argmax()))
+            observation, reward, _ = world.act(logits[-1])
             rewards.append(reward)
         logits = np.array(logits)
         return Trace(np.array(planes), logits.argmax(-1).astype(np.int32), logits, np.array(rewards, np.float32))

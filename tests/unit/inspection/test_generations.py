@@ -3,96 +3,97 @@ import json
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.games import layout_of
-from neurozoo.genomes import Genome, Mutation, decode
-from neurozoo.inspection import freeze_run
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.generations import read_reports, report_of
-from neurozoo.noise import open_noise_table
-
-LOG = [
-    {"Iteration": 1, "frames": 100, "TruncatedPopulationEliteSeeds": [5], "TruncatedPopulationEliteTestRewMean": 2.5},
-    {
-        "Iteration": 2,
-        "frames": 200,
-        "TruncatedPopulationEliteSeeds": [5, [7, 0.01]],
-        "TruncatedPopulationEliteValidationRewMean": 3.0,
-        "TruncatedPopulationEliteTestRewMean": 2.0,
-    },
-]
-
-
-def write_log(folder, records=LOG, name="log.jsonl"):
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-def test_a_report_gives_the_elite_and_its_scores(tmp_path):
-    write_log(tmp_path)
-    report = report_of(tmp_path, 2)
-    assert report.genome == Genome(5, (Mutation(7, 0.01),))
-    assert report.scores == {"validation_score": 3.0, "test_score": 2.0, "iteration": 2, "frames": 200}
-    assert report.score == 3.0
-    assert report_of(tmp_path, 1).score == 2.5
-
-
-def test_a_run_that_still_goes_on_has_its_reports_in_its_state(tmp_path):
-    write_log(tmp_path, LOG[:1], "state/log.jsonl")
-    assert list(read_reports(tmp_path)) == [1]
-    write_log(tmp_path)
-    assert list(read_reports(tmp_path)) == [1, 2]
-
-
-@pytest.mark.parametrize("generation", [0, 3, -1])
-def test_a_generation_that_is_not_there_is_refused(tmp_path, generation):
-    write_log(tmp_path)
-    with pytest.raises(NeurozooError, match=f"has the generations 1 to 2, but {generation} was asked for"):
-        report_of(tmp_path, generation)
-
-
-def test_a_run_without_genomes_of_its_generations_says_so(tmp_path):
-    write_log(tmp_path, [{"Iteration": 1, "frames": 100}])
-    with pytest.raises(NeurozooError, match=r"keeps no genome of generation 1: .* leave the generation out"):
-        report_of(tmp_path, 1)
-
-
-def test_a_run_without_a_log_has_no_generations(tmp_path):
-    with pytest.raises(NeurozooError, match="an imported genome has no generations"):
-        read_reports(tmp_path)
+from neurozoo.inspection.generations import FOOT, GAP, HEAD, TITLE, choose_generations, film_generations
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]\n", "7\n", '{"frames": 1}\n', '{"Iteration": "one"}\n', '{"Iteration": null}\n']
+    ("last", "choice", "chosen"),
+    [
+        (10, {}, [1, 4, 7, 10]),
+        (10, {"count": 2}, [1, 10]),
+        (10, {"count": 1}, [10]),
+        (6, {"count": 3}, [1, 4, 6]),
+        (3, {"count": 9}, [1, 2, 3]),
+        (1, {}, [1]),
+        (10, {"every": 4}, [1, 5, 9, 10]),
+        (9, {"every": 4}, [1, 5, 9]),
+        (3, {"every": 100}, [1, 3]),
+    ],
 )
-def test_a_damaged_log_is_refused(tmp_path, text):
-    (tmp_path / "log.jsonl").write_text(text)
-    with pytest.raises(NeurozooError, match=r"log\.jsonl is damaged"):
-        read_reports(tmp_path)
+def test_the_first_and_the_last_generation_and_some_between_are_chosen(last, choice, chosen):
+    assert choose_generations(range(1, last + 1), **choice) == chosen
+
+
+@pytest.mark.parametrize("choice", [{"count": 0}, {"every": 0}, {"every": -1}])
+def test_numbers_below_one_are_refused(choice):
+    with pytest.raises(NeurozooError, match="count >= 1 and every >= 1"):
+        choose_generations([1, 2], **choice)
+
+
+def test_a_run_without_generations_cannot_be_filmed():
+    with pytest.raises(NeurozooError, match="no finished generation yet"):
+        choose_generations([])
+
+
+GENOMES = [[5], [5, [7, 0.01]], [11, [3, 0.3]]]
 
 
 @pytest.fixture
 def run_dir(small_noise_table, tmp_path):
-    """A run of two generations; its result is the first one's elite."""
     from neurozoo.imports import import_genome
 
     folder = import_genome("[5]", noise=small_noise_table, game="breakout", model="small", run_dir=tmp_path / "run")
-    write_log(folder)
+    records = [
+        {"Iteration": i, "frames": i, "TruncatedPopulationEliteSeeds": genome, "TruncatedPopulationEliteTestRewMean": i}
+        for i, genome in enumerate(GENOMES, 1)
+    ]
+    (folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return folder
 
 
-def test_a_generation_is_frozen_beside_the_result(run_dir, ops, small_noise_table):
-    assert freeze_run(run_dir, ops=ops, noise=small_noise_table)["steps"] > 0
-    assert freeze_run(run_dir, ops=ops, noise=small_noise_table, generation=2)["steps"] > 0
-    result = open_frozen(run_dir / "frozen")
-    second = open_frozen(run_dir / "generations" / "2" / "frozen")
-    assert (result.generation, second.generation) == (None, 2)
-    assert second.title == "imported/breakout/small/1, generation 2"
-    layout = layout_of("breakout", "small", second.protocol)
-    table = open_noise_table(small_noise_table)
-    for frozen, genome in ((result, Genome(5)), (second, Genome(5, (Mutation(7, 0.01),)))):
-        weights = frozen.load_keras().get_layer("conv1").get_weights()[0]
-        expected = layout.split(decode(genome, noise=table, layout=layout))["conv1/w"]
-        np.testing.assert_array_equal(weights, expected)
-    record = json.loads((second.folder / "model.json").read_text())
-    assert record["scores"] == {"validation_score": 3.0, "test_score": 2.0, "iteration": 2, "frames": 200}
+def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_noise_table, tmp_path):
+    import imageio_ffmpeg
+
+    output = tmp_path / "generations.mp4"
+    movie = film_generations(
+        run_dir, output, ops=ops, noise=small_noise_table, count=3, max_steps=12, log=tmp_path / "log"
+    )
+    assert movie.generations == (1, 2, 3)
+    assert movie.frames == 12
+    reader = imageio_ffmpeg.read_frames(str(output))
+    width, height = next(reader)["size"]
+    assert (width, height) == (GAP + 3 * (320 + GAP), TITLE + HEAD + 420 + FOOT + GAP // 2)
+    shown = [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
+    starts = []
+    for place, generation in enumerate(movie.generations):
+        with np.load(run_dir / "generations" / str(generation) / "rollout.npz") as rollout:
+            starts.append(rollout["ram"][0])
+            left = GAP + place * (320 + GAP)
+            for step in (0, 11):
+                screen = rollout["frames"][step].repeat(2, axis=0).repeat(2, axis=1).astype(float)
+                picture = shown[step][TITLE + HEAD : TITLE + HEAD + 420, left : left + 320].astype(float)
+                assert np.abs(screen - picture).mean() < 8  # of 255: what halved colour resolution costs
+    np.testing.assert_array_equal(starts[0], starts[1])
+    np.testing.assert_array_equal(starts[0], starts[2])
+    assert (tmp_path / "log").read_text().count("generation ") == 3
+
+
+def test_a_game_that_is_over_stands_still_while_the_others_go_on(tmp_path):
+    from neurozoo.inspection.generations import _shown
+    from neurozoo.inspection.streams import NpzReader
+
+    frames = np.array([10, 20], np.uint8).reshape(2, 1, 1, 1).repeat(3, axis=-1)
+    np.savez(tmp_path / "r.npz", frames=frames, score=np.array([0.0, 5.0]), ep_rewards=np.array([9.0]))
+    with NpzReader(tmp_path / "r.npz", keys=("frames",), remedy="") as reader:
+        game = _shown(reader, 9.0)
+        seen = [next(game) for _ in range(4)]
+    assert [(int(screen.max()), score, is_over) for screen, score, is_over in seen] == [
+        (10, 0.0, False), (20, 5.0, False), (10, 9.0, True), (10, 9.0, True),
+    ]  # fmt: skip
+
+
+def test_a_run_without_genomes_of_its_generations_is_refused_before_anything_is_frozen(run_dir, ops, small_noise_table):
+    (run_dir / "log.jsonl").write_text('{"Iteration": 1, "frames": 1}\n')
+    with pytest.raises(NeurozooError, match="keeps no genome of generation 1"):
+        film_generations(run_dir, run_dir / "x.mp4", ops=ops, noise=small_noise_table)
+    assert not (run_dir / "generations").exists()

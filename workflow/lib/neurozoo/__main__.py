@@ -98,6 +98,17 @@ def _parser() -> argparse.ArgumentParser:
     movie.add_argument("--output", type=Path, help="default: RUN_DIR/activation.mp4")
     movie.add_argument("--json", action="store_true", help="print frames and speed as JSON")
 
+    series = _command(commands, "generations", _generations, "film some generations of a run side by side")
+    _add_run_dir(series)
+    series.add_argument("--count", type=int, default=4, help="first, last and some between (default: %(default)s)")
+    series.add_argument("--every", type=int, help="instead of a count: the first, every so many-th, and the last")
+    series.add_argument("--max-steps", type=int, default=2500, help="default: %(default)s")
+    series.add_argument("--seed", type=int, default=0)
+    series.add_argument("--fps", type=int, default=60, help="default: %(default)s")
+    series.add_argument("--output", type=Path, help="default: RUN_DIR/generations.mp4")
+    series.add_argument("--json", action="store_true", help="print generations, scores and frames as JSON")
+    _add_engine(series, threads=False)
+
     evaluate = _command(commands, "evaluate", _evaluate, "play episodes of a genome")
     evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published one")
     evaluate.add_argument("--game", help="default: the genome's")
@@ -269,6 +280,19 @@ def _movie(options):
         print(json.dumps(asdict(movie)))
     else:
         print(f"{output}: {movie.frames} frames")
+
+
+def _generations(options):
+    from neurozoo.inspection import film_generations
+
+    output = options.output or options.run_dir / "generations.mp4"
+    names = ("ops", "noise", "count", "every", "max_steps", "seed", "fps")
+    movie = film_generations(options.run_dir, output, **{name: getattr(options, name) for name in names})
+    if options.json:
+        print(json.dumps(asdict(movie)))
+    else:
+        numbers = ", ".join(map(str, movie.generations))
+        print(f"{output}: generations {numbers}, {movie.frames} frames")
 
 
 def _evaluate(options):

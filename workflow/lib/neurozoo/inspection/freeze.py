@@ -29,8 +29,8 @@ from neurozoo.inspection.frozen import (
     open_frozen,
     to_json,
 )
-from neurozoo.inspection.generations import generation_folder, report_of
 from neurozoo.inspection.graph import INPUT_NODE, build_graph, layer_record, load_graph
+from neurozoo.inspection.reports import generation_folder, report_of
 from neurozoo.networks import Layout
 
 if TYPE_CHECKING:

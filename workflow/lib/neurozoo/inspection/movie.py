@@ -13,7 +13,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
-from neurozoo.inspection.panels import Canvas
+from neurozoo.inspection.panels import Canvas, shows_colours
 from neurozoo.inspection.progress import Progress
 from neurozoo.inspection.streams import NpzReader
 from neurozoo.inspection.video import video_written_whole
@@ -71,11 +71,11 @@ def render_activation_movie(
     activations_of = _watching(frozen)
     start = time.perf_counter()
     with NpzReader(rollout, keys=("observations", "frames", "score"), remedy=REMEDY) as reader:
-        steps = _checked_steps(reader, rollout)
+        steps = _checked_steps(reader, rollout, frozen)
         steps = min(steps, max_steps) if max_steps else steps
         canvas = Canvas(frozen, screen_shape=reader.shape("frames")[1:], steps=steps)
         with Progress(f"movie of {frozen.title}", total=2 * steps, log=log, terminal=terminal) as progress:
-            ranges = _Ranges(len(canvas.panels))
+            ranges = _Ranges(len(canvas.panels), keeps_colours=shows_colours(frozen.shape))
             for (observations,) in _chunks(reader, ("observations",), steps):
                 ranges.widen(activations_of(observations))
                 progress.advance(len(observations))
@@ -83,16 +83,18 @@ def render_activation_movie(
                 step = 0
                 for observations, screens, scores in _chunks(reader, ("observations", "frames", "score"), steps):
                     activations = activations_of(observations)
-                    actions = activations[-1].argmax(axis=-1)
+                    outputs = activations[-1]
+                    actions = [None] * len(outputs) if frozen.is_continuous else outputs.argmax(axis=-1).tolist()
                     pictures = ranges.scaled(activations)
                     for i in range(len(observations)):
                         show(
                             canvas.compose(
                                 [picture[i] for picture in pictures],
                                 screens[i],
-                                action=int(actions[i]),
+                                action=actions[i],
                                 score=float(scores[i]),
                                 step=step,
+                                outputs=outputs[i],
                             )
                         )
                         step += 1
@@ -102,29 +104,32 @@ def render_activation_movie(
 
 def _watching(frozen: FrozenModel) -> Callable[[np.ndarray], list[np.ndarray]]:
     """Returns a function from observations to themselves and every layer's activations."""
+    import keras
     import tensorflow as tf
 
     model = frozen.activations_model([layer.name for layer in frozen.layers])
     run = tf.function(lambda batch: model(batch, training=False), reduce_retracing=True)
 
     def activations_of(observations: np.ndarray) -> list[np.ndarray]:
-        return [observations, *(activation.numpy() for activation in run(tf.constant(observations)))]
+        activations = keras.tree.flatten(run(tf.constant(observations)))  # of a single layer, Keras returns no list
+        return [observations, *(activation.numpy() for activation in activations)]
 
     return activations_of
 
 
-def _checked_steps(reader: NpzReader, rollout: str | os.PathLike) -> int:
+def _checked_steps(reader: NpzReader, rollout: str | os.PathLike, frozen: FrozenModel) -> int:
     shapes = {key: reader.shape(key) for key in ("observations", "frames", "score")}
-    steps = shapes["observations"][0]
+    steps, seen = shapes["observations"][0], frozen.shape.observation
     fits = shapes == {
-        "observations": (steps, 84, 84, 4),
+        "observations": (steps, *seen),
         "frames": (steps, *shapes["frames"][1:3], 3),
         "score": (steps,),
     }
     if not fits or steps == 0:
+        held = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
         raise NeurozooError(
-            f"{rollout} should hold observations (steps, 84, 84, 4), frames (steps, height, width, 3) and score "
-            f"(steps,) of at least one step, but holds {', '.join(f'{k} {v}' for k, v in shapes.items())}. {REMEDY}"
+            f"{rollout} should hold observations (steps, {', '.join(map(str, seen))}), frames (steps, height, width, 3)"
+            f" and score (steps,) of at least one step, but holds {held}. {REMEDY}"
         )
     return steps
 
@@ -142,17 +147,19 @@ def _chunks(reader: NpzReader, keys: tuple[str, ...], steps: int) -> Iterator[tu
 class _Ranges:
     """Smallest and largest values over the whole rollout, so that brightness means the same in every frame.
 
-    Maps are scaled channel by channel, dense layers as a whole.
+    Maps are scaled channel by channel, dense layers as a whole, and so is an observation in colour, which comes first.
     """
 
-    def __init__(self, count: int):
+    def __init__(self, count: int, *, keeps_colours: bool = False):
+        self._keeps_colours = keeps_colours
         self._low = [np.float32(np.inf)] * count
         self._high = [np.float32(-np.inf)] * count
 
     def widen(self, activations: list[np.ndarray]) -> None:
         """Takes a chunk into account; arrays are (batch, height, width, channels) or (batch, units)."""
         for i, activation in enumerate(activations):
-            axes = (0, 1, 2) if activation.ndim == 4 else None
+            is_whole = activation.ndim != 4 or (i == 0 and self._keeps_colours)
+            axes = None if is_whole else (0, 1, 2)
             self._low[i] = np.minimum(self._low[i], activation.min(axis=axes))
             self._high[i] = np.maximum(self._high[i], activation.max(axis=axes))
 

@@ -5,7 +5,7 @@ one indexed copy per panel.
 
 Source of the layout: activation movies of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Deviations: all gaps are
 one pixel wide (the zoo resizes whole panels, so that some lines vanish), a dense unit has 5 pixels for the zoo's 4.5,
-the gaps between them are grey, and the canvas grows with the number of layers.
+the gaps between them are grey, and the canvas grows with the number of layers and with a wide screen.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from neurozoo.games import ObservationShape
 from neurozoo.inspection.frozen import FrozenModel, LayerRecord
 
 WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum
@@ -21,10 +22,16 @@ CENTRE, TOP, SPACING = 350, 25, 50  # of the column of panels
 GAME_X, GAME_Y = 50, 580  # upper left corner of the game's screen
 MAP_COLUMNS, UNIT_COLUMNS = 8, 32
 UNIT_PITCH, OUTPUT_PITCH = 5, 14  # pixels from one dense unit to the next
+FEW_UNITS = 16  # as many or fewer are drawn as large as outputs
 MAP_GAP, UNIT_GAP = (255, 0, 0), (110, 110, 110)  # red would tint small units: video halves the resolution of colour
 CHOSEN = (0, 200, 60)
 LABEL_SIZE, NOTE_SIZE = 20, 16  # points
 LABEL_RISE = 13  # pixels from a label's middle to its panel
+MARGIN = 5  # pixels at least between the game's screen and a panel beside it
+MAP_WIDTH, SMALL_MAP_WIDTH = 33, 22  # pixels at most of a map: eight of them fit beside the screen
+OBSERVATION_HEIGHT = 84  # pixels about of an observation's planes
+OBSERVATION_COLUMNS = 4  # planes of an observation in one row; more take two
+SHOWN_OUTPUTS = 3  # continuous outputs whose values are written down
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,8 @@ class Panel:
 
     Attributes:
         label: What stands above it.
-        source: int, shape (height, width): index into the flattened activation; -1 where a gap is.
+        source: int, shape (height, width), or (height, width, 3) for a picture in colour: index into the flattened
+            activation; -1 where a gap is.
         gap: Red, green and blue of the gaps.
     """
 
@@ -87,6 +95,40 @@ def units_panel(label: str, units: int, *, columns: int = UNIT_COLUMNS, pitch: i
     return Panel(label, np.where((y[:, None] < 0) | (x < 0) | (source >= units), -1, source), UNIT_GAP)
 
 
+def colour_panel(label: str, shape: tuple[int, int, int], *, scale: float = 1.0) -> Panel:
+    """Shows an observation of red, green and blue as the picture that it is.
+
+    Args:
+        label: What stands above the panel.
+        shape: (height, width, 3) of the observation.
+        scale: Pixels per value, in both directions; a gap of one pixel surrounds it.
+    """
+    height, width, _ = shape
+    _, y = _cells(1, values=height, length=round(height * scale))
+    _, x = _cells(1, values=width, length=round(width * scale))
+    is_gap = (y[:, None] < 0) | (x < 0)
+    source = np.where(is_gap, -1, (y[:, None] * width + x) * 3)
+    return Panel(label, np.where(is_gap[..., None], -1, source[..., None] + np.arange(3)), UNIT_GAP)
+
+
+def observation_panel(shape: ObservationShape) -> Panel:
+    """Chooses the panel of what the agent sees: its planes, a picture, or a row of numbers."""
+    height, width, channels = shape.observation
+    scale = OBSERVATION_HEIGHT // height if height < OBSERVATION_HEIGHT else OBSERVATION_HEIGHT / height
+    if height == width == 1:
+        return units_panel(f"observation: {channels} numbers", channels, pitch=OUTPUT_PITCH)
+    if shows_colours(shape):
+        return colour_panel(f"observation: {height} x {width} in colour", shape.observation, scale=scale)
+    label = f"the last {shape.stack} frames" if shape.stack > 1 else f"{channels} x {height} x {width}"
+    columns = channels if channels <= OBSERVATION_COLUMNS else -(-channels // 2)
+    return maps_panel(f"observation: {label}", shape.observation, columns=columns, scale=scale)
+
+
+def shows_colours(shape: ObservationShape) -> bool:
+    """Says whether an observation's channels are red, green and blue."""
+    return shape.stack == 1 and shape.channels == 3 and shape.height > 1
+
+
 def _cells(count: int, *, values: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Divides an axis into cells of `length` pixels, with one pixel of gap before each and after the last.
 
@@ -97,17 +139,21 @@ def _cells(count: int, *, values: int, length: int) -> tuple[np.ndarray, np.ndar
     return cell, np.where(inside == 0, -1, (inside - 1) * values // length)
 
 
-def layer_panel(layer: LayerRecord, *, is_output: bool) -> Panel:
+def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = False) -> Panel:
     """Chooses the panel of a layer: its label comes from the frozen model, so that it cannot be a neighbour's."""
     if layer.kind == "dense":
         if is_output:
-            return units_panel(f"{layer.name}: {layer.shape[0]} actions", layer.shape[0], pitch=OUTPUT_PITCH)
-        return units_panel(f"{layer.name}: {layer.shape[0]} units", layer.shape[0])
+            label = f"{layer.name}:" if is_continuous else f"{layer.name}: {layer.shape[0]} actions"
+            return units_panel(label, layer.shape[0], pitch=OUTPUT_PITCH)
+        pitch = OUTPUT_PITCH if layer.shape[0] <= FEW_UNITS else UNIT_PITCH
+        return units_panel(f"{layer.name}: {layer.shape[0]} units", layer.shape[0], pitch=pitch)
     height, width, channels = layer.shape
     cycles = f", {layer.cycles} cycles" if layer.kind == "recurrent_conv" else ""
-    return maps_panel(
-        f"{layer.name}: {channels} maps of {height} x {width}{cycles}", layer.shape, scale=1.5 if width > 16 else 2.0
-    )
+    if width > SMALL_MAP_WIDTH // 2:
+        scale = min(1.5 if width > 16 else 2.0, MAP_WIDTH / width)
+    else:
+        scale = SMALL_MAP_WIDTH // width
+    return maps_panel(f"{layer.name}: {channels} maps of {height} x {width}{cycles}", layer.shape, scale=scale)
 
 
 class Canvas:
@@ -128,42 +174,58 @@ class Canvas:
             steps: Number of frames of the movie, which stands on it.
         """
         self._actions, self._steps = frozen.actions, steps
-        observation = maps_panel("observation: the last 4 frames", (84, 84, 4), columns=4)
+        is_continuous = frozen.is_continuous
         self.panels = (
-            observation,
-            *(layer_panel(layer, is_output=layer is frozen.layers[-1]) for layer in frozen.layers),
+            observation_panel(frozen.shape),
+            *(
+                layer_panel(layer, is_output=layer is frozen.layers[-1], is_continuous=is_continuous)
+                for layer in frozen.layers
+            ),
         )
         tops, y = [], TOP
         for panel in self.panels:
             tops.append(y)
             y += panel.height + SPACING
-        self.width = WIDTH
+        beside = [
+            panel.width // 2 for panel, top in zip(self.panels, tops, strict=True) if top + panel.height > GAME_Y - TOP
+        ]
+        self._centre = max([CENTRE, *(GAME_X + screen_shape[1] + MARGIN + half for half in beside)])
+        right = self._centre + max(panel.width for panel in self.panels) // 2 + TOP
+        self.width = -(-max(WIDTH, right, self._centre - CENTRE + WIDTH) // 2) * 2
         self.height = -(-max(HEIGHT, y - SPACING // 2, GAME_Y + screen_shape[0] + 2 * SPACING) // 2) * 2
         self._base = np.full((self.height, self.width, 3), 255, np.uint8)
         self._image = np.empty_like(self._base)
         self._views = []
         for panel, top in zip(self.panels, tops, strict=True):
-            left = CENTRE - panel.width // 2
+            left = self._centre - panel.width // 2
             self._views.append(self._image[top : top + panel.height, left : left + panel.width])
             if panel is not self.panels[-1]:
-                self._write(self._base, panel.label, CENTRE, top - LABEL_RISE, LABEL_SIZE)
-        self._output_corner = (tops[-1], CENTRE - self.panels[-1].width // 2)
+                write_centred(self._base, panel.label, self._centre, top - LABEL_RISE, LABEL_SIZE)
+        self._output_corner = (tops[-1], self._centre - self.panels[-1].width // 2)
         self._screen = (slice(GAME_Y, GAME_Y + screen_shape[0]), slice(GAME_X, GAME_X + screen_shape[1]))
         self._note_x = GAME_X + screen_shape[1] // 2
         self._note_y = GAME_Y + screen_shape[0] + LABEL_RISE
-        self._write(self._base, frozen.game.replace("_", " "), self._note_x, GAME_Y - LABEL_RISE, LABEL_SIZE)
+        write_centred(self._base, frozen.game.replace("_", " "), self._note_x, GAME_Y - LABEL_RISE, LABEL_SIZE)
 
     def compose(
-        self, activations: list[np.ndarray], screen: np.ndarray, *, action: int, score: float, step: int
+        self,
+        activations: list[np.ndarray],
+        screen: np.ndarray,
+        *,
+        action: int | None,
+        score: float,
+        step: int,
+        outputs: np.ndarray | None = None,
     ) -> np.ndarray:
         """Draws one frame.
 
         Args:
             activations: One array per panel, uint8, any shape; 0 is black and 255 is white.
             screen: The game's screen, uint8, shape (height, width, 3).
-            action: Index of the chosen action, which is framed and named.
+            action: Index of the chosen action, which is framed and named; None where all outputs are obeyed.
             score: Points of the episode so far.
             step: Number of the frame, from 0.
+            outputs: Values of the outputs, which are written down if there is no chosen action.
 
         Returns:
             uint8, shape (`height`, `width`, 3); overwritten by the next call.
@@ -173,14 +235,23 @@ class Canvas:
         for panel, view, activation in zip(self.panels, self._views, activations, strict=True):
             for colour, gap in enumerate(panel.gap):
                 # The source of a gap is -1, hence the last value. One colour at a time is five times as fast as three.
-                view[..., colour] = np.append(activation, np.uint8(gap))[panel.source]
+                source = panel.source if panel.source.ndim == 2 else panel.source[..., colour]
+                view[..., colour] = np.append(activation, np.uint8(gap))[source]
         image[self._screen] = screen
         top = self._output_corner[0] - LABEL_RISE
-        self._write(image, f"{self.panels[-1].label}, {self._actions[action]}", CENTRE, top, LABEL_SIZE)
-        self._frame_output(image, action)  # over the label's lower edge
-        self._write(image, f"score {score:,.0f}", self._note_x, self._note_y, LABEL_SIZE)
-        self._write(image, f"step {step + 1:,} of {self._steps:,}", self._note_x, self._note_y + 25, NOTE_SIZE)
+        label = self.panels[-1].label
+        if action is None:
+            write_centred(image, f"{label} {self._values(outputs)}", self._centre, top, LABEL_SIZE)
+        else:
+            write_centred(image, f"{label}, {self._actions[action]}", self._centre, top, LABEL_SIZE)
+            self._frame_output(image, action)  # over the label's lower edge
+        write_centred(image, f"score {score:,.0f}", self._note_x, self._note_y, LABEL_SIZE)
+        write_centred(image, f"step {step + 1:,} of {self._steps:,}", self._note_x, self._note_y + 25, NOTE_SIZE)
         return image
+
+    def _values(self, outputs: np.ndarray | None) -> str:
+        named = zip(self._actions, () if outputs is None else outputs, strict=False)
+        return ", ".join(f"{name} {value:+.2f}" for name, value in list(named)[:SHOWN_OUTPUTS])
 
     def _frame_output(self, image: np.ndarray, action: int) -> None:
         row, column = divmod(action, UNIT_COLUMNS)
@@ -190,12 +261,13 @@ class Canvas:
             image[[top + inner, bottom - inner], left + inner : right - inner + 1] = CHOSEN
             image[top + inner : bottom - inner + 1, [left + inner, right - inner]] = CHOSEN
 
-    @staticmethod
-    def _write(image: np.ndarray, text: str, x: int, y: int, size: int) -> None:
-        """Writes black text, centred at (x, y)."""
-        letters = _letters(text, size)
-        top, left = y - letters.shape[0] // 2, max(0, x - letters.shape[1] // 2)
-        image[top : top + letters.shape[0], left : left + letters.shape[1]] = letters
+
+def write_centred(image: np.ndarray, text: str, x: int, y: int, size: int) -> None:
+    """Writes a line of black text into uint8 (height, width, 3), its middle at (x, y)."""
+    letters = _letters(text, size)
+    top, left = y - letters.shape[0] // 2, max(0, x - letters.shape[1] // 2)
+    view = image[top : top + letters.shape[0], left : left + letters.shape[1]]
+    view[:] = letters[: view.shape[0], : view.shape[1]]
 
 
 @lru_cache(maxsize=1024)

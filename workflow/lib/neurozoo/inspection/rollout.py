@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.atari import RAM_BYTES, SIZE, STACK, AtariEnvironment
+from neurozoo.environments import World, make_world
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
@@ -51,10 +51,11 @@ def record_rollout(
 ) -> Rollout:
     """Lets a frozen agent play, and records every step before it acts.
 
-    The file holds, for N steps and E episodes: `observations` (N, 84, 84, 4) float32 in [0, 1], `frames`
-    (N, height, width, 3) uint8, `ram` (N, 128) uint8, `representation` (N, units) float32, the second-to-last layer's
-    activation, `score` (N,) float64, points of the episode so far, and `ep_rewards` (E,) float64. The same agent and
-    arguments give the same bytes. Memory does not grow with N.
+    The file holds, for N steps and E episodes: `observations` float32, (N, 84, 84, 4) in [0, 1] for most Atari
+    protocols, else what the world shows, `frames` (N, height, width, 3) uint8, `ram` (N, 128) uint8, (N, 0) where there
+    is none, `representation` (N, units) float32, the second-to-last layer's activation, `score` (N,) float64, points of
+    the episode so far, and `ep_rewards` (E,) float64. The same agent and arguments give the same bytes. Memory does not
+    grow with N.
 
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
@@ -76,10 +77,10 @@ def record_rollout(
     if episodes < 1 or max_steps < 1:
         raise NeurozooError(f"A rollout has episodes >= 1 and max_steps >= 1, but {episodes} and {max_steps} came.")
     frozen = open_frozen(frozen_folder)
-    environment = AtariEnvironment(frozen.game, frozen.protocol)
-    if environment.num_actions != len(frozen.actions):
+    environment = make_world(frozen.game, frozen.protocol)
+    if environment.num_outputs != len(frozen.actions):
         raise NeurozooError(
-            f"{frozen.game} has {environment.num_actions} actions under {frozen.protocol.name}, but the frozen model "
+            f"{frozen.game} has {environment.num_outputs} actions under {frozen.protocol.name}, but the frozen model "
             f"in {frozen.folder} has {len(frozen.actions)}. Freeze an agent that was trained on this game."
         )
     use_one_thread()
@@ -110,7 +111,7 @@ def _starts(frozen: FrozenModel, episodes: int, seed: int, noops: int | None) ->
 
 
 def _play(
-    environment: AtariEnvironment,
+    environment: World,
     think: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     records: "_Records",
     starts: Iterator[dict[str, int]],
@@ -125,7 +126,7 @@ def _play(
         while not environment.is_done and len(records) < max_steps:
             representation, outputs = think(observation)
             records.append(representation, scores[-1])
-            observation, reward, _ = environment.step(int(np.argmax(outputs)))
+            observation, reward, _ = environment.act(outputs)
             scores[-1] += reward
             progress.advance()
         if len(records) == max_steps:
@@ -144,20 +145,21 @@ def _thinking(frozen: FrozenModel) -> Callable[[np.ndarray], tuple[np.ndarray, n
         representation, outputs = run(tf.constant(observation[np.newaxis]))
         return representation.numpy()[0], outputs.numpy()[0]
 
-    think(np.zeros((SIZE, SIZE, STACK), np.float32))  # compiles it
+    think(np.zeros(frozen.shape.observation, np.float32))  # compiles it
     return think
 
 
 class _Records:
     """The records of a rollout, on disk until their number is known; planes stand for the stacks that they make."""
 
-    def __init__(self, environment: AtariEnvironment, frozen: FrozenModel, *, folder: Path, spools: ExitStack):
+    def __init__(self, environment: World, frozen: FrozenModel, *, folder: Path, spools: ExitStack):
         self._environment = environment
         self._starts = []
+        self._shape = frozen.shape
         shapes = {
-            "plane": ((SIZE, SIZE), np.float32),
+            "plane": (self._shape.plane, np.float32),
             "frames": (environment.screen_shape, np.uint8),
-            "ram": ((RAM_BYTES,), np.uint8),
+            "ram": (environment.ram.shape, np.uint8),
             "representation": (frozen.representation.shape, np.float32),
             "score": ((), np.float64),
         }
@@ -171,7 +173,7 @@ class _Records:
     def append(self, representation: np.ndarray, score: float) -> None:
         """Records the environment's present step."""
         self._starts.append(self._environment.steps == 0)
-        self._spools["plane"].append(self._environment.plane)
+        self._spools["plane"].append(self._environment.plane.reshape(self._shape.plane))
         self._spools["frames"].append(self._environment.screen)
         self._spools["ram"].append(self._environment.ram)
         self._spools["representation"].append(representation)
@@ -180,7 +182,8 @@ class _Records:
     def write(self, output: str | os.PathLike, scores: list[float]) -> None:
         """Writes the rollout file."""
         with npz_written_whole(output) as npz:
-            npz.write("observations", self._observations(), shape=(len(self), SIZE, SIZE, STACK), dtype=np.float32)
+            shape = (len(self), *self._shape.observation)
+            npz.write("observations", self._observations(), shape=shape, dtype=np.float32)
             for key in ("frames", "ram", "representation", "score"):
                 spool = self._spools[key]
                 npz.write(key, spool.rows(), shape=(len(self), *spool.row_shape), dtype=spool.dtype)
@@ -189,6 +192,6 @@ class _Records:
     def _observations(self) -> Iterator[np.ndarray]:
         stack = []
         for is_start, plane in zip(self._starts, self._spools["plane"].rows(), strict=True):
-            stack = [np.zeros_like(plane)] * (STACK - 1) if is_start else stack[1:]
-            stack = [*stack, plane]
-            yield np.stack(stack, axis=-1)
+            before = [np.zeros_like(plane)] * self._shape.stack if is_start else stack
+            stack = [*before[1:], plane]
+            yield np.concatenate(stack, axis=-1)

@@ -1,0 +1,98 @@
+import json
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.games import layout_of
+from neurozoo.genomes import Genome, Mutation, decode
+from neurozoo.inspection import freeze_run
+from neurozoo.inspection.frozen import open_frozen
+from neurozoo.inspection.reports import read_reports, report_of
+from neurozoo.noise import open_noise_table
+
+LOG = [
+    {"Iteration": 1, "frames": 100, "TruncatedPopulationEliteSeeds": [5], "TruncatedPopulationEliteTestRewMean": 2.5},
+    {
+        "Iteration": 2,
+        "frames": 200,
+        "TruncatedPopulationEliteSeeds": [5, [7, 0.01]],
+        "TruncatedPopulationEliteValidationRewMean": 3.0,
+        "TruncatedPopulationEliteTestRewMean": 2.0,
+    },
+]
+
+
+def write_log(folder, records=LOG, name="log.jsonl"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def test_a_report_gives_the_elite_and_its_scores(tmp_path):
+    write_log(tmp_path)
+    report = report_of(tmp_path, 2)
+    assert report.genome == Genome(5, (Mutation(7, 0.01),))
+    assert report.scores == {"validation_score": 3.0, "test_score": 2.0, "iteration": 2, "frames": 200}
+    assert report.score == 3.0
+    assert report_of(tmp_path, 1).score == 2.5
+
+
+def test_a_run_that_still_goes_on_has_its_reports_in_its_state(tmp_path):
+    write_log(tmp_path, LOG[:1], "state/log.jsonl")
+    assert list(read_reports(tmp_path)) == [1]
+    write_log(tmp_path)
+    assert list(read_reports(tmp_path)) == [1, 2]
+
+
+@pytest.mark.parametrize("generation", [0, 3, -1])
+def test_a_generation_that_is_not_there_is_refused(tmp_path, generation):
+    write_log(tmp_path)
+    with pytest.raises(NeurozooError, match=f"has the generations 1 to 2, but {generation} was asked for"):
+        report_of(tmp_path, generation)
+
+
+def test_a_run_without_genomes_of_its_generations_says_so(tmp_path):
+    write_log(tmp_path, [{"Iteration": 1, "frames": 100}])
+    with pytest.raises(NeurozooError, match=r"keeps no genome of generation 1: .* leave the generation out"):
+        report_of(tmp_path, 1)
+
+
+def test_a_run_without_a_log_has_no_generations(tmp_path):
+    with pytest.raises(NeurozooError, match="an imported genome has no generations"):
+        read_reports(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]\n", "7\n", '{"frames": 1}\n', '{"Iteration": "one"}\n', '{"Iteration": null}\n']
+)
+def test_a_damaged_log_is_refused(tmp_path, text):
+    (tmp_path / "log.jsonl").write_text(text)
+    with pytest.raises(NeurozooError, match=r"log\.jsonl is damaged"):
+        read_reports(tmp_path)
+
+
+@pytest.fixture
+def run_dir(small_noise_table, tmp_path):
+    """A run of two generations; its result is the first one's elite."""
+    from neurozoo.imports import import_genome
+
+    folder = import_genome("[5]", noise=small_noise_table, game="breakout", model="small", run_dir=tmp_path / "run")
+    write_log(folder)
+    return folder
+
+
+def test_a_generation_is_frozen_beside_the_result(run_dir, ops, small_noise_table):
+    assert freeze_run(run_dir, ops=ops, noise=small_noise_table)["steps"] > 0
+    assert freeze_run(run_dir, ops=ops, noise=small_noise_table, generation=2)["steps"] > 0
+    result = open_frozen(run_dir / "frozen")
+    second = open_frozen(run_dir / "generations" / "2" / "frozen")
+    assert (result.generation, second.generation) == (None, 2)
+    assert second.title == "imported/breakout/small/1, generation 2"
+    layout = layout_of("breakout", "small", second.protocol)
+    table = open_noise_table(small_noise_table)
+    for frozen, genome in ((result, Genome(5)), (second, Genome(5, (Mutation(7, 0.01),)))):
+        weights = frozen.load_keras().get_layer("conv1").get_weights()[0]
+        expected = layout.split(decode(genome, noise=table, layout=layout))["conv1/w"]
+        np.testing.assert_array_equal(weights, expected)
+    record = json.loads((second.folder / "model.json").read_text())
+    assert record["scores"] == {"validation_score": 3.0, "test_score": 2.0, "iteration": 2, "frames": 200}
