@@ -23,8 +23,17 @@ std::once_flag silenced;
 
 }  // namespace
 
-Emulator::Emulator(const std::string& rom, double sticky_probability)
-    : rom_(rom), random_(std::make_unique<ale::stella::Random>()), sticky_probability_(sticky_probability) {
+Emulator::Emulator(const std::string& rom, double sticky_probability, const std::vector<RamCell>& start_ram)
+    : rom_(rom),
+      random_(std::make_unique<ale::stella::Random>()),
+      sticky_probability_(sticky_probability),
+      start_ram_(start_ram) {
+  for (const RamCell& cell : start_ram) {
+    if (cell.index < 0 || cell.index >= kRamBytes) {
+      throw std::invalid_argument("The console's memory has the bytes 0 to " + std::to_string(kRamBytes - 1) +
+                                  ", but " + std::to_string(cell.index) + " came.");
+    }
+  }
   std::lock_guard<std::mutex> lock(construction_mutex);
   std::call_once(silenced, [] { ale::Logger::setMode(ale::Logger::Error); });  // once: running emulators read it
   ale_ = std::make_unique<ale::ALEInterface>();
@@ -69,6 +78,7 @@ void Emulator::Reset(std::int64_t seed) {
     ale_->restoreState(*loaded_state_);
   }
   ale_->reset_game();
+  for (const RamCell& cell : start_ram_) ale_->setRAM(cell.index, cell.value);
   random_->seed(static_cast<std::uint32_t>(seed));
   previous_action_ = kNoop;
 }
@@ -84,6 +94,11 @@ int Emulator::Act(int action) {
 }
 
 bool Emulator::game_over() const { return ale_->game_over(); }
+
+const std::uint8_t* Emulator::ram(std::size_t* size) const {
+  *size = kRamBytes;
+  return ale_->getRAM().array();
+}
 
 const std::uint8_t* Emulator::screen() const { return ale_->getScreen().getArray(); }
 

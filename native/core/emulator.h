@@ -17,6 +17,12 @@ class Random;
 
 namespace neurozoo {
 
+// A byte of the console's memory.
+struct RamCell {
+  int index;
+  std::uint8_t value;
+};
+
 // One Atari console with a game in it.
 //
 // A reset first brings back the memory of the console as it was when the ROM had been loaded, and then resets it. The
@@ -30,10 +36,12 @@ namespace neurozoo {
 class Emulator {
  public:
   static constexpr int kNoop = 0;
+  static constexpr int kRamBytes = 128;
 
-  // `sticky_probability` is the chance per frame that the previous action is repeated.
-  // Throws std::runtime_error if `rom` is missing or not a game that the emulator library knows.
-  Emulator(const std::string& rom, double sticky_probability);
+  // `sticky_probability` is the chance per frame that the previous action is repeated; `start_ram` is written after
+  // every reset. Throws std::runtime_error if `rom` is missing or not a game that the emulator library knows, and
+  // std::invalid_argument for a RAM cell that there is not.
+  Emulator(const std::string& rom, double sticky_probability, const std::vector<RamCell>& start_ram);
   ~Emulator();
 
   // Starts a new game. `seed` decides which actions stick; it equals the emulator library's `random_seed`.
@@ -51,6 +59,9 @@ class Emulator {
   // The newest frame: `height() * width()` palette indices, row-major. Valid until the next Reset or Act.
   const std::uint8_t* screen() const;
 
+  // The console's memory as it is now.
+  const std::uint8_t* ram(std::size_t* size) const;
+
   // 0xRRGGBB by palette index. Odd indices are the greys of a PAL game that loses its colours; NTSC has none on screen.
   const std::array<std::uint32_t, 256>& rgb_palette() const { return rgb_palette_; }
 
@@ -64,6 +75,7 @@ class Emulator {
   std::unique_ptr<ale::ALEInterface> ale_;
   std::unique_ptr<ale::stella::Random> random_;
   const double sticky_probability_;
+  const std::vector<RamCell> start_ram_;
   bool loads_at_reset_ = false;
   int previous_action_ = kNoop;
   int height_ = 0;

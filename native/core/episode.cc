@@ -3,107 +3,104 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace neurozoo {
 namespace {
 
-constexpr int kStack = 4;
+std::string Text(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  return std::to_string(height) + " x " + std::to_string(width) + " x " + std::to_string(channels);
+}
 
 }  // namespace
 
-EpisodePlayer::EpisodePlayer(const Protocol& protocol, const NetworkPlan& plan)
-    : protocol_(protocol),
-      num_outputs_(plan.num_outputs()),
-      emulator_(protocol.rom, protocol.sticky_probability),
-      preprocessor_(MakePreprocessor(protocol.preprocessing, emulator_)),
-      network_(plan),
-      previous_screen_(static_cast<std::size_t>(emulator_.height()) * emulator_.width()),
-      plane_(kPlanePixels) {
-  const LayerPlan& first = plan.layers.front();
-  if (first.in_height != kPlaneSide || first.in_width != kPlaneSide || first.in_channels != kStack) {
-    throw std::invalid_argument("The network should take observations of 84 x 84 x 4.");
+EpisodePlayer::EpisodePlayer(std::unique_ptr<World> world, const NetworkPlan& plan, Behaviour behaviour)
+    : world_(std::move(world)), network_(plan), behaviour_(behaviour), plane_(world_->shape().plane_size()) {
+  const ObservationShape& shape = world_->shape();
+  const std::int64_t channels = shape.channels * shape.stack;
+  if (plan.input_height() != shape.height || plan.input_width() != shape.width || plan.input_channels() != channels) {
+    throw std::invalid_argument("The network should take observations of " + Text(shape.height, shape.width, channels) +
+                                ", but takes " +
+                                Text(plan.input_height(), plan.input_width(), plan.input_channels()) + ".");
   }
-  if (num_outputs_ != static_cast<std::int64_t>(protocol.actions.size())) {
-    throw std::invalid_argument("The network has " + std::to_string(num_outputs_) + " outputs, but the game has " +
-                                std::to_string(protocol.actions.size()) + " actions.");
+  if (plan.num_outputs() != world_->num_outputs()) {
+    throw std::invalid_argument("The network has " + std::to_string(plan.num_outputs()) +
+                                " outputs, but the game has " + std::to_string(world_->num_outputs()) + " actions.");
   }
-  if (protocol.frame_skip < 2) throw std::invalid_argument("A step should have at least 2 frames.");
-}
-
-void EpisodePlayer::ActOnce(int action) {
-  std::memcpy(previous_screen_.data(), emulator_.screen(), previous_screen_.size());
-  has_previous_screen_ = true;
-  emulator_.Act(action);
-}
-
-void EpisodePlayer::Restart(const EpisodeStart& start) {
-  emulator_.Reset(start.seed);
-  has_previous_screen_ = false;
-  const auto goes_on = [&](int action) {
-    ActOnce(action);
-    if (!emulator_.game_over()) return true;
-    emulator_.Reset(start.seed);
-    has_previous_screen_ = false;
-    return false;
-  };
-  for (std::int64_t i = 0; i < start.noops; ++i) goes_on(Emulator::kNoop);
-  for (int action : protocol_.start_actions) {
-    for (int frame = 0; frame < protocol_.frame_skip && goes_on(action); ++frame) {
-    }
+  std::size_t ram_size = 0;
+  world_->ram(&ram_size);
+  if ((behaviour == Behaviour::kRam && ram_size == 0) ||
+      (behaviour == Behaviour::kFinalPosition && world_->position_size() == 0)) {
+    throw std::invalid_argument("The game does not give this behaviour.");
   }
-  has_previous_screen_ = has_previous_screen_ && preprocessor_->starts_with_two_frames();
-  PaddedImage& observation = network_.observation();
-  for (int y = 0; y < kPlaneSide; ++y) std::fill_n(observation.Row(y), kPlaneSide * kStack, 0.0f);
-  PushPlane();
 }
 
 void EpisodePlayer::PushPlane() {
-  preprocessor_->Process(has_previous_screen_ ? previous_screen_.data() : nullptr, emulator_.screen(), plane_.data());
+  world_->Observe(plane_.data());
+  const ObservationShape& shape = world_->shape();
   PaddedImage& observation = network_.observation();
-  for (int y = 0; y < kPlaneSide; ++y) {
+  const std::int64_t row_size = shape.width * shape.channels;
+  const std::int64_t older = shape.channels * (shape.stack - 1);
+  for (std::int64_t y = 0; y < shape.height; ++y) {
     float* row = observation.Row(y);
-    const float* newest = plane_.data() + y * kPlaneSide;
-    for (int x = 0; x < kPlaneSide; ++x, row += kStack) {
-      row[0] = row[1];
-      row[1] = row[2];
-      row[2] = row[3];
-      row[3] = newest[x];
+    const float* newest = plane_.data() + y * row_size;
+    if (older == 0) {
+      std::copy_n(newest, row_size, row);
+    } else if (shape.channels == 1 && shape.stack == 4) {
+      for (std::int64_t x = 0; x < shape.width; ++x, row += 4) {
+        row[0] = row[1];
+        row[1] = row[2];
+        row[2] = row[3];
+        row[3] = newest[x];
+      }
+    } else {
+      for (std::int64_t x = 0; x < shape.width; ++x, row += older + shape.channels, newest += shape.channels) {
+        std::copy(row + shape.channels, row + shape.channels + older, row);
+        std::copy_n(newest, shape.channels, row + older);
+      }
     }
   }
 }
 
-double EpisodePlayer::Repeat(int action, std::int64_t max_frames, std::int64_t* frames) {
-  double reward = 0;
-  for (int frame = 0; frame < protocol_.frame_skip; ++frame) {
-    if (frame == protocol_.frame_skip - 1) {
-      std::memcpy(previous_screen_.data(), emulator_.screen(), previous_screen_.size());
-      has_previous_screen_ = true;
-    }
-    reward += emulator_.Act(action);
-    if (++*frames >= max_frames || emulator_.game_over()) break;
-  }
-  return reward;
+void EpisodePlayer::AppendRam(std::vector<std::uint8_t>* behaviour) const {
+  std::size_t size = 0;
+  const std::uint8_t* ram = world_->ram(&size);
+  behaviour->insert(behaviour->end(), ram, ram + size);
 }
 
-EpisodeOutcome EpisodePlayer::Play(const float* parameters, const EpisodeStart& start,
+EpisodeOutcome EpisodePlayer::Play(const float* parameters, const Reference* reference, const EpisodeStart& start,
                                    const std::atomic<bool>& should_stop, const EpisodeObserver* observer) {
   EpisodeOutcome outcome;
-  Restart(start);
-  while (true) {
-    const float* outputs = network_.Run(parameters);
-    const int action = static_cast<int>(std::max_element(outputs, outputs + num_outputs_) - outputs);
-    if (observer != nullptr) observer->on_decision(plane_.data(), outputs, action);
-    const double reward = Repeat(protocol_.actions[action], start.max_frames, &outcome.frames);
-    if (observer != nullptr) observer->on_reward(reward);
-    outcome.score += reward;
+  network_.SetParameters(parameters, reference);
+  world_->Reset(start.noops, start.seed);
+  const ObservationShape& shape = world_->shape();
+  for (std::int64_t y = 0; y < shape.height; ++y) {
+    std::fill_n(network_.observation().Row(y), shape.width * shape.channels * shape.stack, 0.0f);
+  }
+  bool is_over = false;
+  while (!is_over) {
+    PushPlane();
+    const float* outputs = network_.Run();
+    if (observer != nullptr) observer->on_decision(plane_.data(), outputs);
+    const StepOutcome step = world_->Step(outputs, start.max_frames - outcome.frames);
+    if (observer != nullptr) observer->on_reward(step.reward);
+    outcome.score += step.reward;
+    outcome.frames += step.frames;
     ++outcome.steps;
-    if (emulator_.game_over() || outcome.frames >= start.max_frames) return outcome;
-    if (should_stop.load(std::memory_order_relaxed)) {
+    if (behaviour_ == Behaviour::kRam) AppendRam(&outcome.behaviour);
+    is_over = step.is_over || outcome.frames >= start.max_frames;
+    if (!is_over && should_stop.load(std::memory_order_relaxed)) {
       outcome.finished = false;
       return outcome;
     }
-    PushPlane();
   }
+  if (behaviour_ == Behaviour::kFinalPosition) {
+    const std::vector<float>& positions = world_->final_positions();
+    outcome.behaviour.resize(positions.size() * sizeof(float));
+    if (!positions.empty()) std::memcpy(outcome.behaviour.data(), positions.data(), outcome.behaviour.size());
+  }
+  return outcome;
 }
 
 }  // namespace neurozoo

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,8 +26,9 @@ struct Genome {
     std::int64_t index;
     float power;
   };
-  int base = -1;             // slot of a held genome to start from, or -1: scaled noise at `initial`
-  std::int64_t initial = 0;  // only if base is -1
+  int base = -1;             // slot of a held genome to start from, or -1: `weights`
+  const float* weights = nullptr;  // parameters to start from, which Hold copies, or null: scaled noise at `initial`
+  std::int64_t initial = 0;
   std::vector<Mutation> mutations;
 };
 
@@ -45,9 +47,9 @@ struct TaskResult {
 };
 
 struct EvaluatorOptions {
-  Protocol protocol;
+  std::function<std::unique_ptr<World>()> make_world;  // called in several threads at once
   NetworkPlan plan;
-  std::vector<float> scales;  // of each layer's initial weights; biases start at 0
+  Behaviour behaviour = Behaviour::kNone;
   std::string noise_path;
   int num_threads = 1;
 };
@@ -60,17 +62,22 @@ struct EvaluatorOptions {
 // destructor drops what is queued and breaks off running episodes within a step.
 class Evaluator {
  public:
-  // Throws what the noise table or the first emulator throws, and std::runtime_error if a thread cannot be started.
+  // Throws what the noise table or the first world throws, and std::runtime_error if a thread cannot be started.
   explicit Evaluator(const EvaluatorOptions& options);
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Replaces the held genomes; `base` refers to the ones held before. Throws std::out_of_range for a slot or a noise
-  // index that does not exist, and changes nothing then.
+  // Sets the observations that virtual batch norm is computed from, in episodes that are submitted from now on. Throws
+  // std::invalid_argument if they are not of the network's shape.
+  void SetReference(Reference reference);
+
+  // Replaces the held genomes; `base` refers to the ones held before. Decodes in `num_threads` threads. Throws
+  // std::out_of_range for a slot or a noise index that does not exist, and changes nothing then.
   void Hold(const std::vector<Genome>& genomes);
 
-  // Queues tasks. Throws std::out_of_range for a parent that is not held, and queues nothing then.
+  // Queues tasks. Throws std::out_of_range for a parent that is not held and std::logic_error if the network needs a
+  // reference that has not been set, and queues nothing then.
   void Submit(const std::vector<Task>& tasks);
 
   // Returns all results that are there; waits up to `timeout` for the first. Rethrows a worker's exception.
@@ -83,26 +90,34 @@ class Evaluator {
   // call to call as a worker keeps its own, so that what is seen here is what workers do.
   EpisodeOutcome Trace(int slot, const EpisodeStart& start, const EpisodeObserver& observer);
 
+  // Of the observations.
+  const ObservationShape& shape() const { return shape_; }
+
   const EvaluatorOptions& options() const { return options_; }
 
  private:
   struct QueuedTask {
     Task task;
     std::shared_ptr<const Floats> parent;
+    std::shared_ptr<const Reference> reference;
   };
 
+  std::unique_ptr<EpisodePlayer> MakePlayer() const;
   void Work(std::unique_ptr<EpisodePlayer> player);
   void Stop();
-  void Initialise(std::int64_t index, Floats* parameters) const;
+  void CheckHeld(const std::vector<Genome>& genomes, std::size_t num_held) const;
+  std::shared_ptr<const Reference> reference() const;
   const Floats& Weights(const QueuedTask& queued, Floats* own) const;
 
   const EvaluatorOptions options_;
   const std::int64_t parameter_count_;
   const NoiseTable noise_;
+  ObservationShape shape_{};
 
   mutable std::mutex mutex_;
   std::condition_variable has_task_, has_result_;
   std::vector<std::shared_ptr<const Floats>> held_;
+  std::shared_ptr<const Reference> reference_;
   std::deque<QueuedTask> queue_;
   std::vector<TaskResult> results_;
   std::exception_ptr failure_;

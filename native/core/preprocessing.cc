@@ -118,10 +118,24 @@ void Area::Process(const std::uint8_t* previous, const std::uint8_t* current, fl
   }
 }
 
+Rgb::Rgb(const Emulator& emulator) : height_(emulator.height()), width_(emulator.width()) {
+  for (int i = 0; i < 256; ++i) {
+    const std::uint32_t rgb = emulator.rgb_palette()[i];
+    for (int channel = 0; channel < 3; ++channel) {
+      colours_[i][channel] = static_cast<float>((rgb >> (16 - 8 * channel)) & 0xff);
+    }
+  }
+}
+
+void Rgb::Process(const std::uint8_t* /*previous*/, const std::uint8_t* current, float* plane) {
+  for (int i = 0; i < height_ * width_; ++i, plane += 3) std::copy_n(colours_[current[i]].data(), 3, plane);
+}
+
 std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator) {
   if (name == "published_bilinear") return std::make_unique<PublishedBilinear>(emulator);
   if (name == "area") return std::make_unique<Area>(emulator);
-  throw std::invalid_argument("Preprocessing '" + name + "' is unknown; known: published_bilinear, area.");
+  if (name == "rgb") return std::make_unique<Rgb>(emulator);
+  throw std::invalid_argument("Preprocessing '" + name + "' is unknown; known: published_bilinear, area, rgb.");
 }
 
 }  // namespace neurozoo

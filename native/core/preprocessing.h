@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/emulator.h"
+#include "core/world.h"
 
 namespace neurozoo {
 
@@ -21,7 +22,10 @@ class Preprocessor {
  public:
   virtual ~Preprocessor() = default;
 
-  // Writes `kPlanePixels` floats in [0, 1], row-major, to `plane`. `previous` and `current` are screens of palette
+  // Height, width and channels of a plane, and the planes of an observation.
+  virtual ObservationShape shape() const { return {kPlaneSide, kPlaneSide, 1, 4}; }
+
+  // Writes the plane, row-major, to `plane`. `previous` and `current` are screens of palette
   // indices; `previous` may be null, then there is no older frame.
   virtual void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) = 0;
 
@@ -71,7 +75,20 @@ class Area : public Preprocessor {
   std::vector<float> sums_;  // one row of pixels, already averaged over the cell's rows
 };
 
-// Makes the preprocessor called `name` (`published_bilinear` or `area`); throws std::invalid_argument for others.
+// The newest screen in colour, 0 to 255, as it is: the `-v4` environments of OpenAI Gym.
+class Rgb : public Preprocessor {
+ public:
+  explicit Rgb(const Emulator& emulator);
+  ObservationShape shape() const override { return {height_, width_, 3, 1}; }
+  void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
+  bool starts_with_two_frames() const override { return false; }
+
+ private:
+  int height_, width_;
+  std::array<std::array<float, 3>, 256> colours_;
+};
+
+// Makes the preprocessor called `name` (`published_bilinear`, `area` or `rgb`); throws std::invalid_argument for others.
 std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator);
 
 }  // namespace neurozoo

@@ -2,12 +2,17 @@
 
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/atari.h"
 #include "core/evaluator.h"
+#include "core/hard_maze.h"
+#include "core/river_crossing.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -21,14 +26,20 @@ namespace tf = tensorflow;
 
 REGISTER_OP("NeurozooEvaluator")
     .Output("handle: resource")
-    .Attr("rom: string")
-    .Attr("actions: list(int)")
-    .Attr("start_actions: list(int)")
-    .Attr("sticky_probability: float")
-    .Attr("frame_skip: int")
-    .Attr("preprocessing: string")
+    .Attr("world: {'atari', 'river_crossing', 'hard_maze'}")
+    .Attr("rom: string = ''")
+    .Attr("actions: list(int) = []")
+    .Attr("start_actions: list(int) = []")
+    .Attr("start_ram: list(int) = []")
+    .Attr("sticky_probability: float = 0.0")
+    .Attr("frame_skip: int = 1")
+    .Attr("least_frame_skip: int = 1")
+    .Attr("preprocessing: string = ''")
+    .Attr("rules: string = ''")
+    .Attr("observation: string = ''")
+    .Attr("behaviour: {'none', 'ram', 'final_position'} = 'none'")
     .Attr("plan: list(int)")
-    .Attr("scales: list(float)")
+    .Attr("plan_scales: list(float)")
     .Attr("noise_path: string")
     .Attr("num_threads: int")
     .Attr("container: string = ''")
@@ -38,13 +49,20 @@ REGISTER_OP("NeurozooEvaluator")
     .Doc(R"doc(
 Starts the threads that play episodes. Equal `shared_name`s share one evaluator.
 
-rom: Path of the game.
+world: What plays.
+rom: Path of the game (this and what follows, up to `preprocessing`: Atari games only).
 actions: The emulator library's action codes in the order of the network's outputs.
 start_actions: One step of each follows the no-ops of an episode.
+start_ram: Pairs of index and value that are written to the console's memory after every reset.
 sticky_probability: Chance per frame that the previous action is repeated.
-preprocessing: `published_bilinear` or `area`.
-plan: Rows of 13 numbers, one for each layer, see `PLAN_FIELDS` in networks.py.
-scales: Factor on the noise of each layer's initial weights.
+frame_skip: Most frames of a step.
+least_frame_skip: Fewest frames of a step; if they differ, each step draws its number.
+preprocessing: `published_bilinear`, `area` or `rgb`.
+rules: `fixed` or `faithful` (river crossing task).
+observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing task).
+behaviour: What episodes are described by.
+plan: Rows of whole numbers, one for each layer, see `PLAN_FIELDS` in networks.py.
+plan_scales: Rows of numbers, one for each layer, see `PLAN_SCALES` in networks.py.
 noise_path: The noise table.
 )doc");
 
@@ -52,6 +70,8 @@ REGISTER_OP("NeurozooHold")
     .Input("handle: resource")
     .Input("bases: int32")
     .Input("initials: int64")
+    .Input("weights: float")
+    .Input("weight_rows: int32")
     .Input("starts: int64")
     .Input("indices: int64")
     .Input("powers: float")
@@ -62,9 +82,22 @@ Replaces the held genomes.
 
 bases: (genomes,), slot of a genome held before, or -1 for initial weights.
 initials: (genomes,), noise index of the initial weights.
+weights: (rows, parameters), weights that are no noise.
+weight_rows: (genomes,), the row of `weights` to start from, or -1.
 starts: (genomes + 1,), where each genome's mutations start in `indices` and `powers`.
 indices: (mutations,), noise indices.
 powers: (mutations,), mutation powers.
+)doc");
+
+REGISTER_OP("NeurozooReference")
+    .Input("handle: resource")
+    .Input("observations: float")
+    .SetIsStateful()
+    .SetShapeFn(tf::shape_inference::NoOutputs)
+    .Doc(R"doc(
+Sets what virtual batch norm is computed from in episodes that are submitted from now on.
+
+observations: (batch, height, width, channels).
 )doc");
 
 REGISTER_OP("NeurozooParameters")
@@ -108,14 +141,21 @@ REGISTER_OP("NeurozooReceive")
     .Output("steps: int64")
     .Output("frames: int64")
     .Output("seconds: double")
+    .Output("behaviours: uint8")
+    .Output("behaviour_sizes: int64")
     .SetIsStateful()
     .SetShapeFn([](tf::shape_inference::InferenceContext* context) {
-      for (int i = 0; i < 5; ++i) {
+      for (int i = 0; i < 7; ++i) {
         context->set_output(i, context->Vector(tf::shape_inference::InferenceContext::kUnknownDim));
       }
       return absl::OkStatus();
     })
-    .Doc("Returns the finished episodes, each (episodes,); waits up to `timeout` seconds for the first.");
+    .Doc(R"doc(
+Returns the finished episodes; waits up to `timeout` seconds for the first.
+
+behaviours: (bytes,), of one episode after the other; `ram` has 128 for each step, `final_position` float32 numbers.
+behaviour_sizes: (episodes,), bytes of each episode. All other outputs have this shape, too.
+)doc");
 
 REGISTER_OP("NeurozooTrace")
     .Input("handle: resource")
@@ -124,23 +164,21 @@ REGISTER_OP("NeurozooTrace")
     .Input("seed: int64")
     .Input("max_frames: int64")
     .Output("planes: float")
-    .Output("actions: int32")
     .Output("outputs: float")
     .Output("rewards: float")
     .SetIsStateful()
     .Doc(R"doc(
 Plays one episode of a held genome and returns all that happened in it.
 
-planes: (steps, 84, 84), the newest plane of each observation, in [0, 1].
-actions: (steps,), index of the chosen output.
-outputs: (steps, actions), the network's outputs.
+planes: (steps, height, width, channels), the newest plane of each observation.
+outputs: (steps, outputs), the network's outputs.
 rewards: (steps,), points.
 )doc");
 
 class EvaluatorResource : public tf::ResourceBase {
  public:
   explicit EvaluatorResource(const EvaluatorOptions& options) : evaluator(options) {}
-  std::string DebugString() const override { return "Neurozoo evaluator of " + evaluator.options().protocol.rom; }
+  std::string DebugString() const override { return "Neurozoo evaluator"; }
 
   Evaluator evaluator;
 };
@@ -158,27 +196,59 @@ absl::Status Guarded(Function&& function) {
   }
 }
 
+// Reads the attributes of the world that episodes are played in.
+absl::Status WorldMaker(tf::OpKernelConstruction* context, std::function<std::unique_ptr<World>()>* make_world) {
+  std::string world;
+  TF_RETURN_IF_ERROR(context->GetAttr("world", &world));
+  if (world == "hard_maze") {
+    *make_world = [] { return std::make_unique<HardMaze>(); };
+    return absl::OkStatus();
+  }
+  if (world == "river_crossing") {
+    std::string rules, observation;
+    TF_RETURN_IF_ERROR(context->GetAttr("rules", &rules));
+    TF_RETURN_IF_ERROR(context->GetAttr("observation", &observation));
+    *make_world = [rules, observation] { return std::make_unique<RiverCrossing>(rules, observation); };
+    return absl::OkStatus();
+  }
+  AtariProtocol protocol;
+  std::vector<tf::int32> actions, start_actions, start_ram;
+  float sticky_probability;
+  TF_RETURN_IF_ERROR(context->GetAttr("rom", &protocol.rom));
+  TF_RETURN_IF_ERROR(context->GetAttr("actions", &actions));
+  TF_RETURN_IF_ERROR(context->GetAttr("start_actions", &start_actions));
+  TF_RETURN_IF_ERROR(context->GetAttr("start_ram", &start_ram));
+  TF_RETURN_IF_ERROR(context->GetAttr("sticky_probability", &sticky_probability));
+  TF_RETURN_IF_ERROR(context->GetAttr("frame_skip", &protocol.frame_skip));
+  TF_RETURN_IF_ERROR(context->GetAttr("least_frame_skip", &protocol.least_frame_skip));
+  TF_RETURN_IF_ERROR(context->GetAttr("preprocessing", &protocol.preprocessing));
+  protocol.actions.assign(actions.begin(), actions.end());
+  protocol.start_actions.assign(start_actions.begin(), start_actions.end());
+  protocol.sticky_probability = sticky_probability;
+  for (std::size_t i = 0; i + 1 < start_ram.size(); i += 2) {
+    protocol.start_ram.push_back({start_ram[i], static_cast<std::uint8_t>(start_ram[i + 1])});
+  }
+  *make_world = [protocol] { return std::make_unique<Atari>(protocol); };
+  return absl::OkStatus();
+}
+
 class EvaluatorOp : public tf::ResourceOpKernel<EvaluatorResource> {
  public:
   explicit EvaluatorOp(tf::OpKernelConstruction* context) : ResourceOpKernel(context) {
-    std::vector<tf::int32> actions, start_actions;
     std::vector<tf::int64> plan;
-    float sticky_probability;
-    OP_REQUIRES_OK(context, context->GetAttr("rom", &options_.protocol.rom));
-    OP_REQUIRES_OK(context, context->GetAttr("actions", &actions));
-    OP_REQUIRES_OK(context, context->GetAttr("start_actions", &start_actions));
-    OP_REQUIRES_OK(context, context->GetAttr("sticky_probability", &sticky_probability));
-    OP_REQUIRES_OK(context, context->GetAttr("frame_skip", &options_.protocol.frame_skip));
-    OP_REQUIRES_OK(context, context->GetAttr("preprocessing", &options_.protocol.preprocessing));
+    std::vector<float> plan_scales;
+    std::string behaviour;
     OP_REQUIRES_OK(context, context->GetAttr("plan", &plan));
-    OP_REQUIRES_OK(context, context->GetAttr("scales", &options_.scales));
+    OP_REQUIRES_OK(context, context->GetAttr("plan_scales", &plan_scales));
+    OP_REQUIRES_OK(context, context->GetAttr("behaviour", &behaviour));
     OP_REQUIRES_OK(context, context->GetAttr("noise_path", &options_.noise_path));
     OP_REQUIRES_OK(context, context->GetAttr("num_threads", &options_.num_threads));
-    options_.protocol.actions.assign(actions.begin(), actions.end());
-    options_.protocol.start_actions.assign(start_actions.begin(), start_actions.end());
-    options_.protocol.sticky_probability = sticky_probability;
+    OP_REQUIRES_OK(context, WorldMaker(context, &options_.make_world));
+    if (behaviour == "ram") options_.behaviour = Behaviour::kRam;
+    if (behaviour == "final_position") options_.behaviour = Behaviour::kFinalPosition;
     OP_REQUIRES_OK(context, Guarded([&] {
-                     options_.plan = NetworkPlan::Parse(std::vector<std::int64_t>(plan.begin(), plan.end()));
+                     options_.plan =
+                         NetworkPlan::Parse(std::vector<std::int64_t>(plan.begin(), plan.end()), plan_scales);
                    }));
   }
 
@@ -226,6 +296,24 @@ class EvaluatorUser : public tf::OpKernel {
   }
 };
 
+class ReferenceOp : public EvaluatorUser {
+ public:
+  using EvaluatorUser::EvaluatorUser;
+
+ private:
+  void Use(tf::OpKernelContext* context, Evaluator* evaluator) override {
+    const tf::Tensor& input = context->input(1);
+    const NetworkPlan& plan = evaluator->options().plan;
+    if (input.dims() != 4 || input.dim_size(1) != plan.input_height() || input.dim_size(2) != plan.input_width() ||
+        input.dim_size(3) != plan.input_channels()) {
+      throw std::invalid_argument("The reference should hold observations of the network's shape, but has the shape " +
+                                  input.shape().DebugString() + ".");
+    }
+    const float* values = input.flat<float>().data();
+    evaluator->SetReference({input.dim_size(0), Floats(values, values + input.NumElements())});
+  }
+};
+
 class HoldOp : public EvaluatorUser {
  public:
   using EvaluatorUser::EvaluatorUser;
@@ -233,19 +321,26 @@ class HoldOp : public EvaluatorUser {
  private:
   void Use(tf::OpKernelContext* context, Evaluator* evaluator) override {
     const std::int64_t count = context->input(1).NumElements();
-    const std::int64_t mutations = context->input(4).NumElements();
+    const tf::Tensor& weights = context->input(3);
+    const std::int64_t parameter_count = evaluator->options().plan.parameter_count();
+    const std::int64_t rows = weights.NumElements() / parameter_count;
+    const std::int64_t mutations = context->input(6).NumElements();
     const auto* bases = Values<tf::int32>(context, 1, count);
     const auto* initials = Values<tf::int64>(context, 2, count);
-    const auto* starts = Values<tf::int64>(context, 3, count + 1);
-    const auto* indices = Values<tf::int64>(context, 4, mutations);
-    const auto* powers = Values<float>(context, 5, mutations);
+    const auto* weight_values = Values<float>(context, 3, rows * parameter_count);
+    const auto* weight_rows = Values<tf::int32>(context, 4, count);
+    const auto* starts = Values<tf::int64>(context, 5, count + 1);
+    const auto* indices = Values<tf::int64>(context, 6, mutations);
+    const auto* powers = Values<float>(context, 7, mutations);
     std::vector<Genome> genomes(count);
     for (std::int64_t i = 0; i < count; ++i) {
       if (starts[i] < 0 || starts[i] > starts[i + 1] || starts[i + 1] > mutations) {
         throw std::invalid_argument("The starts of the genomes' mutations should rise from 0 to their number.");
       }
+      if (weight_rows[i] >= rows) throw std::invalid_argument("A genome starts from weights that did not come.");
       genomes[i].base = bases[i];
       genomes[i].initial = initials[i];
+      if (weight_rows[i] >= 0) genomes[i].weights = weight_values + weight_rows[i] * parameter_count;
       for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k) genomes[i].mutations.push_back({indices[k], powers[k]});
     }
     evaluator->Hold(genomes);
@@ -300,7 +395,14 @@ class ReceiveOp : public EvaluatorUser {
     auto* steps = Output<tf::int64>(context, 2, shape);
     auto* frames = Output<tf::int64>(context, 3, shape);
     auto* seconds = Output<double>(context, 4, shape);
+    std::int64_t bytes = 0;
+    for (const TaskResult& result : results) bytes += static_cast<std::int64_t>(result.outcome.behaviour.size());
+    auto* behaviours = Output<tf::uint8>(context, 5, {bytes});
+    auto* behaviour_sizes = Output<tf::int64>(context, 6, shape);
     for (const TaskResult& result : results) {
+      const std::vector<std::uint8_t>& behaviour = result.outcome.behaviour;
+      behaviours = std::copy(behaviour.begin(), behaviour.end(), behaviours);
+      *behaviour_sizes++ = static_cast<std::int64_t>(behaviour.size());
       *ids++ = result.id;
       *scores++ = result.outcome.score;
       *steps++ = result.outcome.steps;
@@ -320,25 +422,25 @@ class TraceOp : public EvaluatorUser {
     const EpisodeStart start{*Values<tf::int64>(context, 2, 1), *Values<tf::int64>(context, 3, 1),
                              *Values<tf::int64>(context, 4, 1)};
     const std::int64_t num_outputs = evaluator->options().plan.num_outputs();
+    const ObservationShape shape = evaluator->shape();
     std::vector<float> planes, outputs, rewards;
-    std::vector<tf::int32> actions;
     evaluator->Trace(slot, start,
-                     {[&](const float* plane, const float* values, int action) {
-                        planes.insert(planes.end(), plane, plane + kPlanePixels);
+                     {[&](const float* plane, const float* values) {
+                        planes.insert(planes.end(), plane, plane + shape.plane_size());
                         outputs.insert(outputs.end(), values, values + num_outputs);
-                        actions.push_back(action);
                       },
                       [&](double reward) { rewards.push_back(static_cast<float>(reward)); }});
-    const auto steps = static_cast<std::int64_t>(actions.size());
-    std::copy(planes.begin(), planes.end(), Output<float>(context, 0, {steps, kPlaneSide, kPlaneSide}));
-    std::copy(actions.begin(), actions.end(), Output<tf::int32>(context, 1, {steps}));
-    std::copy(outputs.begin(), outputs.end(), Output<float>(context, 2, {steps, num_outputs}));
-    std::copy(rewards.begin(), rewards.end(), Output<float>(context, 3, {steps}));
+    const auto steps = static_cast<std::int64_t>(rewards.size());
+    std::copy(planes.begin(), planes.end(),
+              Output<float>(context, 0, {steps, shape.height, shape.width, shape.channels}));
+    std::copy(outputs.begin(), outputs.end(), Output<float>(context, 1, {steps, num_outputs}));
+    std::copy(rewards.begin(), rewards.end(), Output<float>(context, 2, {steps}));
   }
 };
 
 REGISTER_KERNEL_BUILDER(Name("NeurozooEvaluator").Device(tf::DEVICE_CPU), EvaluatorOp);
 REGISTER_KERNEL_BUILDER(Name("NeurozooHold").Device(tf::DEVICE_CPU), HoldOp);
+REGISTER_KERNEL_BUILDER(Name("NeurozooReference").Device(tf::DEVICE_CPU), ReferenceOp);
 REGISTER_KERNEL_BUILDER(Name("NeurozooParameters").Device(tf::DEVICE_CPU), ParametersOp);
 REGISTER_KERNEL_BUILDER(Name("NeurozooSubmit").Device(tf::DEVICE_CPU), SubmitOp);
 REGISTER_KERNEL_BUILDER(Name("NeurozooReceive").Device(tf::DEVICE_CPU), ReceiveOp);

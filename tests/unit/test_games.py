@@ -6,9 +6,14 @@ from neurozoo.games import (
     PROTOCOLS,
     action_codes,
     action_names,
+    check_behaviour,
     check_game,
     game_names,
     get_protocol,
+    layout_of,
+    observation_shape,
+    output_names,
+    protocol_of,
     reference_scores,
     rom_path,
     start_actions,
@@ -68,6 +73,9 @@ def test_an_episode_starts_with_the_second_and_the_third_minimal_action_whatever
     assert start_actions("breakout", get_protocol("machado2018")) == ()
 
 
+OF_OTHER_WORLDS = {"least_frame_skip": None, "start_state": "today", "world": "atari", "rules": "", "observation": ""}
+
+
 def test_protocols_are_the_published_ones():
     uber, machado = get_protocol("uber2018"), get_protocol("machado2018")
     assert dataclasses.asdict(uber) == {
@@ -79,6 +87,7 @@ def test_protocols_are_the_published_ones():
         "action_set": "minimal",
         "preprocessing": "published_bilinear",
         "frame_skip": 4,
+        **OF_OTHER_WORLDS,
     }
     assert dataclasses.asdict(machado) == {
         "name": "machado2018",
@@ -89,7 +98,69 @@ def test_protocols_are_the_published_ones():
         "action_set": "full",
         "preprocessing": "area",
         "frame_skip": 4,
+        **OF_OTHER_WORLDS,
     }
+
+
+@pytest.mark.parametrize(
+    ("game", "protocol"),
+    [
+        ("pong", "uber2018"),
+        ("river_crossing", "river_fixed"),
+        ("hard_maze", "hard_maze"),
+        ("gym.CartPole-v1", "gymnasium"),
+    ],
+)
+def test_every_game_has_a_protocol_of_its_own(game, protocol):
+    assert protocol_of(game).name == protocol
+
+
+@pytest.mark.parametrize(
+    ("game", "protocol", "observation", "outputs"),
+    [
+        ("pong", "uber2018", (84, 84, 4), 6),
+        ("pong", "machado2018", (84, 84, 4), 18),
+        ("frostbite", "gym_v4", (210, 160, 3), 18),
+        ("air_raid", "gym_v4", (250, 160, 3), 6),
+        ("river_crossing", "river_fixed", (84, 84, 4), 18),
+        ("river_crossing", "river_faithful", (20, 20, 3), 18),
+        ("hard_maze", "hard_maze", (1, 1, 11), 2),
+        ("gym.CartPole-v1", "gymnasium", (1, 1, 4), 2),
+        ("gym.Pendulum-v1", "gymnasium", (1, 1, 3), 1),
+    ],
+)
+def test_a_network_fits_what_a_game_shows_and_takes(game, protocol, observation, outputs):
+    record = protocol_of(game, protocol)
+    layout = layout_of(game, "simple", record)
+    assert layout.observation_shape == observation_shape(game, record).observation == observation
+    assert layout.num_actions == len(output_names(game, record)) == outputs
+
+
+def test_the_river_can_be_seen_in_four_ways():
+    shapes = {
+        kind: observation_shape("river_crossing", protocol_of("river_crossing", observation=kind)).observation
+        for kind in ("pixels", "rgb", "greyscale", "objects")
+    }
+    assert shapes == {"pixels": (84, 84, 4), "rgb": (20, 20, 3), "greyscale": (20, 20, 1), "objects": (20, 20, 6)}
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: protocol_of("pong", "river_fixed"), "'pong' cannot be played .* but under: uber2018, machado2018"),
+        (lambda: protocol_of("hard_maze", "uber2018"), "but under: hard_maze"),
+        (lambda: protocol_of("pong", observation="rgb"), "observation of the protocol 'uber2018' cannot be chosen"),
+        (lambda: protocol_of("river_crossing", observation="rbg"), "observation 'rbg' is unknown; did you mean 'rgb'"),
+        (lambda: protocol_of("pong", start_state="2018"), "2018 is not known for 'pong', only for frostbite"),
+        (lambda: check_game("gym.CartPol-v1"), "no environment that Gymnasium can make here"),
+        (lambda: check_game("gym.FrozenLake-v1"), "should be seen as a vector of numbers"),
+        (lambda: check_behaviour("pong", "final_position"), "'pong' does not give the behaviour .* but: none, ram"),
+        (lambda: check_behaviour("hard_maze", "ram"), "but: none, final_position"),
+    ],
+)
+def test_what_does_not_fit_a_game_is_refused(call, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        call()
 
 
 def test_a_protocol_with_another_action_set_keeps_the_rest():

@@ -32,7 +32,7 @@ def played():
     """Records an agent's episode: `played(checkpoint, steps)`."""
     import tensorflow as tf
     from neurozoo.environments import make_world
-    from neurozoo.evaluation.native import Trace
+    from neurozoo.evaluation import Trace
 
     def record(checkpoint, steps=20):
         model = checkpoint.layout.keras_model(checkpoint.theta, checkpoint.reference)
@@ -45,7 +45,7 @@ def played():
             observation, reward, _ = world.act(logits[-1])
             rewards.append(reward)
         logits = np.array(logits)
-        return Trace(np.array(planes), logits.argmax(-1).astype(np.int32), logits, np.array(rewards, np.float32))
+        return Trace(np.array(planes), logits, np.array(rewards, np.float32))
 
     return record
 

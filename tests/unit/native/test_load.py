@@ -7,7 +7,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.native import load_ops, processor_flags
 
-OPS = ["evaluator", "hold", "parameters", "submit", "receive", "trace"]
+OPS = ["evaluator", "reference", "hold", "parameters", "submit", "receive", "trace"]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
@@ -71,7 +72,70 @@ def test_lost_reports_are_noticed(tmp_path):
         open_state(tmp_path)
 
 
+# ---- arrays
+
+
+def save_arrays(state, iteration, **arrays):
+    state.save(
+        {"iteration": iteration, "frames": 100}, ELAPSED, {name.replace("_", "-"): a for name, a in arrays.items()}
+    )
+
+
+def test_arrays_come_back_to_the_bit(tmp_path):
+    theta = np.array([0.1, np.float32(1) / 3, -0.0], np.float32)
+    save_arrays(open_state(tmp_path), 1, theta_1=theta, archive_0=np.arange(6, dtype=np.uint8).reshape(2, 3))
+    again = open_state(tmp_path).arrays()
+    assert sorted(again) == ["archive-0", "theta-1"]
+    assert again["theta-1"].dtype == np.float32
+    assert again["theta-1"].tobytes() == theta.tobytes()
+    assert again["archive-0"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_an_array_that_is_there_is_not_written_again_and_one_that_is_not_named_any_more_goes(tmp_path):
+    state = open_state(tmp_path)
+    save_arrays(state, 1, archive_0=np.zeros(3), theta_1=np.ones(3))
+    written = (state.folder / "arrays" / "archive-0.npy").stat()
+    save_arrays(state, 2, archive_0=np.zeros(3), theta_2=np.ones(3))
+    assert names(state.folder / "arrays") == ["archive-0.npy", "theta-2.npy"]
+    after = (state.folder / "arrays" / "archive-0.npy").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
+
+
+def test_a_kill_between_arrays_and_state_leaves_the_state_before(tmp_path, monkeypatch):
+    state = open_state(tmp_path)
+    save_arrays(state, 1, theta_1=np.ones(3))
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("neurozoo.training.state.write_json", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_arrays(state, 2, theta_2=np.full(3, 2.0))
+    again = open_state(tmp_path)
+    assert again.saved["algorithm"]["iteration"] == 1
+    assert again.arrays()["theta-1"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"\x93NUMPY")])
+def test_a_lost_or_damaged_array_is_a_sentence(tmp_path, damage):
+    save_arrays(open_state(tmp_path), 1, theta_1=np.ones(3))
+    damage(tmp_path / "state" / "arrays" / "theta-1.npy")
+    with pytest.raises(NeurozooError, match=r"theta-1\.npy is missing or damaged .*Delete .*state to train"):
+        open_state(tmp_path).arrays()
+
+
 # ---- within a generation
+
+
+@pytest.mark.parametrize(
+    "behaviour", [np.arange(256, dtype=np.uint8).reshape(2, 128), np.array([[0.1, 2]], np.float32), np.zeros((0, 3))]
+)
+def test_behaviours_survive_with_their_episodes(tmp_path, behaviour):
+    open_state(tmp_path).journal(0, "population", {3: EpisodeResult(1.5, 10, 39, behaviour=behaviour), 4: RESULT})
+    again = open_state(tmp_path).finished_episodes(0, "population")
+    assert again[4].behaviour is None
+    assert again[3].behaviour.dtype == behaviour.dtype
+    np.testing.assert_array_equal(again[3].behaviour, behaviour)
 
 
 def test_finished_episodes_survive(tmp_path):
@@ -222,7 +286,7 @@ def test_a_budget_that_was_lowered_and_raised_again_continues(tmp_path):
         (lambda text: text[: len(text) // 2], "is damaged"),
         (lambda text: "", "is damaged"),
         (lambda text: "[]", "should hold a JSON object"),
-        (lambda text: '{"identity": {}}', "lacks algorithm, budget, elapsed, log_bytes"),
+        (lambda text: '{"identity": {}}', "lacks algorithm, arrays, budget, elapsed, log_bytes"),
         (lambda text: text.replace('"budget": 1000', '"budget": "much"'), "is damaged"),
         (lambda text: text.replace('"log_bytes": 17', '"log_bytes": "few"'), "is damaged"),
         (lambda text: text.replace('"log_bytes": 17', '"log_bytes": -1'), "is damaged"),

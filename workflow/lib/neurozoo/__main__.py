@@ -332,7 +332,7 @@ def _evaluate(options):
 
 
 def _bench(options):
-    from neurozoo.benchmark import machine, measure_speed
+    from neurozoo.benchmark import machine, measure_decoding, measure_speed
     from neurozoo.native import load_ops
     from neurozoo.noise import open_noise_table
 
@@ -353,8 +353,22 @@ def _bench(options):
                         f"{speed.frames_per_second:8,.0f} frames/s",
                         flush=True,
                     )
+    decodings = [
+        asdict(
+            measure_decoding(
+                network, options.games[0], threads=max(options.threads), ops=options.ops, noise=options.noise
+            )
+        )
+        for network in options.networks
+    ]
     if options.json:
-        print(json.dumps({"machine": machine(), "results": results}, indent=1))
+        print(json.dumps({"machine": machine(), "results": results, "decoding": decodings}, indent=1))
+        return
+    for decoding in decodings:
+        print(
+            f"{decoding['network']:16} a genome of {decoding['mutations']:,} mutations: {decoding['seconds']:.2f} s "
+            f"from scratch, {1000 * decoding['child_seconds']:.1f} ms for its child, {decoding['threads']} threads"
+        )
 
 
 def _show(options):

@@ -9,9 +9,9 @@ import numpy as np
 
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.games import action_codes, get_protocol
-from neurozoo.genomes import Genome
-from neurozoo.networks import get_network
+from neurozoo.evaluation.reference import collect_reference
+from neurozoo.games import layout_of, protocol_of
+from neurozoo.genomes import Genome, Mutation
 
 EPISODE_FRAMES = 4_000  # short enough that the last episodes do not outlast the measurement by much
 PARENTS = 2
@@ -48,7 +48,7 @@ def measure_speed(
     seconds: float,
     ops: str | os.PathLike,
     noise: str | os.PathLike,
-    protocol: str = "uber2018",
+    protocol: str | None = None,
 ) -> Speed:
     """Plays episodes of mutated random networks for a while, as a generation does, and counts the frames.
 
@@ -59,13 +59,13 @@ def measure_speed(
         seconds: How long new episodes start; the ones that run then are finished and counted.
         ops: The op library.
         noise: The noise table.
-        protocol: How episodes are played.
+        protocol: How episodes are played; None for the game's own.
 
     Raises:
         NeurozooError: Something is missing or unknown.
     """
-    rules = get_protocol(protocol)
-    layout = get_network(network).layout(len(action_codes(game, rules.action_set)))
+    rules = protocol_of(game, protocol)
+    layout = layout_of(game, network, rules)
     random = np.random.default_rng(0)
     highest = os.path.getsize(noise) // 4 - layout.parameter_count
     parents = [Genome(int(random.integers(highest))) for _ in range(PARENTS)]
@@ -75,6 +75,8 @@ def measure_speed(
         return Episode(child, int(random.integers(1, 31)) if rules.max_noops else 0, 0, EPISODE_FRAMES)
 
     with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
+        if layout.needs_reference:
+            evaluator.set_reference(collect_reference(game, rules, seed=0, run=1))
         evaluator.hold(parents)
         evaluator.submit({number: episode() for number in range(threads)})  # warms up caches and page tables
         open_episodes = threads
@@ -102,6 +104,61 @@ def measure_speed(
         frames_per_second_per_core=frames / busy,
         steps_per_second_per_core=sum(r.steps for r in results) / busy,
     )
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What it costs to turn an old genome into weights.
+
+    Attributes:
+        network: Network name.
+        mutations: Length of the genome.
+        threads: Threads that decode.
+        seconds: From scratch, as when a run continues.
+        child_seconds: For a child of a genome that is held, as in every episode of a run.
+    """
+
+    network: str
+    mutations: int
+    threads: int
+    seconds: float
+    child_seconds: float
+
+
+def measure_decoding(
+    network: str,
+    game: str,
+    *,
+    threads: int,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    mutations: int = 1000,
+) -> Decoding:
+    """Decodes a genome of many generations, and a child of it.
+
+    Args:
+        network: Network name.
+        game: Game id, which decides the number of outputs.
+        threads: Threads that decode.
+        ops: The op library.
+        noise: The noise table.
+        mutations: Length of the genome.
+
+    Raises:
+        NeurozooError: Something is missing or unknown.
+    """
+    rules = protocol_of(game)
+    layout = layout_of(game, network, rules)
+    random = np.random.default_rng(0)
+    highest = os.path.getsize(noise) // 4 - layout.parameter_count
+    indices = random.integers(highest, size=mutations + 2).tolist()
+    old = Genome(indices[0], tuple(Mutation(index, 0.002) for index in indices[1:-1]))
+    with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
+        begin = time.monotonic()
+        evaluator.hold([old])
+        middle = time.monotonic()
+        evaluator.hold([old, old.mutated(indices[-1], 0.002)])
+        return Decoding(network, mutations, threads, middle - begin, time.monotonic() - middle)
 
 
 def machine() -> dict[str, object]:

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from neurozoo.algorithms.settings import PRESETS, resolve_settings
+from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, resolve_settings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
-from neurozoo.games import check_game
+from neurozoo.games import check_behaviour, check_game, protocol_of
 from neurozoo.networks import NETWORKS, get_network
 from neurozoo.tabular import PUBLISHED_FIELDS
 
@@ -242,7 +242,7 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         if field not in PUBLISHED_FIELDS:
             problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")
     # Runs can be counted only once all names are right.
-    yield from problems or [*_claim_problems(config), *_noise_problems(config)]
+    yield from problems or [*_world_problems(config), *_claim_problems(config), *_noise_problems(config)]
 
 
 def _choice_problems(place: str, algo: str, choice: Mapping) -> Iterator[str]:
@@ -260,6 +260,19 @@ def _complaint(place: str, check: Callable[[], object]) -> list[str]:
     except NeurozooError as error:
         return [f"{place}: {error}"]
     return []
+
+
+def _world_problems(config: Mapping) -> Iterator[str]:
+    """A protocol and a behaviour have to be those of the game's world."""
+    for name, experiment in config["experiments"].items():
+        settings = _settings_of(experiment["algo"], experiment)
+        for number, game in enumerate(experiment["games"]):
+            yield from _complaint(f"experiments.{name}.games[{number}]", lambda g=game, s=settings: _check_world(g, s))
+
+
+def _check_world(game: str, settings: Mapping) -> None:
+    protocol_of(game, **{name: settings[setting] for name, setting in PROTOCOL_CHOICES.items()})
+    check_behaviour(game, settings.get("behaviour", "none"))
 
 
 def _claim_problems(config: Mapping) -> Iterator[str]:

@@ -310,6 +310,10 @@ BEHAVIOURS = {
 }
 
 
+POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
+RAM_BYTES = 128  # of the Atari console
+
+
 def check_behaviour(game: str, behaviour: str) -> str:
     """Returns `behaviour` if an episode of the game can be described by it, or if it is `none`.
 

@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     AGENT_EPISODE = 8
     AGENT_CHOICE = 9
     ARCHIVE_CHOICE = 10
+    REFERENCE = 11
 
 
 def generator(entropy: tuple[int, ...], purpose: Purpose, *address: int) -> np.random.Generator:

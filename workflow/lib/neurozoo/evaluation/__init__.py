@@ -1,12 +1,16 @@
 """One protocol of evaluation, several engines: episodes go in, results come out as they finish."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
+from neurozoo.games import Protocol as GameProtocol
+from neurozoo.games import layout_of
 from neurozoo.genomes import Genome
+from neurozoo.networks import Layout
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,32 @@ class EpisodeResult:
     behaviour: np.ndarray | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True)
+class Trace:
+    """Everything that happened in one episode, to compare other engines with.
+
+    Attributes:
+        planes: float32, (steps, height, width, channels): the newest plane of each observation. The observation of step
+            t is the stack of planes t - 3 ... t (where the stack is 4), oldest first, with zeros before the first.
+        logits: float32, (steps, outputs), the network's outputs.
+        rewards: float32, (steps,).
+    """
+
+    planes: np.ndarray
+    logits: np.ndarray
+    rewards: np.ndarray
+
+    @property
+    def actions(self) -> np.ndarray:
+        """int64, (steps,), index of the largest output, of equals the first; no meaning for continuous outputs."""
+        return self.logits.argmax(axis=1)
+
+
 class Evaluator(Protocol):
     """Plays episodes. It does not know which algorithm asked."""
+
+    def set_reference(self, observations: np.ndarray) -> None:
+        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels)."""
 
     def hold(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights at hand, so that episodes of them and of their children start at once."""
@@ -61,5 +89,90 @@ class Evaluator(Protocol):
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
         """Returns what has finished; waits up to `timeout` seconds for the first result."""
 
+    def trace(self, episode: Episode) -> Trace:
+        """Plays one episode of a held genome and records all of it."""
+
     def close(self) -> None:
         """Drops what is queued and breaks off what runs."""
+
+    def __enter__(self) -> "Evaluator":
+        """Returns itself."""
+
+    def __exit__(self, *_: object) -> None:
+        """Closes it."""
+
+
+def make_evaluator(
+    *,
+    game: str,
+    layout: Layout,
+    protocol: GameProtocol,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    threads: int = 1,
+    behaviour: str = "none",
+) -> Evaluator:
+    """Makes the engine that plays a game: the native op, or Python for Gymnasium's environments.
+
+    Args:
+        game: Game id.
+        layout: The network.
+        protocol: How episodes are played.
+        ops: The op library.
+        noise: The noise table.
+        threads: Episodes at once (native op).
+        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+
+    Raises:
+        NeurozooError: Something is missing or does not fit.
+    """
+    if protocol.world == "gymnasium":
+        from neurozoo.evaluation.stepwise import StepwiseEvaluator
+
+        return StepwiseEvaluator(noise=noise, layout=layout, game=game, protocol=protocol, behaviour=behaviour)
+    from neurozoo.evaluation.native import NativeEvaluator
+
+    return NativeEvaluator(
+        ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads, behaviour=behaviour
+    )
+
+
+def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
+    """Submits episodes of held genomes, and waits for all of them."""
+    evaluator.submit(episodes)
+    results: dict[int, EpisodeResult] = {}
+    while len(results) < len(episodes):
+        results |= evaluator.receive(timeout=1.0)
+    return results
+
+
+def trace_episode(
+    episode: Episode,
+    *,
+    game: str,
+    model: str,
+    protocol: GameProtocol,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    reference: np.ndarray | None = None,
+) -> Trace:
+    """Records one episode of any genome.
+
+    Args:
+        episode: Who plays, and how the episode starts and ends.
+        game: Game id.
+        model: Network name.
+        protocol: How the episode is played.
+        ops: The op library.
+        noise: The noise table.
+        reference: Observations that virtual batch norm is computed from.
+
+    Raises:
+        NeurozooError: Bad input.
+    """
+    layout = layout_of(game, model, protocol)
+    with make_evaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
+        if reference is not None:
+            evaluator.set_reference(reference)
+        evaluator.hold([episode.genome])
+        return evaluator.trace(episode)

@@ -4,38 +4,28 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, EpisodeResult, Evaluator
-from neurozoo.games import Protocol, action_codes, rom_path, start_actions
-from neurozoo.genomes import Genome
+from neurozoo.evaluation import Episode, EpisodeResult, Trace
+from neurozoo.games import (
+    POSITION_SIZES,
+    RAM_BYTES,
+    START_STATES,
+    Protocol,
+    action_codes,
+    check_behaviour,
+    rom_path,
+    start_actions,
+)
+from neurozoo.genomes import Genome, Weights
 from neurozoo.native import load_ops
-from neurozoo.networks import Layout, get_network
+from neurozoo.networks import Layout
 
 # What TensorFlow puts before and behind an op's own words.
 _AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Trace:
-    """Everything that happened in one episode, to compare other engines with.
-
-    Attributes:
-        planes: float32, (steps, 84, 84), in [0, 1]: the newest plane of each observation. The observation of step t
-            is the stack of planes t - 3 ... t, oldest first, with zeros before the first.
-        actions: int32, (steps,), index of the chosen output.
-        logits: float32, (steps, actions), the network's outputs.
-        rewards: float32, (steps,).
-    """
-
-    planes: np.ndarray
-    actions: np.ndarray
-    logits: np.ndarray
-    rewards: np.ndarray
 
 
 class NativeEvaluator:
@@ -48,9 +38,11 @@ class NativeEvaluator:
         game: Game id.
         protocol: How episodes are played.
         threads: Episodes at once.
+        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
 
     Raises:
-        NeurozooError: The library, the table or the ROM is missing or does not fit.
+        NeurozooError: The library, the table or the ROM is missing or does not fit, or the game does not give the
+            behaviour.
     """
 
     def __init__(
@@ -62,28 +54,36 @@ class NativeEvaluator:
         game: str,
         protocol: Protocol,
         threads: int = 1,
+        behaviour: str = "none",
     ) -> None:
         import tensorflow as tf
 
         self._tf = tf
         self._ops = load_ops(ops)
         self._held: dict[Genome, int] = {}
-        self._num_actions = layout.num_actions
+        self._shared: Genome | None = None  # a held beginning of many genomes, while these are decoded
+        self._parameters = layout.parameter_count
+        self._behaviour = check_behaviour(game, behaviour)
+        self._position_size = POSITION_SIZES.get(protocol.world)
         self._handle = None
         self._handle = self._call(
             self._ops.neurozoo_evaluator,
-            rom=str(rom_path(game)),
-            actions=list(action_codes(game, protocol.action_set)),
-            start_actions=list(start_actions(game, protocol)),
-            sticky_probability=protocol.sticky_probability,
-            frame_skip=protocol.frame_skip,
-            preprocessing=protocol.preprocessing,
-            plan=layout.plan()[:, :13].ravel().tolist(),  # of these networks the rest is the same
-            scales=[float(placed.scale) for placed in layout.layers],
+            **_world(game, protocol),
+            behaviour=behaviour,
+            plan=layout.plan().ravel().tolist(),
+            plan_scales=layout.plan_scales().ravel().tolist(),
             noise_path=str(Path(noise).resolve()),
             num_threads=threads,
             shared_name=f"neurozoo-{uuid.uuid4()}",
         )
+
+    def set_reference(self, observations: np.ndarray) -> None:
+        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels).
+
+        Raises:
+            NeurozooError: The observations have another shape.
+        """
+        self._call(self._ops.neurozoo_reference, handle=self._handle, observations=np.asarray(observations, np.float32))
 
     def hold(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights in memory (16 MB each for `large`) instead of the ones held before.
@@ -94,11 +94,36 @@ class NativeEvaluator:
             NeurozooError: A noise index lies outside the table.
         """
         genomes = tuple(dict.fromkeys(genomes))
-        bases, initials, starts, mutations = [], [], [0], []
+        if shared := self._shared_ancestor(genomes):
+            self._hold((*self._held, shared))
+            self._shared = shared
+        try:
+            self._hold(genomes)
+        finally:
+            self._shared = None
+
+    def _shared_ancestor(self, genomes: tuple[Genome, ...]) -> Genome | None:
+        """Finds what most of the genomes that have to be decoded from scratch begin with, so that it is done once."""
+        fresh = [genome for genome in genomes if self._held_ancestor(genome)[0] < 0 and genome.mutations]
+        if len(fresh) < 2 or len({genome.initial for genome in fresh}) > 1:
+            return None
+        length = 0
+        for genes in zip(*(genome.mutations for genome in fresh), strict=False):
+            if len(set(genes)) > 1:
+                break
+            length += 1
+        return Genome(fresh[0].initial, fresh[0].mutations[:length]) if length > 1 else None
+
+    def _hold(self, genomes: tuple[Genome, ...]) -> None:
+        bases, initials, weights, rows, starts, mutations = [], [], [], [], [0], []
         for genome in genomes:
             slot, rest = self._held_ancestor(genome)
+            is_noise = isinstance(genome.initial, int)
             bases.append(slot)
-            initials.append(genome.initial)
+            initials.append(genome.initial if is_noise else 0)
+            rows.append(-1 if is_noise or slot >= 0 else len(weights))
+            if rows[-1] >= 0:
+                weights.append(self._checked(genome.initial))
             mutations.extend(rest)
             starts.append(len(mutations))
         self._call(
@@ -106,17 +131,30 @@ class NativeEvaluator:
             handle=self._handle,
             bases=np.array(bases, np.int32),
             initials=np.array(initials, np.int64),
+            weights=np.array(weights, np.float32).reshape(len(weights), self._parameters),
+            weight_rows=np.array(rows, np.int32),
             starts=np.array(starts, np.int64),
             indices=np.array([index for index, _ in mutations], np.int64),
             powers=np.array([power for _, power in mutations], np.float32),
         )
         self._held = {genome: slot for slot, genome in enumerate(genomes)}
 
+    def _checked(self, weights: Weights) -> np.ndarray:
+        if weights.theta.shape != (self._parameters,):
+            raise NeurozooError(
+                f"The network has {self._parameters:,} parameters, but weights of shape {weights.theta.shape} came."
+            )
+        return weights.theta
+
     def _held_ancestor(self, genome: Genome) -> tuple[int, tuple]:
         if genome in self._held:
             return self._held[genome], ()
         if genome.parent in self._held:
             return self._held[genome.parent], genome.mutations[-1:]
+        if self._shared is not None and genome.initial == self._shared.initial:
+            length = len(self._shared.mutations)
+            if genome.mutations[:length] == self._shared.mutations:
+                return self._held[self._shared], genome.mutations[length:]
         return -1, genome.mutations
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
@@ -128,7 +166,7 @@ class NativeEvaluator:
         parents, indices, powers = [], [], []
         for episode in episodes.values():
             slot, rest = self._held_ancestor(episode.genome)
-            if slot < 0 and rest:
+            if slot < 0 and (rest or not isinstance(episode.genome.initial, int)):
                 raise NeurozooError("An episode's genome or its parent must be held first.")
             parents.append(slot)
             if slot < 0:
@@ -155,11 +193,20 @@ class NativeEvaluator:
         Raises:
             NeurozooError: A worker failed.
         """
-        columns = self._call(self._ops.neurozoo_receive, handle=self._handle, timeout=timeout)
+        *columns, behaviours, sizes = self._call(self._ops.neurozoo_receive, handle=self._handle, timeout=timeout)
+        numbers, *facts = (column.numpy().tolist() for column in columns)
+        parts = np.split(behaviours.numpy(), np.cumsum(sizes.numpy())[:-1]) if numbers else []
         return {
-            number: EpisodeResult(score, steps, frames, seconds)
-            for number, score, steps, frames, seconds in zip(*(c.numpy().tolist() for c in columns), strict=True)
+            number: EpisodeResult(score, steps, frames, seconds, self._shaped(part))
+            for number, score, steps, frames, seconds, part in zip(numbers, *facts, parts, strict=True)
         }
+
+    def _shaped(self, behaviour: np.ndarray) -> np.ndarray | None:
+        if self._behaviour == "none":
+            return None
+        if self._behaviour == "ram":
+            return behaviour.reshape(-1, RAM_BYTES).copy()  # a copy, so that the batch's bytes can go
+        return behaviour.view(np.float32).reshape(-1, self._position_size).copy()
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a held genome: float32, shape (parameters,)."""
@@ -203,38 +250,21 @@ class NativeEvaluator:
             raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
 
 
-def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
-    """Submits episodes of held genomes, and waits for all of them."""
-    evaluator.submit(episodes)
-    results: dict[int, EpisodeResult] = {}
-    while len(results) < len(episodes):
-        results |= evaluator.receive(timeout=1.0)
-    return results
-
-
-def trace_episode(
-    episode: Episode,
-    *,
-    game: str,
-    model: str,
-    protocol: Protocol,
-    ops: str | os.PathLike,
-    noise: str | os.PathLike,
-) -> Trace:
-    """Records one episode of any genome.
-
-    Args:
-        episode: Who plays, and how the episode starts and ends.
-        game: Game id.
-        model: Network name.
-        protocol: How the episode is played.
-        ops: The op library.
-        noise: The noise table.
-
-    Raises:
-        NeurozooError: Bad input.
-    """
-    layout = get_network(model).layout(len(action_codes(game, protocol.action_set)))
-    with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
-        evaluator.hold([episode.genome])
-        return evaluator.trace(episode)
+def _world(game: str, protocol: Protocol) -> dict[str, object]:
+    """Returns the attributes of the op that say what is played."""
+    if protocol.world == "river_crossing":
+        return {"world": "river_crossing", "rules": protocol.rules, "observation": protocol.observation}
+    if protocol.world != "atari":
+        return {"world": protocol.world}
+    start_ram = START_STATES[game] if protocol.start_state == "2018" else {}
+    return {
+        "world": "atari",
+        "rom": str(rom_path(game)),
+        "actions": list(action_codes(game, protocol.action_set)),
+        "start_actions": list(start_actions(game, protocol)),
+        "start_ram": [number for cell in start_ram.items() for number in cell],
+        "sticky_probability": protocol.sticky_probability,
+        "frame_skip": protocol.frame_skip,
+        "least_frame_skip": protocol.least_frame_skip or protocol.frame_skip,
+        "preprocessing": protocol.preprocessing,
+    }

@@ -34,7 +34,7 @@ from neurozoo.inspection.reports import generation_folder, report_of
 from neurozoo.networks import Layout
 
 if TYPE_CHECKING:
-    from neurozoo.evaluation.native import Trace
+    from neurozoo.evaluation import Trace
     from neurozoo.training.checkpoint import Checkpoint
 
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json

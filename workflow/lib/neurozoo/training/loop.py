@@ -12,8 +12,8 @@ from neurozoo.algorithms.base import Algorithm, Batch
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings import PROTOCOL_CHOICES, resolve_settings
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.evaluation import EpisodeResult, Evaluator
-from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.evaluation import EpisodeResult, Evaluator, make_evaluator
+from neurozoo.evaluation.reference import collect_reference
 from neurozoo.files import write_json, write_text
 from neurozoo.games import layout_of, protocol_of
 from neurozoo.genomes import Weights, decode
@@ -75,6 +75,8 @@ def train(
             f"{model!r} needs a noise table of at least {layout.parameter_count:,} values, "
             f"but {noise} has {len(table):,}."
         )
+    # Drawn again whenever a run continues; equal draws are equal observations.
+    reference = collect_reference(game, protocol, seed=checked.seed, run=run) if layout.needs_reference else None
     identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked), "noise_values": len(table)}
     identity["protocol"] = protocol.name
     budget = identity.pop("frames")
@@ -105,9 +107,17 @@ def train(
                 reporter.say(f"Loaded iteration {algorithm.iteration} from {state.folder}")
             else:
                 reporter.say(f"Number of parameters: {layout.parameter_count}")
-            with NativeEvaluator(
-                ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
+            with make_evaluator(
+                ops=ops,
+                noise=noise,
+                layout=layout,
+                game=game,
+                protocol=protocol,
+                threads=threads,
+                behaviour=algorithm.behaviour,
             ) as evaluator:
+                if reference is not None:
+                    evaluator.set_reference(reference)
                 while not algorithm.is_done:
                     _train_generation(algorithm, evaluator, state, reporter, interruption)
             reporter.say(f"Training terminated after {algorithm.steps} timesteps")
@@ -122,7 +132,7 @@ def train(
     theta = decode(best.genome, noise=table, layout=layout)
     write_checkpoint(
         run_dir / "checkpoint.npz",
-        Checkpoint(theta=theta, protocol=protocol, num_actions=layout.num_actions, **identity),
+        Checkpoint(theta=theta, reference=reference, protocol=protocol, num_actions=layout.num_actions, **identity),
     )
     write_json(
         run_dir / "genome.json",

@@ -1,0 +1,156 @@
+"""Episodes in Python, one after the other: for Gymnasium's environments, which the native op does not know."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from neurozoo.environments import World, make_world
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, EpisodeResult, Trace
+from neurozoo.games import Protocol, check_behaviour
+from neurozoo.genomes import Genome, decode
+from neurozoo.networks import Layout
+from neurozoo.noise import open_noise_table
+
+
+class StepwiseEvaluator:
+    """Plays episodes of any world in this process; results equal the native op's.
+
+    Args:
+        noise: Path of the noise table.
+        layout: The network, of dense layers only.
+        game: Game id.
+        protocol: How episodes are played.
+        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+
+    Raises:
+        NeurozooError: The table is missing, the network has other than dense layers, or the game does not give the
+            behaviour.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: str | os.PathLike,
+        layout: Layout,
+        game: str,
+        protocol: Protocol,
+        behaviour: str = "none",
+    ) -> None:
+        if any(placed.layer.kind != "dense" for placed in layout.layers):
+            raise NeurozooError(
+                f"{game!r} is seen as a vector, so that it needs a network of dense layers such as 'simple', but "
+                f"{layout.network.name!r} came."
+            )
+        self._noise = open_noise_table(noise, verify=False)
+        self._layout = layout
+        self._behaviour = check_behaviour(game, behaviour)
+        self._world = make_world(game, protocol)
+        self._held: dict[Genome, np.ndarray] = {}
+        self._queue: list[tuple[int, Episode]] = []
+
+    def set_reference(self, observations: np.ndarray) -> None:
+        """Does nothing: dense networks have no batch norm."""
+
+    def hold(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights at hand instead of the ones held before.
+
+        Raises:
+            NeurozooError: A noise index lies outside the table.
+        """
+        self._held = {genome: self._weights(genome) for genome in dict.fromkeys(genomes)}
+
+    def _weights(self, genome: Genome) -> np.ndarray:
+        if genome in self._held:
+            return self._held[genome]
+        if genome.parent in self._held:
+            (index, power), count = genome.mutations[-1], self._layout.parameter_count
+            return self._held[genome.parent] + np.float32(power) * self._noise[index : index + count]
+        return decode(genome, noise=self._noise, layout=self._layout)
+
+    def submit(self, episodes: Mapping[int, Episode]) -> None:
+        """Queues episodes by number.
+
+        Raises:
+            NeurozooError: A genome is neither held nor a child of a held one.
+        """
+        for episode in episodes.values():
+            genome = episode.genome
+            if genome not in self._held and genome.parent not in self._held and genome.mutations:
+                raise NeurozooError("An episode's genome or its parent must be held first.")
+        self._queue += episodes.items()
+
+    def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
+        """Plays queued episodes for about `timeout` seconds, at least one."""
+        end = time.monotonic() + timeout
+        results = {}
+        while self._queue and (not results or time.monotonic() < end):
+            number, episode = self._queue.pop(0)
+            results[number] = self._play(episode)
+        return results
+
+    def parameters(self, genome: Genome) -> np.ndarray:
+        """Returns the weights of a held genome: float32, shape (parameters,)."""
+        return self._held[genome]
+
+    def trace(self, episode: Episode) -> Trace:
+        """Plays one episode of a held genome and records all of it."""
+        planes, outputs, rewards = [], [], []
+
+        def watch(plane: np.ndarray, values: np.ndarray, reward: float) -> None:
+            planes.append(plane)
+            outputs.append(values)
+            rewards.append(reward)
+
+        self._play(episode, watch)
+        return Trace(np.stack(planes), np.stack(outputs), np.array(rewards, np.float32))
+
+    def _play(self, episode: Episode, watch=None) -> EpisodeResult:
+        begin = time.monotonic()
+        world, run = self._world, self._network(self._weights(episode.genome))
+        observation = world.reset(noops=episode.noops, seed=episode.seed)
+        score, ram = 0.0, []
+        while not world.is_done and world.frames < episode.max_frames:
+            plane, outputs = world.plane, run(observation)
+            observation, reward, _ = world.act(outputs)
+            score += reward
+            if self._behaviour == "ram":
+                ram.append(world.ram)
+            if watch is not None:
+                watch(plane, outputs, reward)
+        return EpisodeResult(score, world.steps, world.frames, time.monotonic() - begin, self._described(world, ram))
+
+    def _described(self, world: World, ram: list[np.ndarray]) -> np.ndarray | None:
+        if self._behaviour == "ram":
+            return np.stack(ram)
+        return world.final_positions if self._behaviour == "final_position" else None
+
+    def _network(self, theta: np.ndarray):
+        arrays = self._layout.split(theta)
+        layers = [
+            (arrays[f"{p.layer.name}/w"], arrays.get(f"{p.layer.name}/b"), ACTIVATIONS[p.layer.activation])
+            for p in self._layout.layers
+        ]
+
+        def run(observation: np.ndarray) -> np.ndarray:
+            value = observation.reshape(-1)
+            for weights, bias, activation in layers:
+                value = activation(value @ weights + bias)
+            return value
+
+        return run
+
+    def close(self) -> None:
+        """Drops what is queued."""
+        self._queue.clear()
+
+    def __enter__(self) -> "StepwiseEvaluator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+ACTIVATIONS = {"relu": lambda value: np.maximum(value, 0), "linear": lambda value: value, "tanh": np.tanh}
