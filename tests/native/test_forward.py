@@ -23,7 +23,7 @@ ANY_TOLERANCE = 1e-5
 
 
 def observations(planes):
-    padded = np.concatenate([np.zeros((3, 84, 84), np.float32), planes])
+    padded = np.concatenate([np.zeros((3, 84, 84), np.float32), planes[..., 0]])
     return np.stack([padded[i : i + len(planes)] for i in range(4)], axis=-1)
 
 

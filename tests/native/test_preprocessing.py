@@ -27,7 +27,7 @@ def assert_twin_sees_the_same(environment, trace, *, levels, noops=0, seed=0):
     """Plays the recorded actions in the twin and compares each plane (in grey levels of 255), reward and the end."""
     environment.reset(noops=noops, seed=seed)
     for step, action in enumerate(trace.actions.tolist()):
-        difference = np.abs(environment.plane - trace.planes[step]).max() * 255
+        difference = np.abs(environment.plane.reshape(84, 84, 1) - trace.planes[step]).max() * 255
         assert difference <= levels, (environment.game, environment.protocol.name, step, difference)
         assert not environment.is_done, (environment.game, step)
         _, reward, _ = environment.step(action)
@@ -106,7 +106,7 @@ def test_machado2018_equals_ale_pys_vector_environment(evaluators, game, action_
         is_over = False
         for step, action in enumerate(trace.actions.tolist()):
             assert not is_over
-            levels = np.rint(trace.planes[step] * 255).astype(int)
+            levels = np.rint(trace.planes[step, ..., 0] * 255).astype(int)
             difference = np.abs(levels - expected[0, -1])
             assert difference.max() <= 1, (game, seed, step)
             differing.append(difference.mean())
