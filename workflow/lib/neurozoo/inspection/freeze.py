@@ -105,16 +105,20 @@ def freeze_run(
 
 def _played(checkpoint: "Checkpoint", genome: Genome, *, ops: str | os.PathLike, noise: str | os.PathLike) -> "Trace":
     """Lets the evaluator play the episode for the check."""
-    from neurozoo.evaluation import Episode
-    from neurozoo.evaluation.native import trace_episode
+    from neurozoo.evaluation import Episode, trace_episode
 
     protocol = checkpoint.protocol
     plane_bytes = 4 * math.prod(observation_shape(checkpoint.game, protocol).plane)
     frames = min(CHECKED_FRAMES, CHECKED_BYTES // plane_bytes * protocol.frame_skip, protocol.max_frames)
     start = Episode(genome, noops=min(1, protocol.max_noops), seed=0, max_frames=frames)
-    needed = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
     return trace_episode(
-        start, game=checkpoint.game, model=checkpoint.model, protocol=protocol, ops=ops, noise=noise, **needed
+        start,
+        game=checkpoint.game,
+        model=checkpoint.model,
+        protocol=protocol,
+        ops=ops,
+        noise=noise,
+        reference=checkpoint.reference,
     )
 
 
