@@ -32,6 +32,7 @@ include: "workflow/rules/noise.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/lineage.smk"
 include: "workflow/rules/inspection.smk"
 
 

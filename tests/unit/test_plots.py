@@ -101,7 +101,7 @@ def test_every_format_has_the_same_bytes_each_time(tmp_path):
 
 def drawn(table, tmp_path, **settings):
     """Plots and returns the figure that was saved."""
-    with mock.patch.object(plots, "_save", wraps=plots._save) as save:
+    with mock.patch.object(plots, "save_figure", wraps=plots.save_figure) as save:
         plot_learning_curves(table, [tmp_path / "figure.png"], **settings)
     assert (tmp_path / "figure.png").stat().st_size > 5_000
     return save.call_args.args[0]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import plotnine as p9
+from plotnine.composition import Compose
 
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import written_whole
@@ -93,7 +94,7 @@ def plot_learning_curves(
         ),
         caption="Protocol: " + ", ".join(dict.fromkeys(reports["protocol"])),
     )
-    _save(figure, outputs)
+    save_figure(figure, outputs)
 
 
 def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
@@ -245,11 +246,12 @@ def _figure(
         + p9.scale_colour_manual(values=_palette(len(labels)), limits=list(labels))
         + p9.scale_fill_manual(values=_palette(len(labels)), limits=list(labels), guide=None)
         + p9.labs(x="Emulator frames", y="Score", colour="")
-        + _theme(size, has_legend=len(labels) > 1)
+        + figure_theme(size, has_legend=len(labels) > 1)
     )
 
 
-def _theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
+def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
+    """Returns the look that all figures share; `size` is in inches."""
     return p9.theme_minimal(base_size=9, base_family="DejaVu Sans") + p9.theme(
         figure_size=size,
         legend_position="top" if has_legend else "none",
@@ -273,7 +275,7 @@ def _theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
     )
 
 
-def _save(figure: p9.ggplot, outputs: Iterable[str | os.PathLike]) -> None:
+def save_figure(figure: p9.ggplot | Compose, outputs: Iterable[str | os.PathLike]) -> None:
     """Draws once and writes every format, without dates and random names, so that equal figures are equal files."""
     import matplotlib
     from matplotlib import pyplot

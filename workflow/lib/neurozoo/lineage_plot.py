@@ -1,0 +1,93 @@
+"""The family tree of a run's result."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import plotnine as p9
+
+from neurozoo.errors import unknown_name
+from neurozoo.files import read_json
+from neurozoo.lineage import ancestors, individuals, parent_ages, read_lineage
+from neurozoo.plots import FORMATS, figure_theme, save_figure
+
+_WIDTH, _HEIGHT = 8.0, 3.2  # inches of a panel
+_FAINT = "#BDBDBD"
+
+
+def plot_lineage(
+    lineage: str | os.PathLike, outputs: Sequence[str | os.PathLike], *, genome: str | os.PathLike
+) -> None:
+    """Draws from whom a run's result descends, and how old parents were.
+
+    The upper panel has everybody who was selected, by generation of birth and training score, with a line to their
+    parent; the result's ancestors are coloured. The lower one counts parents by the generations between their birth
+    and that of the children they were selected for.
+
+    Args:
+        lineage: The run's `lineage.parquet`.
+        outputs: The files to write; the suffix says the format. The same data give the same bytes.
+        genome: The run's `genome.json`, which says in what generation the result was chosen.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or a format is unknown.
+    """
+    for output in outputs:
+        if Path(output).suffix[1:] not in FORMATS:
+            raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
+    table = read_lineage(lineage)
+    record = read_json(genome, "It is written by the run; start the run again.")
+    figure = _tree(table, record) / _ages(table)
+    save_figure(figure, outputs)
+
+
+def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
+    selected = individuals(table[table["is_parent"] | table["is_elite"]])
+    line = ancestors(table, record.get("iteration"))
+    name = "/".join(str(record[key]) for key in ("algo", "game", "model", "run") if key in record)
+    return (
+        p9.ggplot(mapping=p9.aes(x="generation", y="fitness"))
+        + p9.geom_segment(
+            p9.aes(xend="parent_generation", yend="parent_fitness"),
+            _with_parents(selected),
+            colour=_FAINT,
+            alpha=0.5,
+            size=0.3,
+            raster=True,
+        )
+        + p9.geom_point(data=selected, colour=_FAINT, size=0.8, stroke=0, raster=True)
+        + p9.geom_path(data=line, colour="#444444", size=0.6)
+        + p9.geom_point(p9.aes(colour="fitness"), line, size=2.2)
+        + p9.scale_colour_continuous("viridis")
+        + p9.labs(
+            title=f"Lineage: {name}",
+            subtitle=(
+                f"The result, chosen in generation {record.get('iteration')}, and its {len(line) - 1} ancestors; "
+                "grey: all others who were selected.\nTraining scores are single episodes, and selected for being high."
+            ),
+            x="Generation of birth",
+            y="Training score",
+            colour="",
+        )
+        + figure_theme((_WIDTH, 2 * _HEIGHT), has_legend=False)
+    )
+
+
+def _with_parents(selected: pd.DataFrame) -> pd.DataFrame:
+    parents = selected[["generation", "individual", "fitness"]].rename(columns=lambda name: f"parent_{name}")
+    keys = ["parent_generation", "parent_individual"]
+    children = selected.dropna(subset=keys).astype(dict.fromkeys(keys, "int64"))
+    return children.merge(parents, on=keys)
+
+
+def _ages(table: pd.DataFrame) -> p9.ggplot:
+    counts = pd.Series(parent_ages(table), dtype="int64").value_counts(normalize=True).sort_index()
+    shares = pd.DataFrame({"age": counts.index, "share": counts.to_numpy()})
+    return (
+        p9.ggplot(shares, p9.aes(x="age", y="share"))
+        + p9.geom_col(fill="#0072B2", width=0.8)
+        + p9.scale_y_continuous(labels=lambda values: [f"{value:.0%}" for value in values])
+        + p9.labs(title="Age of parents", x="Generations between birth and use", y="Share of all parents")
+        + figure_theme((_WIDTH, 2 * _HEIGHT), has_legend=False)
+    )

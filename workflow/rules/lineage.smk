@@ -1,0 +1,62 @@
+"""
+Says who descends from whom.
+
+REQUIRED INPUTS:
+
+    log        = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
+    genome     = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
+
+OUTPUTS:
+
+    lineage    = <results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet
+    figures    = <results>/runs/{algo}/{game}/{model}/{run}/lineage.{pdf,svg,png}
+
+Only genetic algorithm and random search have parents; of a run of another algorithm, there is no lineage to ask for.
+"""
+
+
+rule lineage:
+    input:
+        log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    output:
+        parquet="<results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/lineage.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    script:
+        "../scripts/lineage.py"
+
+
+rule plot_lineage:
+    input:
+        lineage="<results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+    output:
+        figures=[
+            report(
+                f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/lineage.{format}",
+                caption="../report/lineage.rst",
+                category="Lineages",
+                labels={
+                    "algorithm": "{algo}",
+                    "game": "{game}",
+                    "network": "{model}",
+                    "run": "{run}",
+                    "format": format,
+                },
+            )
+            for format in ("pdf", "svg", "png")
+        ],
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/plot_lineage.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    script:
+        "../scripts/plot_lineage.py"
