@@ -86,6 +86,7 @@ EpisodeOutcome EpisodePlayer::Play(const float* parameters, const Reference* ref
     const StepOutcome step = world_->Step(outputs, start.max_frames - outcome.frames);
     if (observer != nullptr) observer->on_reward(step.reward);
     outcome.score += step.reward;
+    outcome.sign_score += (step.reward > 0) - (step.reward < 0);
     outcome.frames += step.frames;
     ++outcome.steps;
     if (behaviour_ == Behaviour::kRam) AppendRam(&outcome.behaviour);

@@ -22,7 +22,8 @@ struct EpisodeStart {
 };
 
 struct EpisodeOutcome {
-  double score = 0;  // sum of the raw rewards
+  double score = 0;       // sum of the raw rewards
+  double sign_score = 0;  // sum of the signs of the steps' rewards
   std::int64_t steps = 0;
   std::int64_t frames = 0;  // after the start
   bool finished = true;     // false: `should_stop` broke it off

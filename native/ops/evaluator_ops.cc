@@ -138,6 +138,7 @@ REGISTER_OP("NeurozooReceive")
     .Input("timeout: float")
     .Output("ids: int64")
     .Output("scores: double")
+    .Output("sign_scores: double")
     .Output("steps: int64")
     .Output("frames: int64")
     .Output("seconds: double")
@@ -145,7 +146,7 @@ REGISTER_OP("NeurozooReceive")
     .Output("behaviour_sizes: int64")
     .SetIsStateful()
     .SetShapeFn([](tf::shape_inference::InferenceContext* context) {
-      for (int i = 0; i < 7; ++i) {
+      for (int i = 0; i < 8; ++i) {
         context->set_output(i, context->Vector(tf::shape_inference::InferenceContext::kUnknownDim));
       }
       return absl::OkStatus();
@@ -392,19 +393,21 @@ class ReceiveOp : public EvaluatorUser {
     const tf::TensorShape shape({static_cast<std::int64_t>(results.size())});
     auto* ids = Output<tf::int64>(context, 0, shape);
     auto* scores = Output<double>(context, 1, shape);
-    auto* steps = Output<tf::int64>(context, 2, shape);
-    auto* frames = Output<tf::int64>(context, 3, shape);
-    auto* seconds = Output<double>(context, 4, shape);
+    auto* sign_scores = Output<double>(context, 2, shape);
+    auto* steps = Output<tf::int64>(context, 3, shape);
+    auto* frames = Output<tf::int64>(context, 4, shape);
+    auto* seconds = Output<double>(context, 5, shape);
     std::int64_t bytes = 0;
     for (const TaskResult& result : results) bytes += static_cast<std::int64_t>(result.outcome.behaviour.size());
-    auto* behaviours = Output<tf::uint8>(context, 5, {bytes});
-    auto* behaviour_sizes = Output<tf::int64>(context, 6, shape);
+    auto* behaviours = Output<tf::uint8>(context, 6, {bytes});
+    auto* behaviour_sizes = Output<tf::int64>(context, 7, shape);
     for (const TaskResult& result : results) {
       const std::vector<std::uint8_t>& behaviour = result.outcome.behaviour;
       behaviours = std::copy(behaviour.begin(), behaviour.end(), behaviours);
       *behaviour_sizes++ = static_cast<std::int64_t>(behaviour.size());
       *ids++ = result.id;
       *scores++ = result.outcome.score;
+      *sign_scores++ = result.outcome.sign_score;
       *steps++ = result.outcome.steps;
       *frames++ = result.outcome.frames;
       *seconds++ = result.seconds;

@@ -131,8 +131,11 @@ def test_a_lost_or_damaged_array_is_a_sentence(tmp_path, damage):
     "behaviour", [np.arange(256, dtype=np.uint8).reshape(2, 128), np.array([[0.1, 2]], np.float32), np.zeros((0, 3))]
 )
 def test_behaviours_survive_with_their_episodes(tmp_path, behaviour):
-    open_state(tmp_path).journal(0, "population", {3: EpisodeResult(1.5, 10, 39, behaviour=behaviour), 4: RESULT})
+    open_state(tmp_path).journal(
+        0, "population", {3: EpisodeResult(1.5, 10, 39, sign_score=3, behaviour=behaviour), 4: RESULT}
+    )
     again = open_state(tmp_path).finished_episodes(0, "population")
+    assert again[3].sign_score == 3
     assert again[4].behaviour is None
     assert again[3].behaviour.dtype == behaviour.dtype
     np.testing.assert_array_equal(again[3].behaviour, behaviour)
@@ -159,12 +162,12 @@ def test_scores_survive_to_the_bit(tmp_path):
     assert [result.score for result in open_state(tmp_path).finished_episodes(0, "test").values()] == scores
 
 
-@pytest.mark.parametrize("kept", range(0, 34, 3))
+@pytest.mark.parametrize("kept", range(0, 39, 3))
 def test_a_line_that_a_kill_cut_off_does_not_count_and_does_not_swallow_the_next(tmp_path, kept):
     state = open_state(tmp_path)
     state.journal(0, "population", {1: RESULT})
     whole = state.folder.joinpath("journal.jsonl").read_bytes()
-    assert len(whole) == 34
+    assert len(whole) == 39
     state.folder.joinpath("journal.jsonl").write_bytes((whole * 2)[: len(whole) + kept])
     again = open_state(tmp_path)
     assert set(again.finished_episodes(0, "population")) == {1}

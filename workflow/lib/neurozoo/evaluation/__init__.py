@@ -39,7 +39,7 @@ class EpisodeResult:
         steps: Decisions.
         frames: Emulator frames after the start.
         seconds: Wall time in its thread.
-        sign_score: Sum of the signs of the rewards; None if the evaluator does not count it.
+        sign_score: Sum of the signs of the steps' rewards.
         behaviour: What the episode was like, if the evaluator was asked for it: `ram`, uint8 (steps, 128), the memory
             after every step; `final_position`, float32 (rows, coordinates), one row in the hard maze (x, y), one for
             each attempt in the river crossing task (column, row, level).
@@ -49,7 +49,7 @@ class EpisodeResult:
     steps: int
     frames: int
     seconds: float = 0.0
-    sign_score: float | None = None
+    sign_score: float = 0.0
     behaviour: np.ndarray | None = field(default=None, compare=False)
 
 

@@ -197,8 +197,8 @@ class NativeEvaluator:
         numbers, *facts = (column.numpy().tolist() for column in columns)
         parts = np.split(behaviours.numpy(), np.cumsum(sizes.numpy())[:-1]) if numbers else []
         return {
-            number: EpisodeResult(score, steps, frames, seconds, self._shaped(part))
-            for number, score, steps, frames, seconds, part in zip(numbers, *facts, parts, strict=True)
+            number: EpisodeResult(score, steps, frames, seconds, sign_score, self._shaped(part))
+            for number, score, sign_score, steps, frames, seconds, part in zip(numbers, *facts, parts, strict=True)
         }
 
     def _shaped(self, behaviour: np.ndarray) -> np.ndarray | None:

@@ -111,16 +111,19 @@ class StepwiseEvaluator:
         begin = time.monotonic()
         world, run = self._world, self._network(self._weights(episode.genome))
         observation = world.reset(noops=episode.noops, seed=episode.seed)
-        score, ram = 0.0, []
+        score, sign_score, ram = 0.0, 0.0, []
         while not world.is_done and world.frames < episode.max_frames:
             plane, outputs = world.plane, run(observation)
             observation, reward, _ = world.act(outputs)
             score += reward
+            sign_score += float(np.sign(reward))
             if self._behaviour == "ram":
                 ram.append(world.ram)
             if watch is not None:
                 watch(plane, outputs, reward)
-        return EpisodeResult(score, world.steps, world.frames, time.monotonic() - begin, self._described(world, ram))
+        return EpisodeResult(
+            score, world.steps, world.frames, time.monotonic() - begin, sign_score, self._described(world, ram)
+        )
 
     def _described(self, world: World, ram: list[np.ndarray]) -> np.ndarray | None:
         if self._behaviour == "ram":

@@ -113,10 +113,10 @@ class RunState:
         results = {}
         for line in self._journal_path.read_bytes().splitlines():
             try:
-                at, in_phase, number, score, steps, frames, *packed = json.loads(line)
+                at, in_phase, number, score, sign_score, steps, frames, *packed = json.loads(line)
                 if (at, in_phase) == (generation, phase):
                     behaviour = _unpacked(*packed) if packed else None
-                    results[number] = EpisodeResult(score, steps, frames, behaviour=behaviour)
+                    results[number] = EpisodeResult(score, steps, frames, sign_score=sign_score, behaviour=behaviour)
             except (ValueError, TypeError, zlib.error):
                 continue
         return results
@@ -128,11 +128,8 @@ class RunState:
             NeurozooError: The disk is full.
         """
         lines = [
-            json.dumps(
-                [generation, phase, number, result.score, result.steps, result.frames, *_packed(result.behaviour)]
-            )
-            + "\n"
-            for number, result in results.items()
+            json.dumps([generation, phase, n, r.score, r.sign_score, r.steps, r.frames, *_packed(r.behaviour)]) + "\n"
+            for n, r in results.items()
         ]
         try:
             # Opened anew each time: what a full disk refuses must not wait in a buffer to be refused again.
