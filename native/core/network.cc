@@ -12,9 +12,9 @@ constexpr std::size_t kPlanFields = 20;
 constexpr std::size_t kOldPlanFields = 13;  // without variants, normalisation and initialisation
 constexpr std::size_t kPlanScales = 3;
 constexpr double kEpsilon = 1e-3;  // of virtual batch normalisation
-constexpr int kLanes = 16;     // output channels that one tile computes
-constexpr int kTileRows = 6;   // output positions that one tile computes: 12 of the 16 AVX2 registers hold sums
-constexpr int kDenseRows = 8;  // weight rows that are streamed at once
+constexpr int kLanes = 16;         // output channels that one tile computes
+constexpr int kTileRows = 6;       // output positions that one tile computes: 12 of the 16 AVX2 registers hold sums
+constexpr int kDenseRows = 8;      // weight rows that are streamed at once
 
 using Vector = float __attribute__((vector_size(32), aligned(4)));
 
@@ -226,9 +226,8 @@ std::int64_t NetworkPlan::parameter_count() const {
 }
 
 bool NetworkPlan::needs_reference() const {
-  return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) {
-    return layer.normalisation != LayerPlan::kNotNormalised;
-  });
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerPlan& layer) { return layer.normalisation != LayerPlan::kNotNormalised; });
 }
 
 void NetworkPlan::Initialise(const float* noise, float* parameters) const {
@@ -481,8 +480,9 @@ void Network::SetParameters(const float* parameters, const Reference* reference)
   const std::int64_t size = stages_.front().layer.in_size();
   if (reference == nullptr || reference->count < 1 ||
       static_cast<std::int64_t>(reference->observations.size()) != reference->count * size) {
-    throw std::invalid_argument("A network with virtual batch normalisation needs a reference batch of observations of " +
-                                std::to_string(size) + " values each.");
+    throw std::invalid_argument(
+        "A network with virtual batch normalisation needs a reference batch of observations of " +
+        std::to_string(size) + " values each.");
   }
   Measure(*reference);
 }

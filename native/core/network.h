@@ -34,8 +34,8 @@ using Floats = std::vector<float, AlignedAllocator<float>>;
 struct LayerPlan {
   enum Kind : std::int64_t { kConv = 0, kRecurrentConv = 1, kDense = 2 };
   enum Activation : std::int64_t { kLinear = 0, kRelu = 1, kTanh = 2 };
-  // What a recurrent convolution adds in each cycle: its state; its input times a factor per channel; or its state, with
-  // a number of cycles per channel.
+  // What a recurrent convolution adds in each cycle: its state; its input times a factor per channel; or its state,
+  // with a number of cycles per channel.
   enum Skip : std::int64_t { kState = 0, kInput = 1, kGated = 2 };
   enum Normalisation : std::int64_t { kNotNormalised = 0, kBeforeBias = 1, kAfterBias = 2 };
   enum Initialisation : std::int64_t { kScaled = 0, kUnitColumns = 1 };
@@ -131,9 +131,9 @@ class Network {
  private:
   struct Stage {
     LayerPlan layer;
-    PaddedImage in;          // convolutions and the first layer: the input
-    PaddedImage between[2];  // recurrent convolutions: the states between the cycles
-    PaddedImage skip;        // recurrent convolutions with factors: input times factors
+    PaddedImage in;                            // convolutions and the first layer: the input
+    PaddedImage between[2];                    // recurrent convolutions: the states between the cycles
+    PaddedImage skip;                          // recurrent convolutions with factors: input times factors
     std::vector<std::int64_t> channel_cycles;  // gated recurrent convolutions: cycles of each channel
     Floats mean, factor, shift;                // normalised layers: y = (x - mean) * factor + shift, per channel
   };
