@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import keras
 
 OBSERVATION_SHAPE = (84, 84, 4)  # height, width, stack; oldest frame first
-REFERENCE_SIZE = 128  # observations that virtual batch normalisation measures
 EPSILON = 1e-3  # of virtual batch normalisation
 
 # One row of whole numbers and one of factors for each layer; native/core/network.h reads them in this order.
@@ -372,7 +371,7 @@ class Layout:
         for step, values in weights.items():
             step.set_weights(values)
         for norm, values, before in normalised:
-            measured = keras.Model(inputs, before).predict(reference, batch_size=REFERENCE_SIZE, verbose=0)
+            measured = keras.Model(inputs, before).predict(reference, verbose=0)
             axes = tuple(range(measured.ndim - 1))
             norm.set_weights([*values, measured.mean(axes, np.float64), measured.var(axes, np.float64)])
         return model
