@@ -9,7 +9,6 @@ namespace neurozoo {
 namespace {
 
 constexpr std::size_t kPlanFields = 20;
-constexpr std::size_t kOldPlanFields = 13;  // without variants, normalisation and initialisation
 constexpr std::size_t kPlanScales = 3;
 constexpr double kEpsilon = 1e-3;  // of virtual batch normalisation
 constexpr int kLanes = 16;         // output channels that one tile computes
@@ -104,27 +103,42 @@ const float* BiasOfSums(const LayerPlan& layer, const float* parameters) {
   throw std::invalid_argument("Layer " + std::to_string(index) + " of the network's plan " + reason + ".");
 }
 
-NetworkPlan ParseRows(const std::vector<std::int64_t>& numbers, std::size_t fields, const std::vector<float>& scales) {
-  if (numbers.empty() || numbers.size() % fields != 0) {
-    throw std::invalid_argument("A network's plan has " + std::to_string(fields) + " numbers for each layer, but " +
+// Scales each column to a length of `length`: a column holds the weights of one output. The squares are summed from the
+// first row to the last in double precision, which holds each of them exactly.
+void UnitColumns(const float* noise, std::int64_t rows, std::int64_t columns, float length, float* weights) {
+  std::vector<double> sums(columns, 0.0);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const double value = noise[i * columns + j];
+      sums[j] += value * value;
+    }
+  }
+  std::vector<float> scales(columns);
+  for (std::int64_t j = 0; j < columns; ++j) scales[j] = static_cast<float>(length / std::sqrt(sums[j]));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) weights[i * columns + j] = noise[i * columns + j] * scales[j];
+  }
+}
+
+}  // namespace
+
+NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales) {
+  if (numbers.empty() || numbers.size() % kPlanFields != 0) {
+    throw std::invalid_argument("A network's plan has 20 numbers for each layer, but " +
                                 std::to_string(numbers.size()) + " came.");
   }
-  if (scales.size() != numbers.size() / fields * kPlanScales) {
+  const std::size_t num_layers = numbers.size() / kPlanFields;
+  if (scales.size() != num_layers * kPlanScales) {
     throw std::invalid_argument("A network's plan has 3 scales for each layer, but " + std::to_string(scales.size()) +
-                                " came for " + std::to_string(numbers.size() / fields) + " layers.");
+                                " came for " + std::to_string(num_layers) + " layers.");
   }
   NetworkPlan plan;
   std::int64_t offset = 0;
-  for (std::size_t index = 0; index < numbers.size() / fields; ++index) {
-    const std::int64_t* n = &numbers[index * fields];
-    LayerPlan layer{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]};
-    if (fields == kPlanFields) {
-      layer.skip = n[13], layer.inner_relu = n[14], layer.vector_offset = n[15], layer.normalisation = n[16];
-      layer.shift_offset = n[17], layer.gain_offset = n[18], layer.initialisation = n[19];
-    }
-    layer.weight_scale = scales[index * kPlanScales];
-    layer.vector_scale = scales[index * kPlanScales + 1];
-    layer.output_gain = scales[index * kPlanScales + 2];
+  for (std::size_t index = 0; index < num_layers; ++index) {
+    const std::int64_t* n = &numbers[index * kPlanFields];
+    const float* s = &scales[index * kPlanScales];
+    const LayerPlan layer{n[0],  n[1],  n[2],  n[3],  n[4],  n[5],  n[6],  n[7],  n[8], n[9], n[10], n[11],
+                          n[12], n[13], n[14], n[15], n[16], n[17], n[18], n[19], s[0], s[1], s[2]};
     const bool is_dense = layer.kind == LayerPlan::kDense;
     const bool is_recurrent = layer.kind == LayerPlan::kRecurrentConv;
     if (layer.kind < LayerPlan::kConv || layer.kind > LayerPlan::kDense) Refuse(index, "has an unknown kind");
@@ -185,33 +199,6 @@ NetworkPlan ParseRows(const std::vector<std::int64_t>& numbers, std::size_t fiel
   }
   if (plan.layers.back().kind != LayerPlan::kDense) Refuse(plan.layers.size() - 1, "should be dense, as the last one");
   return plan;
-}
-
-// Scales each column to a length of `length`: a column holds the weights of one output. The squares are summed from the
-// first row to the last in double precision, which holds each of them exactly.
-void UnitColumns(const float* noise, std::int64_t rows, std::int64_t columns, float length, float* weights) {
-  std::vector<double> sums(columns, 0.0);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const double value = noise[i * columns + j];
-      sums[j] += value * value;
-    }
-  }
-  std::vector<float> scales(columns);
-  for (std::int64_t j = 0; j < columns; ++j) scales[j] = static_cast<float>(length / std::sqrt(sums[j]));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) weights[i * columns + j] = noise[i * columns + j] * scales[j];
-  }
-}
-
-}  // namespace
-
-NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales) {
-  return ParseRows(numbers, kPlanFields, scales);
-}
-
-NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers) {
-  return ParseRows(numbers, kOldPlanFields, std::vector<float>(numbers.size() / kOldPlanFields * kPlanScales, 1.0f));
 }
 
 std::int64_t NetworkPlan::parameter_count() const {

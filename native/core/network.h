@@ -42,10 +42,8 @@ struct LayerPlan {
   // Offsets are -1 for what a layer does not have.
   std::int64_t kind, in_height, in_width, in_channels, out_height, out_width, out_channels;
   std::int64_t kernel, stride, weight_offset, bias_offset, activation, cycles;
-  std::int64_t skip = kState, inner_relu = 0, vector_offset = -1;
-  std::int64_t normalisation = kNotNormalised, shift_offset = -1, gain_offset = -1;
-  std::int64_t initialisation = kScaled;
-  float weight_scale = 1, vector_scale = 1, output_gain = 1;
+  std::int64_t skip, inner_relu, vector_offset, normalisation, shift_offset, gain_offset, initialisation;
+  float weight_scale, vector_scale, output_gain;
 
   std::int64_t in_size() const { return in_height * in_width * in_channels; }
   std::int64_t out_size() const { return out_height * out_width * out_channels; }
@@ -59,9 +57,6 @@ struct NetworkPlan {
 
   // Reads rows of 20 numbers and of 3 scales. Throws std::invalid_argument if they are no network that Network can run.
   static NetworkPlan Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales);
-
-  // The same for rows of the first 13 numbers; the scales are 1.
-  static NetworkPlan Parse(const std::vector<std::int64_t>& numbers);
 
   std::int64_t parameter_count() const;
   std::int64_t num_outputs() const { return layers.back().out_channels; }
@@ -121,12 +116,6 @@ class Network {
 
   // Returns `num_outputs()` values that stay valid until the next call. The weights should have been set.
   const float* Run();
-
-  // Both in one, for a network that needs no reference.
-  const float* Run(const float* parameters) {
-    SetParameters(parameters, nullptr);
-    return Run();
-  }
 
  private:
   struct Stage {
