@@ -1,0 +1,242 @@
+"""How different one episode is from others: distances of behaviours, novelty, and the archive of what was seen.
+
+A behaviour is a sequence of rows: the memory after every step (`ram`, uint8), or positions (`final_position`, float32).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.games import BEHAVIOURS, Protocol
+
+ELEMENTS_AT_ONCE = 4_000_000  # float64: 32 MB
+TILE, DEPTH = 32, 256  # of a matrix product
+ROWS_AT_ONCE = 512  # behaviours that are compared with all others in one go
+
+
+def choose_behaviour(setting: str | None, *, protocol: Protocol) -> str:
+    """Returns what episodes are described by: the setting, or else what the protocol's world gives.
+
+    Raises:
+        NeurozooError: The world gives no such behaviour, or none at all.
+    """
+    given = BEHAVIOURS[protocol.world]
+    if not given:
+        raise NeurozooError(f"Novelty needs a behaviour, but games under the protocol {protocol.name!r} give none.")
+    if setting is not None and setting not in given:
+        raise NeurozooError(
+            f"Games under the protocol {protocol.name!r} do not give the behaviour {setting!r}, "
+            f"but: {', '.join(given)}. Leave behaviour empty."
+        )
+    return setting or given[0]
+
+
+def behaviours_of(results: Sequence[EpisodeResult]) -> list[np.ndarray]:
+    """Returns the behaviours of episodes.
+
+    Raises:
+        ValueError: One is missing or empty.
+    """
+    behaviours = [result.behaviour for result in results]
+    if any(behaviour is None or len(behaviour) == 0 for behaviour in behaviours):
+        raise ValueError("Every episode should come with a behaviour of at least one row")
+    return behaviours
+
+
+def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the mean of several episodes; shorter ones are continued by their last row.
+
+    Args:
+        behaviours: Shape (rows, width) each, all of one dtype.
+
+    Returns:
+        Read-only, shape (most rows, width), of the same dtype: bytes are rounded (half to even).
+    """
+    if len(behaviours) == 1:
+        mean = np.array(behaviours[0])
+    else:
+        rows = max(len(behaviour) for behaviour in behaviours)
+        total = np.zeros((rows, behaviours[0].shape[1]))
+        for behaviour in behaviours:
+            total[: len(behaviour)] += behaviour
+            total[len(behaviour) :] += behaviour[-1]
+        total /= len(behaviours)
+        dtype = behaviours[0].dtype
+        mean = (np.rint(total) if dtype == np.uint8 else total).astype(dtype)
+    mean.flags.writeable = False
+    return mean
+
+
+def distances(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+    """Compares sequences of different lengths: the shorter one is continued by its last row.
+
+    Bytes are compared in exact whole numbers, so that nothing depends on the order of summation.
+
+    Args:
+        behaviours: Shape (rows, width) each.
+        others: The same.
+
+    Returns:
+        float64, shape (behaviours, others): Euclidean distances.
+
+    Source: published code of Conti et al. 2018, arXiv:1712.06560.
+    """
+    if not len(behaviours) or not len(others):
+        return np.zeros((len(behaviours), len(others)))
+    if all(behaviour.dtype == np.uint8 for behaviour in (*behaviours, *others)):
+        return np.sqrt(_squares_of_bytes(behaviours, others))
+    return np.sqrt(_squares_of_floats(behaviours, others))
+
+
+def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+    # |x - y|^2 = |x|^2 + |y|^2 - 2 x y, some steps at a time, until both have ended; hence the longest first.
+    lengths = [np.array([len(behaviour) for behaviour in side]) for side in (behaviours, others)]
+    orders = [np.argsort(-length, kind="stable") for length in lengths]
+    sides = [[side[i] for i in order] for side, order in zip((behaviours, others), orders, strict=True)]
+    lengths = [length[order] for length, order in zip(lengths, orders, strict=True)]
+    # Every number is whole and below 2^53, so that no sum in float64 is rounded, in whatever order it is made.
+    rows = (len(behaviours) + len(others)) * behaviours[0].shape[1]
+    steps = max(1, min(ELEMENTS_AT_ONCE // rows, max(length[0] for length in lengths)))
+    total = np.zeros((len(behaviours), len(others)))
+    for start in range(0, max(length[0] for length in lengths), steps):
+        running = [int((length > start).sum()) for length in lengths]
+        left, right = (_continued(side, start, steps) for side in sides)
+        total[: running[0]] += _squares(left[: running[0]], right)
+        total[running[0] :, : running[1]] += _squares(left[running[0] :], right[: running[1]])
+    longer = np.maximum.outer(*lengths)
+    lasts = [np.array([behaviour[-1] for behaviour in side], np.float64) for side in sides]
+    total -= (-longer % steps) * _squares(*lasts)  # rows after the end of both
+    unsorted = np.empty_like(total)
+    unsorted[np.ix_(*orders)] = total
+    return unsorted
+
+
+def _continued(side: Sequence[np.ndarray], start: int, steps: int) -> np.ndarray:
+    rows = np.empty((len(side), steps, side[0].shape[1]))
+    for row, behaviour in zip(rows, side, strict=True):
+        part = behaviour[start : start + steps]
+        row[: len(part)] = part
+        row[len(part) :] = behaviour[-1]
+    return rows.reshape(len(side), -1)
+
+
+def _squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    lengths = [np.einsum("ij,ij->i", side, side) for side in (left, right)]
+    return np.add.outer(*lengths) - 2 * _products(left, right)
+
+
+def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    # Tiles so small that a linear algebra library starts no threads of its own: on a busy machine these wait for each
+    # other for longer than the product takes.
+    tiles = []
+    for side in (left, right):
+        tile = np.zeros((-(-len(side) // TILE), TILE, side.shape[1]))
+        tile.reshape(-1, side.shape[1])[: len(side)] = side
+        tiles.append(tile)
+    total = np.zeros((len(tiles[0]), TILE, len(tiles[1]), TILE))
+    for start in range(0, left.shape[1], DEPTH):
+        first, second = (tile[:, :, start : start + DEPTH] for tile in tiles)
+        total += (first[:, None] @ second[None].swapaxes(2, 3)).swapaxes(1, 2)
+    return total.reshape(len(tiles[0]) * TILE, len(tiles[1]) * TILE)[: len(left), : len(right)]
+
+
+def _squares_of_floats(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+    rows = max(len(behaviour) for behaviour in (*behaviours, *others))
+    right, right_lengths = _stacked(others, rows), np.array([len(other) for other in others])
+    together = max(1, ELEMENTS_AT_ONCE // right.size)
+    squares = []
+    for start in range(0, len(behaviours), together):
+        part = behaviours[start : start + together]
+        lengths = np.maximum.outer([len(behaviour) for behaviour in part], right_lengths)
+        differences = np.square(_stacked(part, rows)[:, None] - right[None]).sum(axis=3)
+        squares.append(np.where(np.arange(rows) < lengths[:, :, None], differences, 0.0).sum(axis=2))
+    return np.concatenate(squares)
+
+
+def _stacked(side: Sequence[np.ndarray], rows: int) -> np.ndarray:
+    stacked = np.empty((len(side), rows, side[0].shape[1]))
+    for place, behaviour in zip(stacked, side, strict=True):
+        place[: len(behaviour)] = behaviour
+        place[len(behaviour) :] = behaviour[-1]
+    return stacked
+
+
+def novelty(
+    behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray], *, nearest: int, among_themselves: bool = False
+) -> np.ndarray:
+    """Measures how far episodes are from what is most like them.
+
+    Args:
+        behaviours: Shape (rows, width) each.
+        others: What they are compared with, such as the archive.
+        nearest: Number of neighbours that count; all if there are fewer.
+        among_themselves: Whether they are compared with each other, too.
+
+    Returns:
+        float64, shape (behaviours,): mean distance to the `nearest` nearest; 0 without any neighbour.
+
+    Source: Lehman & Stanley 2011, "Abandoning objectives"; Conti et al. 2018, arXiv:1712.06560.
+    """
+    found = np.zeros(len(behaviours))
+    for start in range(0, len(behaviours), ROWS_AT_ONCE):
+        part = behaviours[start : start + ROWS_AT_ONCE]
+        tables = [distances(part, others)]
+        if among_themselves:
+            table = distances(part, behaviours)
+            own = np.arange(len(part))
+            table[own, start + own] = np.inf
+            tables.append(table)
+        table = np.concatenate(tables, axis=1)
+        count = min(nearest, table.shape[1] - among_themselves)
+        if count > 0:
+            closest = np.partition(table, count - 1, axis=1)[:, :count]
+            found[start : start + len(part)] = np.sort(closest, axis=1).mean(axis=1)
+    return found
+
+
+class Archive:
+    """What was seen, in the order in which it came; nothing is ever forgotten or changed.
+
+    Attributes:
+        behaviours: Shape (rows, width) each, read-only.
+    """
+
+    def __init__(self) -> None:
+        self.behaviours: list[np.ndarray] = []
+        self._chunks: list[tuple[np.ndarray, list[int]]] = []  # rows of what came together, and where each ends
+
+    def __len__(self) -> int:
+        return len(self.behaviours)
+
+    def add(self, behaviours: Sequence[np.ndarray]) -> None:
+        """Takes copies of behaviours."""
+        if len(behaviours):
+            self._append(np.concatenate(behaviours), np.cumsum([len(behaviour) for behaviour in behaviours]).tolist())
+
+    def _append(self, rows: np.ndarray, ends: list[int]) -> None:
+        rows.flags.writeable = False
+        self._chunks.append((rows, ends))
+        self.behaviours += np.split(rows, ends[:-1])
+
+    def get_state(self) -> dict:
+        """Returns where every behaviour ends in the array of those that came with it."""
+        return {"ends": [ends for _, ends in self._chunks]}
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the rows of what came together under names that stand for one content: `archive-00007`."""
+        return {f"archive-{number:05}": rows for number, (rows, _) in enumerate(self._chunks)}
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned.
+
+        Raises:
+            LookupError, TypeError, ValueError: The state is something else.
+        """
+        self.behaviours, self._chunks = [], []
+        for number, ends in enumerate(state["ends"]):
+            rows = arrays[f"archive-{number:05}"]
+            if len(rows) != ends[-1]:
+                raise ValueError(f"archive-{number:05} should have {ends[-1]} rows, but has {len(rows)}")
+            self._append(np.array(rows), list(ends))
