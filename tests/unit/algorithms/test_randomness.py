@@ -42,6 +42,7 @@ def test_the_purposes_keep_their_published_numbers():
         ("AGENT_EPISODE", 8),
         ("AGENT_CHOICE", 9),
         ("ARCHIVE_CHOICE", 10),
+        ("REFERENCE", 11),
     ]
 
 

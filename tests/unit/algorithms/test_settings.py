@@ -1,7 +1,15 @@
 import dataclasses
 
 import pytest
-from neurozoo.algorithms.settings import PRESETS, EsSettings, GaSettings, resolve_settings
+from neurozoo.algorithms.settings import (
+    PRESETS,
+    EsSettings,
+    GaNoveltySettings,
+    GaSettings,
+    NoveltySettings,
+    NsraSettings,
+    resolve_settings,
+)
 from neurozoo.errors import NeurozooError
 
 
@@ -63,6 +71,58 @@ def test_the_published_evolution_strategies_are_the_published_ones():
     assert resolve_settings("es", preset="uber2017") == dataclasses.replace(
         EsSettings(), mutation_power=0.005, num_test_episodes=50
     )
+
+
+def test_the_published_novelty_strategies_are_the_published_ones():
+    # Section 1.7 of the specification (frostbite_nses, frostbite_nsres); eval_prob 0.03 of 100 and 0.1 of 1000.
+    published = {
+        "population_size": 100,
+        "num_validation_episodes": 3,
+        "mutation_power": 0.02,
+        "l2coeff": 0.005,
+        "optimizer": "adam",
+        "stepsize": 0.01,
+        "episode_cutoff_mode": 5000,
+        "nearest": 10,
+        "num_agents": 3,
+        "num_rollouts": 1,
+        "selection": "novelty_prob",
+    }
+    for algo, changes in (("ns_es", {}), ("nsr_es", {"population_size": 1000, "num_validation_episodes": 100})):
+        settings = dataclasses.asdict(resolve_settings(algo, preset="uber2017"))
+        assert settings | published | changes == settings
+    # ... and of the paper's adaptive form.
+    settings = dataclasses.asdict(resolve_settings("nsra_es", preset="uber2017"))
+    assert settings | {"reward_weight": 1.0, "weight_step": 0.05, "patience": 50} == settings
+    settings = dataclasses.asdict(resolve_settings("ga_ns", preset="hard_maze"))
+    assert settings | {"nearest": 25, "archive_probability": 0.01} == settings
+
+
+@pytest.mark.parametrize(
+    ("make", "changes", "complaint"),
+    [
+        (NoveltySettings, {"nearest": 0}, "nearest should be at least 1, but is 0"),
+        (NoveltySettings, {"num_agents": 2.5}, r"num_agents should be a whole number, but is 2\.5"),
+        (
+            NoveltySettings,
+            {"num_rollouts": 4},
+            r"num_rollouts should be at most num_validation_episodes \(3\), but is 4",
+        ),
+        (NoveltySettings, {"selection": "roundrobin"}, "did you mean 'round_robin'"),
+        (NoveltySettings, {"behaviour": "rma"}, "did you mean 'ram'"),
+        (NoveltySettings, {"population_size": 3}, "population_size should be even"),
+        (NsraSettings, {"reward_weight": 1.5}, r"reward_weight should be a number from 0 to 1, but is 1\.5"),
+        (NsraSettings, {"weight_step": -0.1}, r"weight_step should be a number from 0 to 1, but is -0\.1"),
+        (NsraSettings, {"patience": 0}, "patience should be at least 1, but is 0"),
+        (GaNoveltySettings, {"archive_probability": 2}, "archive_probability should be a number from 0 to 1, but is 2"),
+        (GaNoveltySettings, {"nearest": True}, "nearest should be a whole number, but is True"),
+        (GaNoveltySettings, {"behaviour": "final_positions"}, "did you mean 'final_position'"),
+    ],
+)
+def test_settings_of_novelty_search_are_checked(make, changes, complaint):
+    make()
+    with pytest.raises(NeurozooError, match=complaint):
+        make(**changes)
 
 
 def test_random_search_differs_from_the_ga_by_having_no_parents():

@@ -33,7 +33,16 @@ DISTRIBUTED_FIELDS = (
     "EvalEpLenMean", "EvalPopRank", "EvalEpCount", "Norm", "GradNorm", "UpdateRatio", "EpisodesThisIter",
     "EpisodesSoFar", "UniqueWorkers", "UniqueWorkersFrac", "ResultsSkippedFrac", "ObCount",
 )  # fmt: skip
-PUBLISHED_FIELDS = tuple(dict.fromkeys(GA_FIELDS + ES_FIELDS + DISTRIBUTED_FIELDS))
+# What novelty search prints: the fields of the distributed code that mean something here, and ours.
+NOVELTY_FIELDS = (
+    "Iteration", "ParentId", "AgentNovelty", "MutationPower", "RewardWeight", "TimestepLimitPerEpisode", "EpRewMax",
+    "EpRewMean", "EpRewStd", "EpLenMean", "NoveltyMax", "NoveltyMean", "EvalEpRewMean", "EvalEpRewStd",
+    "EvalEpLenMean", "EvalPopRank", "EvalEpCount", "TestRewMean", "TestEpCount", "TestEpLenSum", "Norm", "GradNorm",
+    "UpdateRatio", "ArchiveSize", "EpisodesThisIter", "EpisodesSoFar", "TimestepsThisIter",
+    "TimestepsPerSecondThisIter", "TimestepsSoFar", "TimeElapsedThisIter", "TimeElapsedThisIterTotal", "TimeElapsed",
+    "TimeElapsedTotal",
+)  # fmt: skip
+PUBLISHED_FIELDS = tuple(dict.fromkeys(GA_FIELDS + ES_FIELDS + DISTRIBUTED_FIELDS + NOVELTY_FIELDS))
 
 _WIDEST = 33  # characters of a name or value before it is cut
 _KEPT = 30  # of them, after it is cut

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from neurozoo.algorithms.optimizers import make_optimizer
-from neurozoo.algorithms.settings import EsSettings
+from neurozoo.algorithms.settings import GradientSettings
 from neurozoo.genomes import Genome, Weights
 from neurozoo.noise import weighted_sum
 
@@ -22,7 +22,7 @@ class Agent:
         genome: The weights as a genome, of which perturbed ones are children.
     """
 
-    def __init__(self, theta: np.ndarray, *, settings: EsSettings) -> None:
+    def __init__(self, theta: np.ndarray, *, settings: GradientSettings) -> None:
         self._settings = settings
         self._optimizer = make_optimizer(settings.optimizer, stepsize=settings.stepsize, size=len(theta))
         self._place(theta)

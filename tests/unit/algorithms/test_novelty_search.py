@@ -1,0 +1,423 @@
+"""Agents whose behaviour is where their first two weights are; expected numbers follow from what a test hands out."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.novelty_search import (
+    AdaptiveNoveltyStrategy,
+    NoveltyRewardStrategy,
+    NoveltyStrategy,
+    WeightSchedule,
+)
+from neurozoo.algorithms.settings import NoveltySettings, NsraSettings
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.games import get_protocol
+from neurozoo.genomes import Genome, Weights, decode
+from neurozoo.tabular import NOVELTY_FIELDS
+
+PARAMETERS, TABLE_SIZE = 5, 1_000
+NOISE = np.random.default_rng(0).standard_normal(TABLE_SIZE, np.float32)
+LAYOUT = SimpleNamespace(parameter_count=PARAMETERS, initialise=lambda noise: np.float32(0.5) * noise)
+TIMES = {
+    "TimestepsPerSecondThisIter",
+    "TimeElapsedThisIter",
+    "TimeElapsedThisIterTotal",
+    "TimeElapsed",
+    "TimeElapsedTotal",
+}  # which the training loop adds
+KINDS = {"ns_es": NoveltyStrategy, "nsr_es": NoveltyRewardStrategy, "nsra_es": AdaptiveNoveltyStrategy}
+
+
+def algorithm(kind="ns_es", *, run=1, protocol="hard_maze", **changes):
+    settings = {
+        "population_size": 4,
+        "num_test_episodes": 2,
+        "mutation_power": 0.5,
+        "episode_cutoff_mode": 100,
+        "frames": 10_000,
+        "optimizer": "sgd",
+        "stepsize": 1.0,
+        "l2coeff": 0.0,
+        "num_agents": 2,
+        "nearest": 2,
+        "num_rollouts": 1,
+        "num_validation_episodes": 2,
+    }
+    make = NsraSettings if kind == "nsra_es" else NoveltySettings
+    return KINDS[kind](make(**settings | changes), run=run, layout=LAYOUT, noise=NOISE, protocol=get_protocol(protocol))
+
+
+def results(scores, positions, *, steps=10):
+    every = np.broadcast_to(steps, len(scores)).tolist()
+    return [
+        EpisodeResult(float(score), n, n, behaviour=np.array([position], np.float32))
+        for score, position, n in zip(scores, positions, every, strict=True)
+    ]
+
+
+def tell(search, phase, scores, positions=None, **options):
+    batch = search.ask()
+    assert batch.phase == phase
+    assert len(batch.episodes) == len(scores)
+    return search.tell(results(scores, [(0, 0)] * len(scores) if positions is None else positions, **options))
+
+
+def played(episode):
+    return decode(episode.genome, noise=NOISE, layout=LAYOUT)
+
+
+def thetas(search):
+    return [search.get_arrays()[name].copy() for name in sorted(search.get_arrays()) if "theta" in name]
+
+
+def by_rule(search, rule=lambda weights: np.round(np.sin(97 * weights).sum(), 1)):
+    found = []
+    for episode in search.ask().episodes:
+        weights = played(episode)
+        steps = 1 + episode.seed % episode.max_frames
+        found.append(EpisodeResult(float(rule(weights)), steps, steps, behaviour=weights[None, :2]))
+    return found
+
+
+def generation(search, *rule):
+    report = None
+    while report is None:
+        report = search.tell(by_rule(search, *rule))
+    return report
+
+
+# ---- the phases
+
+
+def test_every_agents_own_behaviour_comes_first():
+    search = algorithm(num_rollouts=2)
+    batch = search.ask()
+    assert batch.phase == "initial"
+    assert batch.is_counted
+    first, second = batch.held
+    assert first != second
+    assert [episode.genome for episode in batch.episodes] == [first, first, second, second]
+    assert {episode.max_frames for episode in batch.episodes} == {100}
+    assert len({episode.seed for episode in batch.episodes}) == 4
+
+
+def test_then_one_agent_is_perturbed_and_played_and_tested():
+    search = algorithm(selection="round_robin", num_validation_episodes=3)
+    first, second = search.ask().held
+    tell(search, "initial", [0, 0])
+    batch = search.ask()
+    assert (batch.phase, batch.held, batch.is_counted) == ("population", (first,), True)
+    assert {episode.genome.parent for episode in batch.episodes} == {first}
+    powers = [episode.genome.mutations[0].power for episode in batch.episodes]
+    assert powers == [0.5, -0.5, 0.5, -0.5]
+    tell(search, "population", [1, 2, 3, 4], [(1, 0), (2, 0), (3, 0), (4, 0)])
+    batch = search.ask()
+    (moved,) = batch.held
+    assert (batch.phase, batch.is_counted, len(batch.episodes)) == ("rollouts", True, 3)
+    assert {episode.genome for episode in batch.episodes} == {moved}
+    assert moved not in (first, second)
+    assert {episode.max_frames for episode in batch.episodes} == {100}
+    tell(search, "rollouts", [0, 0, 0])
+    batch = search.ask()
+    assert (batch.phase, batch.is_counted, batch.held, len(batch.episodes)) == ("test", False, (moved,), 2)
+    assert {episode.max_frames for episode in batch.episodes} == {400}
+    tell(search, "test", [0, 0])
+    assert search.ask().held == (second,)
+
+
+def test_tests_need_no_behaviour_and_everything_else_does():
+    search = algorithm()
+    for phase, count in (("initial", 2), ("population", 4), ("rollouts", 2)):
+        assert search.ask().phase == phase
+        with pytest.raises(ValueError, match="should come with a behaviour"):
+            search.tell([EpisodeResult(0.0, 1, 1)] * count)
+        tell(search, phase, range(count))
+    assert search.tell([EpisodeResult(0.0, 1, 1)] * 2) is not None
+
+
+def test_a_share_of_the_budget_is_spent_on_everything_but_tests():
+    search = algorithm(frames=145)
+    tell(search, "initial", [0, 0], steps=10)
+    tell(search, "population", range(4), steps=20)
+    tell(search, "rollouts", [0, 0], steps=[30, 15])
+    report = tell(search, "test", [0, 0], steps=1000)
+    assert report["frames"] == search.frames == 2 * 10 + 4 * 20 + 45
+    assert report["TimestepsThisIter"] == report["TimestepsSoFar"] == search.steps == 145
+    assert report["EpisodesThisIter"] == report["EpisodesSoFar"] == 8
+    assert search.is_done
+
+
+# ---- who moves
+
+
+def test_agents_take_turns():
+    search = algorithm(selection="round_robin", num_agents=3)
+    assert [generation(search)["ParentId"] for _ in range(5)] == [0, 1, 2, 0, 1]
+
+
+def test_more_novel_agents_move_more_often():
+    # Archive: 0, 0 and 3; the two nearest of each are 0, 0 and 0, 3: the third agent is the only novel one.
+    for run in range(20):
+        search = algorithm(num_agents=3, run=run)
+        tell(search, "initial", [0, 0, 0], [(0, 0), (0, 0), (3, 0)])
+        tell(search, "population", range(4))
+        tell(search, "rollouts", [0, 0])
+        assert tell(search, "test", [0, 0])["ParentId"] == 2
+    # Archive: 0, 1 and 4 with all neighbours: sums 5, 4 and 7.
+    chosen = []
+    for run in range(300):
+        search = algorithm(num_agents=3, nearest=3, run=run)
+        tell(search, "initial", [0, 0, 0], [(0, 0), (1, 0), (4, 0)])
+        tell(search, "population", range(4))
+        tell(search, "rollouts", [0, 0])
+        report = tell(search, "test", [0, 0])
+        chosen.append(report["ParentId"])
+        assert report["AgentNovelty"] == pytest.approx((5, 4, 7)[chosen[-1]] / 3)
+    shares = np.bincount(chosen, minlength=3) / 300
+    # Three standard deviations of a share of 300 draws are 0.09 at most.
+    np.testing.assert_allclose(shares, [5 / 16, 4 / 16, 7 / 16], atol=0.09)
+
+
+def test_agents_that_are_all_alike_are_chosen_alike():
+    chosen = set()
+    for run in range(40):
+        search = algorithm(run=run)
+        tell(search, "initial", [0, 0])
+        tell(search, "population", range(4))
+        tell(search, "rollouts", [0, 0])
+        chosen.add(tell(search, "test", [0, 0])["ParentId"])
+    assert chosen == {0, 1}
+
+
+# ---- what weighs the gradient
+
+
+def step_of(search):
+    """Moves an agent; returns its step and the two slices of noise. Scores and novelties have other ranks."""
+    tell(search, "initial", [0, 0])
+    (center,) = search.ask().held
+    first, _, second, _ = (episode.genome.mutations[0].index for episode in search.ask().episodes)
+    # Novelty against an archive of two origins: 4, 2, 1, 3. Ranks: 3, 1, 0, 2; of the scores: 0, 1, 2, 3.
+    tell(search, "population", [5, 6, 7, 8], [(4, 0), (0, 2), (1, 0), (0, 3)])
+    (moved,) = search.ask().held
+    slices = [NOISE[index : index + PARAMETERS] for index in (first, second)]
+    return moved.initial.theta - center.initial.theta, *slices
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "first", "second"),
+    [
+        # Differences of a pair's ranks by 3: novelty 2/3 and -2/3, scores -1/3 and -1/3.
+        ("ns_es", {}, 2 / 3, -2 / 3),
+        ("nsr_es", {}, (2 / 3 - 1 / 3) / 2, (-2 / 3 - 1 / 3) / 2),
+        ("nsra_es", {}, -1 / 3, -1 / 3),
+        ("nsra_es", {"reward_weight": 0.25}, 0.75 * 2 / 3 - 0.25 / 3, -0.75 * 2 / 3 - 0.25 / 3),
+    ],
+)
+def test_novelty_and_rewards_weigh_the_step(kind, changes, first, second):
+    step, one, two = step_of(algorithm(kind, **changes))
+    np.testing.assert_allclose(step, (first * one + second * two) / 4, rtol=1e-5, atol=1e-6)
+
+
+def weights_after(scores, **changes):
+    schedule = WeightSchedule(NsraSettings(**{"patience": 3, **changes}))
+    found = []
+    for score in scores:
+        schedule.tell(score)
+        found.append(schedule.weight)
+    return found
+
+
+def test_the_weight_of_rewards_falls_after_a_while_without_a_new_best_score():
+    # 5 is the first best score; 3 generations later 0.05 is gone, and after 3 more again.
+    assert weights_after([5, 5, 4, 5, 1, 2, 5, 0]) == [1, 1, 1, 0.95, 0.95, 0.95, 0.9, 0.9]
+
+
+def test_the_weight_of_rewards_rises_with_every_new_best_score_and_the_waiting_starts_anew():
+    assert weights_after([1, 0, 0, 0, 0, 0, 2, 0, 0, 3, 4]) == [1, 1, 1, 0.95, 0.95, 0.95, 1, 1, 1, 1, 1]
+    assert weights_after([1, 2, 0, 0, 3], reward_weight=0.5) == [0.55, 0.6, 0.6, 0.6, 0.65]
+
+
+def test_the_weight_of_rewards_stays_between_0_and_1():
+    assert weights_after([0] * 8, patience=1, weight_step=0.3) == [1, 0.7, 0.4, 0.1, 0, 0, 0, 0]
+    assert weights_after([0] * 50, patience=1)[20] == 0.0  # exactly
+
+
+def test_the_weight_is_adapted_to_the_rollouts_and_logged_as_it_was_used():
+    search = algorithm("nsra_es", patience=1)
+    logged = []
+    tell(search, "initial", [99, 99])
+    for score in (5, 4, 5, 6):
+        tell(search, "population", [100, 2, 3, 4])
+        tell(search, "rollouts", [score, score])
+        logged.append(tell(search, "test", [100, 100])["RewardWeight"])
+    assert logged == [1, 1, 0.95, 0.9]
+    assert search.get_state()["reward_weight"]["weight"] == 0.95
+
+
+# ---- archive, report, result
+
+
+def test_the_archive_gets_the_mean_of_an_agents_rollouts():
+    search = algorithm(num_rollouts=2, num_validation_episodes=3)
+    tell(search, "initial", [0] * 4, [(0, 0), (2, 4), (5, 5), (5, 5)])
+    tell(search, "population", range(4), [(9, 9)] * 4)
+    tell(search, "rollouts", [0, 0, 0], [(1, 1), (3, 3), (100, 100)])
+    assert tell(search, "test", [0, 0], [(50, 50)] * 2)["ArchiveSize"] == 3
+    archive = {name: array.tolist() for name, array in search.get_arrays().items() if "archive" in name}
+    assert archive == {"archive-00000": [[1, 2], [5, 5]], "archive-00001": [[2, 2]]}
+
+
+def test_a_generation_reports_its_fields():
+    search = algorithm("nsr_es", num_agents=1, nearest=1, num_validation_episodes=4)
+    tell(search, "initial", [7], [(0, 0)], steps=5)
+    tell(search, "population", [1, 2, 5, 0], [(1, 0), (0, 2), (0, 0), (0, 5)], steps=[10, 20, 30, 40])
+    tell(search, "rollouts", [3, 5, 6, 0], steps=[1, 2, 3, 2])
+    report = tell(search, "test", [9, 12], steps=[1, 2])
+    assert report.pop("Norm") > 0
+    assert report.pop("GradNorm") > 0
+    assert report.pop("UpdateRatio") > 0
+    assert report == {
+        "frames": 113,
+        "score": 3.5,
+        "test_score": 10.5,
+        "test_episodes": 2,
+        "Iteration": 1,
+        "ParentId": 0,
+        "AgentNovelty": 0.0,
+        "MutationPower": 0.5,
+        "RewardWeight": 0.5,
+        "TimestepLimitPerEpisode": 100,
+        "EpRewMax": 5.0,
+        "EpRewMean": 2.0,
+        "EpRewStd": pytest.approx(np.sqrt(3.5)),  # squares 1, 0, 9 and 4
+        "EpLenMean": 25.0,
+        "NoveltyMax": 5.0,
+        "NoveltyMean": 2.0,
+        "EvalEpRewMean": 3.5,
+        "EvalEpRewStd": pytest.approx(np.sqrt(5.25)),  # squares 0.25, 2.25, 6.25 and 12.25
+        "EvalEpLenMean": 2.0,
+        "EvalPopRank": 0.625,  # 3, 3, 4 and 0 of the 4 are worse
+        "EvalEpCount": 4,
+        "TestRewMean": 10.5,
+        "TestEpCount": 2,
+        "TestEpLenSum": 3,
+        "ArchiveSize": 2,
+        "EpisodesThisIter": 9,
+        "EpisodesSoFar": 9,
+        "TimestepsThisIter": 113,
+        "TimestepsSoFar": 113,
+    }
+    assert {*report, "Norm", "GradNorm", "UpdateRatio"} == set(NOVELTY_FIELDS) - TIMES | {
+        "frames", "score", "test_score", "test_episodes",
+    }  # fmt: skip
+    json.dumps(report, allow_nan=False)  # plain numbers, no NumPy
+
+
+def test_the_result_is_the_agent_with_the_best_mean_of_rollouts_and_keeps_its_test():
+    search = algorithm()
+    tell(search, "initial", [1000, 1000])
+    kept = []
+    for rollouts, test in (([4, 6], 7), ([5, 5], 100), ([0, 12], 1)):
+        tell(search, "population", range(4))
+        kept.append(search.ask().held[0])
+        tell(search, "rollouts", rollouts)
+        report = tell(search, "test", [test, test])
+    assert search.best.genome == kept[2]
+    assert (search.best.validation_score, search.best.test_score, search.best.iteration) == (6.0, 1.0, 3)
+    assert report["test_score"] == 1.0
+    assert search.best.frames == search.frames
+
+
+@pytest.mark.parametrize("kind", ["nsr_es", "nsra_es"])
+def test_a_quadratic_bowl_is_climbed(kind):
+    goal = np.array([3, -2, 1, 0, -1], np.float32)
+    search = algorithm(kind, population_size=40, mutation_power=0.1, stepsize=0.1, frames=10**9)
+    scores = [generation(search, lambda weights: -((weights - goal) ** 2).sum())["score"] for _ in range(150)]
+    assert max(scores) == search.best.validation_score
+    assert search.best.validation_score > np.mean(scores[:4]) / 4  # a quarter of the way is left at most
+    assert scores[0] < -1
+
+
+def test_novelty_alone_leads_away_from_where_one_has_been():
+    search = algorithm(population_size=40, mutation_power=0.1, stepsize=0.1, nearest=5)
+    start = np.abs(np.array(thetas(search))[:, :2]).max()
+    for _ in range(60):
+        generation(search)
+    archive = np.concatenate([rows for name, rows in search.get_arrays().items() if "archive" in name])
+    assert np.abs(archive).max() > 3 * start
+
+
+# ---- repeatable
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_asking_twice_gives_the_same(kind):
+    search = algorithm(kind)
+    for _ in range(9):
+        assert search.ask() == search.ask()
+        search.tell(by_rule(search))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("ns_es", {"optimizer": "adam"}),
+        ("ns_es", {"selection": "round_robin", "num_agents": 3, "num_rollouts": 2}),
+        ("nsr_es", {"episode_cutoff_mode": "adaptive:10,0.1,1.5,60"}),
+        ("nsra_es", {"patience": 1}),
+    ],
+)
+def test_stopping_and_continuing_after_any_generation_equals_never_stopping(kind, changes):
+    whole = algorithm(kind, **changes)
+    expected = [generation(whole) for _ in range(5)]
+    for stop in range(5):
+        first = algorithm(kind, **changes)
+        reports = [generation(first) for _ in range(stop)]
+        arrays = {name: array.copy() for name, array in first.get_arrays().items()}
+        second = algorithm(kind, **changes)
+        second.set_state(json.loads(json.dumps(first.get_state())), arrays)
+        assert second.best == first.best
+        reports += [generation(second) for _ in range(5 - stop)]
+        assert reports == expected
+        assert second.get_state() == whole.get_state()
+        assert second.best == whole.best
+        assert [*second.get_arrays()] == [*whole.get_arrays()]
+        for name, array in whole.get_arrays().items():
+            np.testing.assert_array_equal(second.get_arrays()[name], array)
+
+
+def test_a_name_of_an_array_stands_for_one_content():
+    search, seen = algorithm(optimizer="adam"), {}
+    for _ in range(8):
+        generation(search)
+        for name, array in search.get_arrays().items():
+            assert seen.setdefault(name, array.tobytes()) == array.tobytes()
+    assert {"agent0-theta-00000", "agent1-m-00001", "archive-00008", "best-00001"} <= set(seen)
+
+
+def test_memory_is_compared_where_there_is_one():
+    search = algorithm(protocol="uber2018")
+    assert search.behaviour == "ram"
+    random = np.random.default_rng(0)
+    for _ in range(8):
+        search.tell(
+            [
+                EpisodeResult(0.0, 5, 5, behaviour=random.integers(256, size=(1 + number, 128), dtype=np.uint8))
+                for number, _ in enumerate(search.ask().episodes)
+            ]
+        )
+    assert all(rows.dtype == np.uint8 for name, rows in search.get_arrays().items() if "archive" in name)
+
+
+def test_too_few_results_are_an_error():
+    search = algorithm()
+    with pytest.raises(ValueError, match="2 results were asked for"):
+        search.tell(results([0], [(0, 0)]))
+
+
+def test_another_run_starts_elsewhere():
+    assert not np.array_equal(thetas(algorithm()), thetas(algorithm(run=2)))
+    assert algorithm().ask().held[0] == Genome(Weights.of(thetas(algorithm())[0]))
