@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -109,10 +110,12 @@ class StepwiseEvaluator:
 
     def _play(self, episode: Episode, watch=None) -> EpisodeResult:
         begin = time.monotonic()
+        if self._world.protocol.max_frames != episode.max_frames:
+            self._world = make_world(self._world.game, replace(self._world.protocol, max_frames=episode.max_frames))
         world, run = self._world, self._network(self._weights(episode.genome))
         observation = world.reset(noops=episode.noops, seed=episode.seed)
         score, sign_score, ram = 0.0, 0.0, []
-        while not world.is_done and world.frames < episode.max_frames:
+        while not world.is_done:
             plane, outputs = world.plane, run(observation)
             observation, reward, _ = world.act(outputs)
             score += reward
