@@ -34,6 +34,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/lineage.smk"
 include: "workflow/rules/inspection.smk"
+include: "workflow/rules/imports.smk"
 
 
 localrules:
@@ -42,9 +43,9 @@ localrules:
 
 rule all:
     input:
-        expand("<results>/figures/learning_curves.{format}", format=config["figures"]["learning_curves"]["formats"]),
-        expand("<results>/tables/metrics.{format}", format=["parquet", "csv"]),
-        "<results>/tables/scores.csv",
+        summaries(),
         planned("frozen/model.json"),
         planned("rollout.npz"),
         planned("activation.mp4"),
+        planned("generations.mp4", FILMED_RUNS),
+        [planned(name, IMPORTED_RUNS) for name in ("frozen/model.json", "rollout.npz", "activation.mp4")],

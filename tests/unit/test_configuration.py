@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 import yaml
 from neurozoo.algorithms.settings import PRESETS, GaSettings
-from neurozoo.configuration import PlannedRun, check_config, planned_runs, run_settings
+from neurozoo.configuration import (
+    PlannedRun,
+    check_config,
+    filmed_runs,
+    import_choices,
+    imported_runs,
+    planned_runs,
+    run_settings,
+)
 from neurozoo.errors import NeurozooError
 from neurozoo.plots import COLOUR_BY, FORMATS, INTERVALS
 
@@ -52,7 +60,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ("{}", ["the key 'experiments' is missing."]),
         (
             DEMO + "moive: {}",
-            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, experiments, figures,"],
+            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, evaluation, experiments,"],
         ),
         (DEMO + "movie: {fsp: 30}", ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, max_steps."]),
         (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
@@ -117,6 +125,32 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (
             DEMO + "metrics: {columns: [Iteration, PopulationEpRewMx]}",
             ["metrics.columns[1]: field 'PopulationEpRewMx' is unknown; did you mean 'PopulationEpRewMax'?"],
+        ),
+        (
+            DEMO + "generations: {experiments: [dmeo]}",
+            ["generations.experiments[0]: experiment 'dmeo' is unknown;"],
+        ),
+        (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
+        ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
+        ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),
+        ("imports: {a: {game: pong, model: small}}", ["imports.a should have either file or genome, but has neither."]),
+        (
+            "imports: {a: {game: pong, model: small, file: x, genome: [1]}}",
+            ["imports.a should have either file or genome, but has both."],
+        ),
+        ("imports: {a: {game: pnog, model: small, file: x}}", ["imports.a.game: game 'pnog' is unknown; did you mean"]),
+        ("imports: {a: {game: pong, model: smal, file: x}}", ["imports.a.model: network 'smal' is unknown; did you"]),
+        (
+            "imports: {a: {game: pong, model: small, file: x, start_state: '2018'}}",
+            ["imports.a: The start state of 2018 is not known for 'pong'"],
+        ),
+        (
+            "imports: {a: {game: pong, model: small, file: x, start_state: 2018}}",
+            ["imports.a.start_state should be text or empty, but is 2018."],
+        ),
+        (
+            "imports: {a: {game: pong, model: small, file: x}, b: {game: pong, model: Model, genome: [1]}}",
+            ["imports.a and imports.b both make the run 1 of one game and network"],
         ),
         # 8,224 + 32,832 + 36,928 + (7,744 + 1) x 512 + (512 + 1) x 18 weights and biases
         (DEMO + "noise: {size: 4052658}", ["noise.size should be above the 4,052,658 parameters of network 'large'"]),
@@ -254,7 +288,8 @@ def test_every_mapping_of_the_schema_refuses_unknown_keys_and_every_key_is_descr
     "path", [PROJECT / "config.yaml", *sorted((PROJECT / "config").glob("*.yaml"))], ids=lambda path: path.stem
 )
 def test_the_configurations_of_the_project_are_right(path):
-    assert planned_runs(check_config(yaml.safe_load(path.read_text()), SCHEMA))
+    config = check_config(yaml.safe_load(path.read_text()), SCHEMA)
+    assert planned_runs(config) or imported_runs(config)
 
 
 def test_config_yaml_spells_out_every_key_with_its_default():
@@ -267,3 +302,25 @@ def test_config_yaml_spells_out_every_key_with_its_default():
 
     written = yaml.safe_load((PROJECT / "config.yaml").read_text())
     assert keys(written) == keys(check_config(written, SCHEMA))
+
+
+# ---- genomes from elsewhere
+
+
+def test_imports_need_no_experiments_and_become_runs_of_their_own():
+    first = "a: {game: pong, model: Model, genome: [1, [2, 0.1]]}"
+    config = checked(f"imports: {{{first}, b: {{game: pong, model: small, file: x, run: 2}}}}")
+    assert planned_runs(config) == []
+    assert imported_runs(config) == [PlannedRun("imported", "pong", "small", run) for run in (1, 2)]
+    choices = import_choices(config, game="pong", model="small", run="1")
+    assert (choices["file"], choices["source"]) == (None, "[1, [2, 0.1]]")
+    choices = import_choices(config, game="pong", model="small", run="2")
+    assert (choices["file"], choices["source"], choices["format"]) == ("x", "x", "auto")
+    with pytest.raises(NeurozooError, match="imported/pong/small/3; they make: pong/small/1, pong/small/2"):
+        import_choices(config, game="pong", model="small", run="3")
+
+
+def test_generations_are_filmed_of_the_experiments_that_ask_for_it():
+    assert filmed_runs(checked(DEMO)) == []
+    config = checked(DEMO + "generations: {experiments: [demo]}")
+    assert filmed_runs(config) == planned_runs(config) == [PlannedRun("ga", "pong", "large", 1)]

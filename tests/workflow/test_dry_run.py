@@ -20,7 +20,7 @@ def runs_in(path: Path) -> int:
     """Counts the runs of a configuration whose experiments do not overlap."""
     return sum(
         len(e["games"]) * len(e["models"]) * (e["runs"] if isinstance(e["runs"], int) else len(e["runs"]))
-        for e in yaml.safe_load(path.read_text())["experiments"].values()
+        for e in yaml.safe_load(path.read_text()).get("experiments", {}).values()
     )
 
 
@@ -47,7 +47,32 @@ def test_debugging_has_results_of_its_own_but_shares_the_op_and_the_noise_table(
 def test_a_given_configuration_stands_instead_of_config_yaml(snakemake, path):
     run = snakemake("-n", "--configfile", f"config/{path.name}")
     assert run.returncode == 0, run.stdout
-    assert job_counts(run.stdout)["train"] == runs_in(path)
+    assert job_counts(run.stdout).get("train", 0) == runs_in(path)
+
+
+def test_published_genomes_go_all_the_way_to_movies_and_scores_and_nothing_is_trained(snakemake):
+    run = snakemake("-n", "--configfile", "config/published_genomes.yaml")
+    assert run.returncode == 0, run.stdout
+    counts = job_counts(run.stdout)
+    for rule in ("import_genome", "freeze_model", "rollout", "activation_movie", "evaluate"):
+        assert counts[rule] == 5
+    assert counts["imported_scores"] == 1
+    assert "train" not in counts
+    assert "plot_learning_curves" not in counts
+
+
+def test_an_imported_run_that_the_configuration_does_not_name_is_explained(snakemake):
+    run = snakemake("-n", "results/runs/imported/pong/small/7/rollout.npz")
+    assert run.returncode != 0
+    assert "No entry under imports makes the run imported/pong/small/7; they make: none." in run.stdout
+
+
+def test_generations_are_filmed_where_an_experiment_asks_for_it(project, snakemake):
+    path = project / "config" / "test.yaml"
+    path.write_text(path.read_text() + "\ngenerations: { experiments: [test] }\n")
+    run = snakemake("-n", "--configfile", "config/test.yaml")
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["generations"] == 2
 
 
 def test_a_run_outside_of_every_experiment_can_be_asked_for_by_its_path(snakemake):

@@ -19,7 +19,14 @@ PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 # Snakemake hands sys.path on to every `script:`, so this line is all that a node of a cluster needs, too.
 sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 
-from neurozoo.configuration import check_config, planned_runs, run_settings
+from neurozoo.configuration import (
+    check_config,
+    filmed_runs,
+    import_choices,
+    imported_runs,
+    planned_runs,
+    run_settings,
+)
 from neurozoo.errors import NeurozooError
 
 
@@ -36,6 +43,8 @@ with open(workflow.source_path("../schemas/config.schema.yaml")) as schema:
     config.update(in_a_sentence(check_config, config, yaml.safe_load(schema), source=CONFIG_FILES))
 
 PLANNED_RUNS = planned_runs(config)
+IMPORTED_RUNS = imported_runs(config)
+FILMED_RUNS = filmed_runs(config)
 
 
 # Names are not constrained to the known ones, so that a slip gets an answer from `settings_of` instead of none.
@@ -46,9 +55,26 @@ wildcard_constraints:
     run=r"[1-9]\d*",
 
 
-def planned(name):
-    """Returns the path of one file in the folders of all planned runs."""
-    return [f"<results>/runs/{run.algo}/{run.game}/{run.model}/{run.run}/{name}" for run in PLANNED_RUNS]
+def planned(name, runs=PLANNED_RUNS):
+    """Returns the path of one file in the folders of all planned runs, or of others."""
+    return [f"<results>/runs/{run.algo}/{run.game}/{run.model}/{run.run}/{name}" for run in runs]
+
+
+def summaries():
+    """Returns the tables and figures over all runs, as far as there are runs for them."""
+    formats = config["figures"]["learning_curves"]["formats"]
+    of_planned = [
+        *(f"<results>/figures/learning_curves.{format}" for format in formats),
+        "<results>/tables/metrics.parquet",
+        "<results>/tables/metrics.csv",
+        "<results>/tables/scores.csv",
+    ]
+    return (of_planned if PLANNED_RUNS else []) + (["<results>/tables/imported_scores.csv"] if IMPORTED_RUNS else [])
+
+
+def import_of(wildcards):
+    """Returns what an imported run is made of, or says that the configuration does not."""
+    return in_a_sentence(import_choices, config, game=wildcards.game, model=wildcards.model, run=wildcards.run)
 
 
 def settings_of(wildcards):
@@ -58,7 +84,7 @@ def settings_of(wildcards):
 
 def share_of_cores(wildcards):
     """Returns the cores for each run when all run side by side on this machine; profiles of clusters say their own."""
-    return max(1, workflow.cores // len(PLANNED_RUNS))
+    return max(1, workflow.cores // max(1, len(PLANNED_RUNS)))
 
 
 def native_sources():

@@ -16,9 +16,11 @@ OUTPUTS:
     record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
     movie       = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
+    generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
 A model is frozen only if its three forms act like the native op on a recorded episode. Rollout and movie need
-nothing but the frozen model, so that they can be made again wherever that folder is.
+nothing but the frozen model, so that they can be made again wherever that folder is. What generations.mp4 is made of
+stays in generations/{N}/, which is not declared: a generation that was frozen by hand lies there, too.
 """
 
 
@@ -89,3 +91,32 @@ rule activation_movie:
         movie=config["movie"],
     script:
         "../scripts/activation_movie.py"
+
+
+rule generations:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+        ops=ancient("results/native/libneurozoo_ops.so"),
+        noise=ancient("<noise>/table.f32"),
+    output:
+        movie=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/generations.mp4",
+            caption="../report/generations.rst",
+            category="Generations",
+            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/generations.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: 2  # drawing and encoding
+    resources:
+        mem_mb=4000,
+        runtime="2h",
+        terminal="bar" if len(FILMED_RUNS) == 1 else "lines",
+    params:
+        generations={key: value for key, value in config["generations"].items() if key != "experiments"},
+    script:
+        "../scripts/generations.py"

@@ -4,6 +4,7 @@ This module takes dictionaries; who reads which file is the workflow's business.
 dry run stays quick.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from neurozoo.games import check_behaviour, check_game, protocol_of
 from neurozoo.networks import NETWORKS, get_network
 from neurozoo.tabular import PUBLISHED_FIELDS
 
+IMPORTED = "imported"  # in the place of an algorithm: genomes from elsewhere
 MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vector, grows with them
 
 TYPE_NAMES = {
@@ -82,6 +84,58 @@ def planned_runs(config: Mapping) -> list[PlannedRun]:
     return list(
         dict.fromkeys(run for experiment in config["experiments"].values() for run in _runs_of(experiment)),
     )
+
+
+def imported_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the genomes from elsewhere as runs, in the order of the file.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [_imported_run(entry) for entry in config.get("imports", {}).values()]
+
+
+def filmed_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the runs whose generations are filmed.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    wanted = config["generations"]["experiments"]
+    return list(dict.fromkeys(run for name in wanted for run in _runs_of(config["experiments"][name])))
+
+
+def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
+    """Finds the genome that a folder of imported runs stands for.
+
+    Args:
+        config: As returned by `check_config`.
+        game: Game such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the run.
+
+    Returns:
+        `source`, the file or the text, `file` (None for a text) and the other arguments of `import_genome`.
+
+    Raises:
+        NeurozooError: No import makes this folder.
+    """
+    wanted = PlannedRun(IMPORTED, game, model, int(run))
+    for entry in config.get("imports", {}).values():
+        if _imported_run(entry) == wanted:
+            choices = {key: value for key, value in entry.items() if key not in ("file", "genome")}
+            genome = entry.get("genome")
+            text = json.dumps(genome) if isinstance(genome, list) else genome
+            return {**choices, "file": entry.get("file"), "source": entry.get("file") or text}
+    known = ", ".join(f"{r.game}/{r.model}/{r.run}" for r in imported_runs(config)) or "none"
+    raise NeurozooError(
+        f"No entry under imports makes the run {IMPORTED}/{game}/{model}/{run}; they make: {known}. Add one with its "
+        "game, model and run."
+    )
+
+
+def _imported_run(entry: Mapping) -> PlannedRun:
+    return PlannedRun(IMPORTED, entry["game"], get_network(entry["model"]).name, entry["run"])
 
 
 def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
@@ -238,11 +292,31 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         for kind, check in (("games", check_game), ("models", get_network)):
             for number, value in enumerate(experiment[kind]):
                 problems += _complaint(f"experiments.{name}.{kind}[{number}]", lambda c=check, v=value: c(v))
+    for number, name in enumerate(config["generations"]["experiments"]):
+        if name not in config["experiments"]:
+            known = config["experiments"]
+            problems.append(f"generations.experiments[{number}]: {unknown_name('experiment', name, known)}")
+    problems += _import_problems(config)
     for number, field in enumerate(config["metrics"]["columns"] or ()):
         if field not in PUBLISHED_FIELDS:
             problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")
     # Runs can be counted only once all names are right.
     yield from problems or [*_world_problems(config), *_claim_problems(config), *_noise_problems(config)]
+
+
+def _import_problems(config: Mapping) -> Iterator[str]:
+    """What `import_genome` would refuse without reading the genome, and two genomes for one folder."""
+    folders: dict[PlannedRun, str] = {}
+    for name, entry in config.get("imports", {}).items():
+        place = f"imports.{name}"
+        if ("file" in entry) == ("genome" in entry):
+            yield f"{place} should have either file or genome, but has {'both' if 'file' in entry else 'neither'}."
+        slips = _complaint(f"{place}.game", lambda e=entry: check_game(e["game"]))
+        slips += _complaint(f"{place}.model", lambda e=entry: get_network(e["model"]))
+        choices = {key: entry[key] for key in ("action_set", "observation", "start_state")}
+        yield from slips or _complaint(place, lambda e=entry, c=choices: protocol_of(e["game"], e["protocol"], **c))
+        if not slips and (first := folders.setdefault(_imported_run(entry), name)) != name:
+            yield f"imports.{first} and {place} both make the run {entry['run']} of one game and network: number them."
 
 
 def _choice_problems(place: str, algo: str, choice: Mapping) -> Iterator[str]:
@@ -298,7 +372,7 @@ def _claim_problems(config: Mapping) -> Iterator[str]:
 
 def _noise_problems(config: Mapping) -> Iterator[str]:
     size = config["noise"]["size"]
-    models = {run.model for run in planned_runs(config)}
+    models = {run.model for run in (*planned_runs(config), *imported_runs(config))}
     needed = {model: get_network(model).layout(MOST_ACTIONS).parameter_count for model in sorted(models)}
     for model, count in needed.items():
         if size <= count:

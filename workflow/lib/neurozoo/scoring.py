@@ -1,8 +1,10 @@
 """Plays a genome again, to see how good it is."""
 
+import csv
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.files import read_json, write_json, written_whole
 from neurozoo.games import Protocol, check_game, layout_of
 from neurozoo.genomes import Genome
 from neurozoo.noise import open_noise_table
@@ -105,3 +108,90 @@ def summary(episodes: list[ScoredEpisode]) -> dict[str, float]:
         "lowest": float(scores.min()),
         "highest": float(scores.max()),
     }
+
+
+def evaluate_run(
+    run_dir: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    episodes: int = 30,
+    seed: int = 0,
+    threads: int = 1,
+) -> dict:
+    """Writes how good a run's result is: what it is, a summary, and every episode.
+
+    Args:
+        run_dir: The run's folder, or a `genome.json`.
+        output: The JSON file to write.
+        ops: The op library.
+        noise: The noise table.
+        episodes: How many.
+        seed: Decides what is drawn.
+        threads: Episodes at once; the file does not depend on them.
+
+    Returns:
+        What was written.
+
+    Raises:
+        NeurozooError: Bad input.
+    """
+    from neurozoo.imports import read_agent
+
+    agent = read_agent(run_dir)
+    played = score_genome(
+        agent.genome,
+        game=agent.game,
+        model=agent.model,
+        protocol=agent.protocol,
+        episodes=episodes,
+        ops=ops,
+        noise=noise,
+        seed=seed,
+        threads=threads,
+        reference=agent.reference,
+    )
+    record = {
+        "game": agent.game,
+        "model": agent.model,
+        "protocol": asdict(agent.protocol),
+        "seed": seed,
+        "summary": summary(played),
+        "episodes": [asdict(episode) for episode in played],
+    }
+    write_json(output, record)
+    return record
+
+
+def write_evaluation_table(files: Iterable[str | os.PathLike], output: str | os.PathLike) -> None:
+    """Gathers evaluations of runs in one table: a row per file, in order.
+
+    Args:
+        files: `evaluation.json` files in their runs' folders, which name algorithm, game, network and run.
+        output: The CSV file to write.
+
+    Raises:
+        NeurozooError: A file is missing or damaged.
+    """
+    rows = []
+    for path in map(Path, files):
+        record = read_json(path, "Make it again: the rule evaluate.")
+        algo, _, _, run = path.parent.parts[-4:]
+        protocol, figures = record["protocol"], record["summary"]
+        rows.append(
+            {
+                "algo": algo,
+                "game": record["game"],
+                "model": record["model"],
+                "run": run,
+                "protocol": protocol["name"],
+                "start_state": protocol["start_state"],
+                "episodes": len(record["episodes"]),
+                **figures,
+            }
+        )
+    with written_whole(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

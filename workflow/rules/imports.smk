@@ -1,0 +1,81 @@
+"""
+Brings in genomes from elsewhere, and says how good they are.
+
+REQUIRED INPUTS:
+
+    ops        = results/native/libneurozoo_ops.so
+    noise      = <noise>/table.f32
+    genome     = what `imports` in the configuration names
+
+OUTPUTS:
+
+    config     = <results>/runs/imported/{game}/{model}/{run}/config.yaml
+    genome     = <results>/runs/imported/{game}/{model}/{run}/genome.json
+    checkpoint = <results>/runs/imported/{game}/{model}/{run}/checkpoint.npz
+    evaluation = <results>/runs/{algo}/{game}/{model}/{run}/evaluation.json
+    scores     = <results>/tables/imported_scores.csv
+
+An imported run has the files that the other rules need: it is frozen, recorded and filmed like one that was trained.
+"""
+
+
+ruleorder: import_genome > train
+
+
+rule import_genome:
+    input:
+        genome=lambda wildcards: import_of(wildcards)["file"] or [],
+        noise=ancient("<noise>/table.f32"),
+    output:
+        config="<results>/runs/imported/{game}/{model}/{run}/config.yaml",
+        genome="<results>/runs/imported/{game}/{model}/{run}/genome.json",
+        checkpoint="<results>/runs/imported/{game}/{model}/{run}/checkpoint.npz",
+    log:
+        "<results>/runs/imported/{game}/{model}/{run}/logs/import_genome.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    params:
+        choices=lambda wildcards: {key: value for key, value in import_of(wildcards).items() if key != "file"},
+    script:
+        "../scripts/import_genome.py"
+
+
+rule evaluate:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        ops=ancient("results/native/libneurozoo_ops.so"),
+        noise=ancient("<noise>/table.f32"),
+    output:
+        evaluation="<results>/runs/{algo}/{game}/{model}/{run}/evaluation.json",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/evaluate.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: workflow.cores
+    resources:
+        mem_mb=4000,
+        runtime="2h",
+    params:
+        evaluation=config["evaluation"],
+    script:
+        "../scripts/evaluate.py"
+
+
+rule imported_scores:
+    input:
+        planned("evaluation.json", IMPORTED_RUNS),
+    output:
+        scores="<results>/tables/imported_scores.csv",
+    log:
+        "<results>/logs/imported_scores.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    script:
+        "../scripts/imported_scores.py"

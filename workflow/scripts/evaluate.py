@@ -1,0 +1,16 @@
+"""Runs `neurozoo.scoring.evaluate_run` for one {algo}/{game}/{model}/{run}."""
+
+from pathlib import Path
+
+from neurozoo.errors import plain_errors
+from neurozoo.scoring import evaluate_run
+
+with plain_errors(snakemake.log[0]):
+    evaluate_run(
+        Path(snakemake.input.checkpoint).parent,
+        snakemake.output.evaluation,
+        ops=snakemake.input.ops,
+        noise=snakemake.input.noise,
+        threads=snakemake.threads,
+        **snakemake.params.evaluation,
+    )
