@@ -35,7 +35,7 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
     episodes = {n: start(genome, protocol, n, max_frames) for n, genome in enumerate(GENOMES)}
     # The maze's robot is steered by the outputs themselves, whose last bits differ; an area's mean next to a half may be
     # rounded to either grey.
-    drift = 1e-6 if game == "hard_maze" else 0
+    drift = 1e-5 if game == "hard_maze" else 0
     grey = 1.01 / 255 if protocol.preprocessing == "area" else 0
     twin = StepwiseEvaluator(**given)
     with make_evaluator(ops=ops, threads=2, **given) as evaluator:
@@ -51,8 +51,9 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
             seen, twins = evaluator.trace(episode), twin.trace(episode)
             np.testing.assert_allclose(seen.planes, twins.planes, rtol=drift, atol=grey)
             np.testing.assert_allclose(seen.rewards, twins.rewards, rtol=drift)
-            # Sums of 28,224 products in another order, each rounded to 24 bits.
-            np.testing.assert_allclose(seen.logits, twins.logits, rtol=0, atol=1e-4 * np.abs(twins.logits).max())
+            # Sums of up to 28,224 products in another order, each rounded to 24 bits; other greys change them by more.
+            close = (1e-4 if grey == 0 else 1e-2) * np.abs(twins.logits).max()
+            np.testing.assert_allclose(seen.logits, twins.logits, rtol=0, atol=close)
 
 
 def test_the_episodes_of_this_test_are_not_all_alike(ops, noise_table):
