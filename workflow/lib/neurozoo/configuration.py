@@ -346,7 +346,7 @@ def _world_problems(config: Mapping) -> Iterator[str]:
 
 def _check_world(game: str, settings: Mapping) -> None:
     protocol_of(game, **{name: settings[setting] for name, setting in PROTOCOL_CHOICES.items()})
-    check_behaviour(game, settings.get("behaviour", "none"))
+    check_behaviour(game, settings.get("behaviour") or "none")
 
 
 def _claim_problems(config: Mapping) -> Iterator[str]:
