@@ -12,7 +12,6 @@ from neurozoo.algorithms.randomness import Purpose, generator
 from neurozoo.algorithms.ranks import centered_ranks
 from neurozoo.algorithms.schedules import Schedule
 from neurozoo.algorithms.settings import EsSettings
-from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.games import Protocol
 from neurozoo.networks import Layout
@@ -107,9 +106,6 @@ class EvolutionStrategy:
             None, or after the test episodes the report of the generation: the standard keys `frames`, `score`,
             `test_score` and `test_episodes`, the published fields, without times, and `Norm`, `GradNorm` and
             `UpdateRatio` as in the distributed code.
-
-        Raises:
-            NeurozooError: The results lack what `return_proc_mode` needs.
         """
         count = self.settings.population_size if self._phase == "population" else self.settings.num_test_episodes
         if len(results) != count:
@@ -229,16 +225,8 @@ def processed(results: Sequence[EpisodeResult], mode: str) -> np.ndarray:
 
     Returns:
         float32, shape (results,).
-
-    Raises:
-        NeurozooError: The signs of the rewards were not counted.
     """
     if mode == "centered_rank":
         return centered_ranks(np.array([result.score for result in results]))
-    signs = [result.sign_score for result in results]
-    if None in signs:
-        raise NeurozooError(
-            f"return_proc_mode {mode!r} needs the signs of the rewards, which were not counted here. "
-            "Choose centered_rank, which ranks the scores."
-        )
-    return np.array(signs, np.float32) if mode == "sign" else centered_ranks(np.array(signs))
+    signs = np.array([result.sign_score for result in results], np.float32)
+    return signs if mode == "sign" else centered_ranks(signs)
