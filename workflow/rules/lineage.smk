@@ -11,7 +11,7 @@ OUTPUTS:
     lineage    = <results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet
     figures    = <results>/runs/{algo}/{game}/{model}/{run}/lineage.{pdf,svg,png}
 
-Only genetic algorithm and random search have parents; of a run of another algorithm, there is no lineage to ask for.
+Only the genetic algorithms (and random search) keep one; a run of another algorithm has no lineage to ask for.
 """
 
 

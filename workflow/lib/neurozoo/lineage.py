@@ -52,7 +52,7 @@ def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
         table = pd.DataFrame(rows, columns=["iteration", *COLUMNS]).astype(_TYPES)
     except KeyError as error:
         raise NeurozooError(
-            f"{log} keeps no lineage. Only the genetic algorithm and random search do, and not in their oldest logs."
+            f"{log} keeps no lineage. Only the genetic algorithms and random search do, and not in their oldest logs."
         ) from error
     except (ValueError, TypeError) as error:
         raise NeurozooError(f"{log} is damaged: a row of its lineage should have {', '.join(COLUMNS)}.") from error

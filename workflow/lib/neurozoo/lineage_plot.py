@@ -52,18 +52,18 @@ def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
             p9.aes(xend="parent_generation", yend="parent_fitness"),
             _with_parents(selected),
             colour=_FAINT,
-            alpha=0.5,
-            size=0.3,
+            alpha=0.7,
+            size=0.4,
             raster=True,
         )
-        + p9.geom_point(data=selected, colour=_FAINT, size=0.8, stroke=0, raster=True)
+        + p9.geom_point(data=selected, colour=_FAINT, size=1.2, stroke=0, raster=True)
         + p9.geom_path(data=line, colour="#444444", size=0.6)
         + p9.geom_point(p9.aes(colour="fitness"), line, size=2.2)
         + p9.scale_colour_continuous("viridis")
         + p9.labs(
             title=f"Lineage: {name}",
             subtitle=(
-                f"The result, chosen in generation {record.get('iteration')}, and its {len(line) - 1} ancestors; "
+                f"The result, chosen in generation {record.get('iteration')}, and whom it descends from; "
                 "grey: all others who were selected.\nTraining scores are single episodes, and selected for being high."
             ),
             x="Generation of birth",
