@@ -60,7 +60,7 @@ def test_parts_of_a_large_table_are_put_together(monkeypatch):
     random = np.random.default_rng(0)
     sequences = [random.normal(size=(length, 2)) for length in (1, 2, 3, 4, 5)]
     whole = distances(sequences, sequences), novelty(sequences, [], nearest=2, among_themselves=True)
-    monkeypatch.setattr(module, "ELEMENTS_AT_ONCE", 1)
+    monkeypatch.setattr(module, "DIFFERENCES_AT_ONCE", 1)
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 2)
     np.testing.assert_array_equal(distances(sequences, sequences), whole[0])
     np.testing.assert_array_equal(novelty(sequences, [], nearest=2, among_themselves=True), whole[1])

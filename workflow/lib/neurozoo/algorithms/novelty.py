@@ -11,7 +11,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.games import BEHAVIOURS, Protocol
 
-ELEMENTS_AT_ONCE = 4_000_000  # float64: 32 MB
+CONTINUED_AT_ONCE = 4_000_000  # bytes of memory, as float64: 32 MB
+DIFFERENCES_AT_ONCE = 500_000  # float64: 4 MB
 TILE, DEPTH = 32, 256  # of a matrix product
 ROWS_AT_ONCE = 512  # behaviours that are compared with all others in one go
 
@@ -98,7 +99,7 @@ def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndar
     lengths = [length[order] for length, order in zip(lengths, orders, strict=True)]
     # Every number is whole and below 2^53, so that no sum in float64 is rounded, in whatever order it is made.
     rows = (len(behaviours) + len(others)) * behaviours[0].shape[1]
-    steps = max(1, min(ELEMENTS_AT_ONCE // rows, max(length[0] for length in lengths)))
+    steps = max(1, min(CONTINUED_AT_ONCE // rows, max(length[0] for length in lengths)))
     total = np.zeros((len(behaviours), len(others)))
     for start in range(0, max(length[0] for length in lengths), steps):
         running = [int((length > start).sum()) for length in lengths]
@@ -145,21 +146,26 @@ def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def _squares_of_floats(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
     rows = max(len(behaviour) for behaviour in (*behaviours, *others))
     right, right_lengths = _stacked(others, rows), np.array([len(other) for other in others])
-    together = max(1, ELEMENTS_AT_ONCE // right.size)
+    together = max(1, DIFFERENCES_AT_ONCE // (right.shape[1] * rows))
     squares = []
     for start in range(0, len(behaviours), together):
         part = behaviours[start : start + together]
-        lengths = np.maximum.outer([len(behaviour) for behaviour in part], right_lengths)
-        differences = np.square(_stacked(part, rows)[:, None] - right[None]).sum(axis=3)
-        squares.append(np.where(np.arange(rows) < lengths[:, :, None], differences, 0.0).sum(axis=2))
+        total = sum(  # column by column: there are few
+            np.square(left[:, None] - column) for left, column in zip(_stacked(part, rows), right, strict=True)
+        )
+        if rows > 1:
+            lengths = np.maximum.outer([len(behaviour) for behaviour in part], right_lengths)
+            total[np.arange(rows) >= lengths[:, :, None]] = 0.0
+        squares.append(total.sum(axis=2) if rows > 1 else total[:, :, 0])
     return np.concatenate(squares)
 
 
 def _stacked(side: Sequence[np.ndarray], rows: int) -> np.ndarray:
-    stacked = np.empty((len(side), rows, side[0].shape[1]))
-    for place, behaviour in zip(stacked, side, strict=True):
-        place[: len(behaviour)] = behaviour
-        place[len(behaviour) :] = behaviour[-1]
+    """Returns all behaviours, continued: float64, shape (width, behaviours, rows)."""
+    stacked = np.empty((side[0].shape[1], len(side), rows))
+    for number, behaviour in enumerate(side):
+        stacked[:, number, : len(behaviour)] = behaviour.T
+        stacked[:, number, len(behaviour) :] = behaviour[-1][:, None]
     return stacked
 
 
