@@ -180,6 +180,18 @@ def test_more_novel_agents_move_more_often():
     np.testing.assert_allclose(shares, [5 / 16, 4 / 16, 7 / 16], atol=0.09)
 
 
+def test_an_agent_is_as_novel_as_its_newest_behaviour():
+    search = algorithm(num_agents=1)
+    tell(search, "initial", [0], [(0, 0)])
+    novelties = []
+    for place in ((0, 1), (3, 4), (9, 9)):
+        tell(search, "population", range(4))
+        tell(search, "rollouts", [0, 0], [place, place])
+        novelties.append(tell(search, "test", [0, 0])["AgentNovelty"])
+    # At (0, 0) alone; at (0, 1), the second nearest 1 away; at (3, 4), the second nearest is (0, 1).
+    assert novelties == [0, 0.5, pytest.approx(np.sqrt(18) / 2)]
+
+
 def test_agents_that_are_all_alike_are_chosen_alike():
     chosen = set()
     for run in range(40):
@@ -320,7 +332,7 @@ def test_the_result_is_the_agent_with_the_best_mean_of_rollouts_and_keeps_its_te
     search = algorithm()
     tell(search, "initial", [1000, 1000])
     kept = []
-    for rollouts, test in (([4, 6], 7), ([5, 5], 100), ([0, 12], 1)):
+    for rollouts, test in (([4, 6], 7), ([5, 5], 100), ([0, 12], 1), ([6, 6], 50)):
         tell(search, "population", range(4))
         kept.append(search.ask().held[0])
         tell(search, "rollouts", rollouts)
