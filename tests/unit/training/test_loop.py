@@ -28,6 +28,7 @@ TIMES = {
     "TimeElapsedThisIterTotal",
     "TimeElapsed",
     "TimeElapsedTotal",
+    "OverheadThisIter",
 }
 
 
@@ -156,6 +157,7 @@ def test_times_add_up(undisturbed):
         np.testing.assert_allclose(np.cumsum([r[kind] for r in records]), [r[total] for r in records], rtol=1e-9)
     for record in records:
         assert 0 < record["TimeElapsedThisIter"] < record["TimeElapsedThisIterTotal"]  # the tests take time, too
+        assert 0 < record["OverheadThisIter"] < record["TimeElapsedThisIterTotal"]
         assert record["TimestepsPerSecondThisIter"] == pytest.approx(
             record["TimestepsThisIter"] / record["TimeElapsedThisIterTotal"]
         )

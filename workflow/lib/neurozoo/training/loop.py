@@ -161,12 +161,13 @@ def _train_generation(
 ) -> None:
     elapsed = dict(state.saved["elapsed"]) if state.saved else {"counted": 0.0, "total": 0.0}
     begin = time.monotonic()
-    uncounted = 0.0
+    uncounted = playing = 0.0
     fields = None
     while fields is None:
         batch = algorithm.ask()
         start = time.monotonic()
-        results = _play(batch, algorithm.iteration, evaluator, state, reporter, interruption)
+        results, seconds = _play(batch, algorithm.iteration, evaluator, state, reporter, interruption)
+        playing += seconds
         uncounted += 0.0 if batch.is_counted else time.monotonic() - start
         fields = algorithm.tell(results)
     total = time.monotonic() - begin
@@ -178,6 +179,7 @@ def _train_generation(
         "TimeElapsedThisIterTotal": total,
         "TimeElapsed": elapsed["counted"],
         "TimeElapsedTotal": elapsed["total"],
+        "OverheadThisIter": total - playing,
     }
     state.report(record)
     reporter.report(record)
@@ -196,7 +198,8 @@ def _play(
     state: RunState,
     reporter: RunReporter,
     interruption: Interruption,
-) -> list[EpisodeResult]:
+) -> tuple[list[EpisodeResult], float]:
+    """Returns the results, and the seconds in which episodes were being played."""
     results = state.finished_episodes(generation, batch.phase)
     open_episodes = {n: episode for n, episode in enumerate(batch.episodes) if n not in results}
     if open_episodes:
@@ -217,5 +220,6 @@ def _play(
             done=len(results),
             total=len(batch.episodes),
         )
+    seconds = time.monotonic() - begin
     interruption.check()
-    return [results[number] for number in range(len(batch.episodes))]
+    return [results[number] for number in range(len(batch.episodes))], seconds
