@@ -57,6 +57,7 @@ class Algorithm(Interface):
         settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.
         fields: What the text log prints of a report, in order.
         behaviour: What episodes have to be described by: `none`, `ram` or `final_position`.
+        threads: What an update may use between episodes; results do not depend on it.
         iteration: Finished generations.
         steps: Counted steps so far.
         frames: Counted frames so far.
@@ -66,6 +67,7 @@ class Algorithm(Interface):
     settings: object
     fields: tuple[str, ...]
     behaviour: str
+    threads: int
     iteration: int
     steps: int
     frames: int

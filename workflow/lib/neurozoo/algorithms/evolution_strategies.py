@@ -42,7 +42,7 @@ class EvolutionStrategy:
 
     fields = ES_FIELDS
     behaviour = "none"
-    threads = 2
+    threads = 1
 
     def __init__(
         self, settings: EsSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol

@@ -47,6 +47,7 @@ class GeneticAlgorithm:
     """
 
     behaviour = "none"
+    threads = 1
 
     def __init__(
         self, settings: GaSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol

@@ -45,7 +45,7 @@ class NoveltyStrategy:
     """
 
     fields = NOVELTY_FIELDS
-    threads = 2
+    threads = 1
 
     def __init__(
         self, settings: NoveltySettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol

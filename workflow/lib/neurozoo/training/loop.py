@@ -84,6 +84,7 @@ def train(
     with Interruption() as interruption:
         state = RunState(run_dir, identity=identity, budget=budget)
         algorithm = ALGORITHMS[algo](checked, run=run, layout=layout, noise=table, protocol=protocol)
+        algorithm.threads = threads
         if state.saved:
             try:
                 algorithm.set_state(state.saved["algorithm"], state.arrays())
