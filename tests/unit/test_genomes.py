@@ -316,9 +316,9 @@ def test_a_long_text_is_read_in_seconds_and_a_long_slip_is_refused_as_fast():
 
     genome = Genome(1, tuple(Mutation(i, 0.002) for i in range(100_000)))
     slips = ["(1" + " " * 200_000, "(" * 200_000, "(1, (2, 0.1)" * 50_000, "(1" + ",\n" * 100_000 + ")"]
-    start = time.perf_counter()
+    start = time.process_time()
     assert Genome.from_text(genome.to_text()) == genome
     for slip in slips:
         with pytest.raises(NeurozooError, match="A genome looks like"):
             Genome.from_text(slip)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
