@@ -93,3 +93,28 @@ def test_an_old_log_becomes_metrics_under_our_names(data_dir, tmp_path, capsys):
     log = data_dir / "logs" / "gpu_ga.txt"
     main(["parse", str(log), str(tmp_path / "m.csv"), "--game", "frostbite", "--model", "LargeModel", "--run", "3"])
     assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith("ga,frostbite,large,3,uber2018,")
+
+
+def test_a_genome_is_imported_exported_and_evaluated_by_hand(engine, tmp_path, capsys):
+    noise = engine[2:]
+    words = ["--game", "breakout", "--model", "small", "--run-dir", str(tmp_path / "run"), *noise]
+    main(["import", "Current elite: (1, (2, 0.002))", *words])
+    assert (tmp_path / "run" / "checkpoint.npz").exists()
+    main(["export", str(tmp_path / "run"), str(tmp_path / "weights.npz"), *noise])
+    assert "conv1/w 8 8 4 16" in capsys.readouterr().out
+    scores = []
+    for genome in ([1, [2, 0.002]], None):  # a recipe, and weights that have none
+        record = json.loads((tmp_path / "run" / "genome.json").read_text())
+        (tmp_path / "run" / "genome.json").write_text(json.dumps(record | {"genome": genome}))
+        words = ["evaluate", "--genome", str(tmp_path / "run" / "genome.json"), "--episodes", "2", "--json", *engine]
+        main([*words, "--max-frames", "400"])
+        scores.append(json.loads(capsys.readouterr().out)["episodes"])
+    assert scores[0] == scores[1]
+
+
+def test_what_is_no_genome_is_answered_by_one_sentence(engine, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["import", "(__import__('os'),)", "--game", "pong", "--model", "small", *engine[2:]])
+    assert stop.value.code == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("neurozoo: A genome looks like")

@@ -54,6 +54,23 @@ def test_every_run_has_every_file_of_the_design(chain):
     assert missing == []
 
 
+def test_a_genome_from_elsewhere_has_the_same_files_and_a_score(chain):
+    run = chain / "results/test/runs/imported/frostbite/small/1"
+    names = ("config.yaml", "checkpoint.npz", "genome.json", "frozen/model.json", "rollout.npz", "activation.mp4")
+    assert [name for name in (*names, "evaluation.json") if not (run / name).exists()] == []
+    assert json.loads((run / "genome.json").read_text())["genome"] == [1, [2, 0.002]]
+    with open(chain / "results/test/tables/imported_scores.csv") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["algo"], row["game"], row["episodes"]) == ("imported", "frostbite", "2")
+
+
+def test_generations_are_filmed_and_stay_beside_the_run(chain):
+    run = chain / "results/test/runs" / RUNS[2]
+    assert (run / "generations.mp4").stat().st_size > 1000
+    last = len((run / "log.jsonl").read_text().splitlines())
+    assert {path.name for path in (run / "generations").iterdir()} == {"1", str(last)}
+
+
 def test_tables_and_figures_span_all_runs(chain):
     tables = chain / "results/test/tables"
     metrics = read_metrics(tables / "metrics.parquet")

@@ -69,7 +69,7 @@ def test_an_imported_run_that_the_configuration_does_not_name_is_explained(snake
 
 def test_generations_are_filmed_where_an_experiment_asks_for_it(project, snakemake):
     path = project / "config" / "test.yaml"
-    path.write_text(path.read_text() + "\ngenerations: { experiments: [test] }\n")
+    path.write_text(path.read_text().replace("experiments: [recurrent]", "experiments: [test]"))
     run = snakemake("-n", "--configfile", "config/test.yaml")
     assert run.returncode == 0, run.stdout
     assert job_counts(run.stdout)["generations"] == 2

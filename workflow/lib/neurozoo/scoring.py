@@ -10,8 +10,7 @@ import numpy as np
 
 from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator
 from neurozoo.files import read_json, write_json, written_whole
 from neurozoo.games import Protocol, check_game, layout_of
 from neurozoo.genomes import Genome
@@ -80,11 +79,12 @@ def score_genome(
         drawn = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
         limit = protocol.max_frames if max_frames is None else max_frames
         starts[number] = Episode(genome, drawn if noops is None else noops, int(random.integers(MAX_SEED)), limit)
-    engine = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol, "threads": threads}
-    if reference is not None:
-        engine["reference"] = reference
     results: dict[int, EpisodeResult] = {}
-    with NativeEvaluator(**engine) as evaluator:
+    with make_evaluator(
+        ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
+    ) as evaluator:
+        if reference is not None:
+            evaluator.set_reference(reference)
         evaluator.hold([genome])
         evaluator.submit(starts)
         while len(results) < episodes:

@@ -1,0 +1,67 @@
+import csv
+import json
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.games import protocol_of
+from neurozoo.genomes import Genome, Mutation
+from neurozoo.imports import import_genome
+from neurozoo.scoring import evaluate_run, score_genome, write_evaluation_table
+
+
+@pytest.fixture
+def run_dir(small_noise_table, tmp_path):
+    folder = tmp_path / "imported" / "frostbite" / "small" / "3"
+    return import_genome(
+        "(1, (2, 0.002))", noise=small_noise_table, game="frostbite", model="small", run=3, run_dir=folder
+    )
+
+
+def test_an_evaluation_holds_the_episodes_that_score_genome_plays(run_dir, ops, small_noise_table):
+    for threads in (1, 2):
+        evaluate_run(
+            run_dir, run_dir / f"{threads}.json", ops=ops, noise=small_noise_table, episodes=3, seed=5, threads=threads
+        )
+    assert (run_dir / "1.json").read_bytes() == (run_dir / "2.json").read_bytes()
+    record = json.loads((run_dir / "1.json").read_text())
+    heard = []
+    episodes = score_genome(
+        Genome(1, (Mutation(2, 0.002),)),
+        game="frostbite",
+        model="small",
+        protocol=protocol_of("frostbite"),
+        episodes=3,
+        ops=ops,
+        noise=small_noise_table,
+        seed=5,
+        progress=lambda *news: heard.append(news),
+    )
+    assert record["episodes"] == [vars(episode) for episode in episodes]
+    scores = [episode.score for episode in episodes]
+    assert heard[-1] == (3, pytest.approx(sum(scores) / 3))
+    assert record["summary"]["mean"] == pytest.approx(sum(scores) / 3)
+
+
+def test_the_table_has_a_row_per_evaluation(tmp_path):
+    files = []
+    for run, start_state in ((1, "2018"), (2, "today")):
+        path = tmp_path / "imported" / "frostbite" / "large" / str(run) / "evaluation.json"
+        path.parent.mkdir(parents=True)
+        record = {
+            "game": "frostbite",
+            "model": "large",
+            "protocol": {"name": "uber2018", "start_state": start_state},
+            "summary": {"mean": 10.0 * run, "standard_error": 1.0},
+            "episodes": [{}, {}],
+        }
+        path.write_text(json.dumps(record))
+        files.append(path)
+    write_evaluation_table(files, tmp_path / "scores.csv")
+    with open(tmp_path / "scores.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["algo"], row["run"], row["start_state"], row["mean"], row["episodes"]) for row in rows] == [
+        ("imported", "1", "2018", "10.0", "2"),
+        ("imported", "2", "today", "20.0", "2"),
+    ]
+    with pytest.raises(NeurozooError, match="is missing"):
+        write_evaluation_table([tmp_path / "nothing.json"], tmp_path / "scores.csv")
