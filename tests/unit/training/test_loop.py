@@ -129,6 +129,7 @@ def test_a_run_leaves_all_its_files_and_they_agree(undisturbed, small_noise_tabl
     expected = {"algo": "ga", "game": "assault", "model": "small", "run": 1, "protocol": "uber2018"}
     assert {name: facts[name] for name in expected} == expected
     assert (facts["action_set"], facts["test_episodes"]) == ("minimal", SETTINGS["num_test_episodes"])
+    assert (facts["observation"], facts["start_state"]) == ("", "today")
 
     checkpoint = read_checkpoint(undisturbed / "checkpoint.npz")
     genome = read_genome(undisturbed / "genome.json").genome

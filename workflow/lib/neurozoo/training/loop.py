@@ -141,6 +141,8 @@ def train(
             **identity,
             "protocol": protocol.name,
             "action_set": protocol.action_set,
+            "observation": protocol.observation,
+            "start_state": protocol.start_state,
             # Of weights that are no scaled noise, checkpoint.npz is the only record.
             "genome": None if isinstance(best.genome.initial, Weights) else best.genome.to_json(),
             "validation_score": best.validation_score,
