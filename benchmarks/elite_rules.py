@@ -153,7 +153,7 @@ def _draw(runs: pd.DataFrame, both: dict) -> None:
             x="",
             y="True mean score",
         )
-        + figure_theme((7.0, 4.2), has_legend=False)
+        + figure_theme((7.4, 4.2), has_legend=False)
     )
     save_figure(figure, [FOLDER / f"racing.{format}" for format in ("png", "svg")])
 
