@@ -33,8 +33,8 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
     layout = layout_of(game, "simple", protocol)
     given = {"game": game, "layout": layout, "protocol": protocol, "noise": noise_table, "behaviour": behaviour}
     episodes = {n: start(genome, protocol, n, max_frames) for n, genome in enumerate(GENOMES)}
-    # The maze's robot is steered by the outputs themselves, whose last bits differ; an area's mean next to a half may be
-    # rounded to either grey.
+    # The maze's robot is steered by the outputs themselves, whose last bits differ; an area's mean next to a half may
+    # be rounded to either grey.
     drift = 1e-5 if game == "hard_maze" else 0
     grey = 1.01 / 255 if protocol.preprocessing == "area" else 0
     twin = StepwiseEvaluator(**given)

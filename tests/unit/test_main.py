@@ -70,6 +70,11 @@ def test_the_benchmark_counts_frames_per_second_and_core(engine, capsys):
     assert result["frames_per_second_per_core"] == pytest.approx(4 * result["steps_per_second_per_core"], rel=0.01)
     assert result["frames_per_second_per_core"] > 100
     assert report["machine"]["cores"] >= 1
+    (decoding,) = report["decoding"]
+    assert (decoding["network"], decoding["mutations"]) == ("small", 1000)
+    assert 0 < decoding["child_seconds"] < decoding["seconds"]
+    assert (report["update"]["parameters"], report["update"]["population_size"]) == (1_005_366, 5000)  # pong: 6 actions
+    assert report["update"]["seconds"] > 0
 
 
 def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_path, capsys):

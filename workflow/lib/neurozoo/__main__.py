@@ -332,7 +332,7 @@ def _evaluate(options):
 
 
 def _bench(options):
-    from neurozoo.benchmark import machine, measure_decoding, measure_speed
+    from neurozoo.benchmark import machine, measure_decoding, measure_speed, measure_update
     from neurozoo.native import load_ops
     from neurozoo.noise import open_noise_table
 
@@ -361,14 +361,20 @@ def _bench(options):
         )
         for network in options.networks
     ]
+    update = asdict(measure_update("virtual_bn", options.games[0], threads=max(options.threads), noise=options.noise))
     if options.json:
-        print(json.dumps({"machine": machine(), "results": results, "decoding": decodings}, indent=1))
+        found = {"machine": machine(), "results": results, "decoding": decodings, "update": update}
+        print(json.dumps(found, indent=1))
         return
     for decoding in decodings:
         print(
             f"{decoding['network']:16} a genome of {decoding['mutations']:,} mutations: {decoding['seconds']:.2f} s "
             f"from scratch, {1000 * decoding['child_seconds']:.1f} ms for its child, {decoding['threads']} threads"
         )
+    print(
+        f"{update['network']:16} a step of es after {update['population_size']:,} episodes: {update['seconds']:.2f} s, "
+        f"{update['threads']} threads; memory so far {update['peak_megabytes']:,.0f} MB"
+    )
 
 
 def _show(options):

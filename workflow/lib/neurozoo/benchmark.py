@@ -2,16 +2,20 @@
 
 import os
 import platform
+import resource
 import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.evaluation import Episode
+from neurozoo.algorithms.evolution_strategies import EvolutionStrategy
+from neurozoo.algorithms.settings import EsSettings
+from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.games import layout_of, protocol_of
 from neurozoo.genomes import Genome, Mutation
+from neurozoo.noise import open_noise_table
 
 EPISODE_FRAMES = 4_000  # short enough that the last episodes do not outlast the measurement by much
 PARENTS = 2
@@ -159,6 +163,62 @@ def measure_decoding(
         middle = time.monotonic()
         evaluator.hold([old, old.mutated(indices[-1], 0.002)])
         return Decoding(network, mutations, threads, middle - begin, time.monotonic() - middle)
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a step of evolution strategies costs between its episodes.
+
+    Attributes:
+        network: Network name.
+        parameters: Length of the parameter vector.
+        population_size: Episodes per generation, two for each slice of noise.
+        threads: Threads that sum.
+        seconds: From the scores to the new weights.
+        peak_megabytes: Most memory that this process has had so far, pages of the noise table among it.
+    """
+
+    network: str
+    parameters: int
+    population_size: int
+    threads: int
+    seconds: float
+    peak_megabytes: float
+
+
+def measure_update(network: str, game: str, *, threads: int, noise: str | os.PathLike) -> Update:
+    """Lets evolution strategies with their published settings make a step out of random scores.
+
+    Args:
+        network: Network name.
+        game: Game id, which decides the number of outputs.
+        threads: Threads that sum.
+        noise: The noise table.
+
+    Raises:
+        NeurozooError: Something is missing or unknown.
+    """
+    rules = protocol_of(game)
+    layout = layout_of(game, network, rules)
+    settings = EsSettings(num_test_episodes=1)
+    table = open_noise_table(noise, verify=False)
+    algorithm = EvolutionStrategy(settings, run=1, layout=layout, noise=table, protocol=rules)
+    algorithm.threads = threads
+    algorithm.ask()
+    algorithm.tell([EpisodeResult(0.0, 1, 4)])
+    algorithm.ask()
+    random = np.random.default_rng(0)
+    results = [EpisodeResult(float(score), 1, 4) for score in random.normal(size=settings.population_size)]
+    begin = time.monotonic()
+    algorithm.tell(results)
+    return Update(
+        network=network,
+        parameters=layout.parameter_count,
+        population_size=settings.population_size,
+        threads=threads,
+        seconds=time.monotonic() - begin,
+        peak_megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
 
 
 def machine() -> dict[str, object]:
