@@ -21,8 +21,8 @@ EpisodePlayer::EpisodePlayer(std::unique_ptr<World> world, const NetworkPlan& pl
   const std::int64_t channels = shape.channels * shape.stack;
   if (plan.input_height() != shape.height || plan.input_width() != shape.width || plan.input_channels() != channels) {
     throw std::invalid_argument("The network should take observations of " + Text(shape.height, shape.width, channels) +
-                                ", but takes " +
-                                Text(plan.input_height(), plan.input_width(), plan.input_channels()) + ".");
+                                ", but takes " + Text(plan.input_height(), plan.input_width(), plan.input_channels()) +
+                                ".");
   }
   if (plan.num_outputs() != world_->num_outputs()) {
     throw std::invalid_argument("The network has " + std::to_string(plan.num_outputs()) +

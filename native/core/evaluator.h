@@ -26,7 +26,7 @@ struct Genome {
     std::int64_t index;
     float power;
   };
-  int base = -1;             // slot of a held genome to start from, or -1: `weights`
+  int base = -1;                   // slot of a held genome to start from, or -1: `weights`
   const float* weights = nullptr;  // parameters to start from, which Hold copies, or null: scaled noise at `initial`
   std::int64_t initial = 0;
   std::vector<Mutation> mutations;

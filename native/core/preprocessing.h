@@ -88,7 +88,8 @@ class Rgb : public Preprocessor {
   std::array<std::array<float, 3>, 256> colours_;
 };
 
-// Makes the preprocessor called `name` (`published_bilinear`, `area` or `rgb`); throws std::invalid_argument for others.
+// Makes the preprocessor called `name` (`published_bilinear`, `area` or `rgb`); throws std::invalid_argument for
+// others.
 std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator);
 
 }  // namespace neurozoo
