@@ -1,3 +1,4 @@
+import re
 import xml.etree.ElementTree
 from unittest import mock
 
@@ -85,6 +86,29 @@ def test_curves_are_kept_apart_by_everything_that_differs():
     assert curve_labels(table, "algo_model").tolist() == ["GA, large", "NSRA-ES, recurrent large"]
     assert curve_labels(table[:1], "model").tolist() == ["large"]
     assert curve_labels(table[:1], "algo").tolist() == ["GA"]
+
+
+def test_protocols_are_named_where_a_game_was_played_under_two_of_them():
+    two = pd.concat([run_of([1], [1]), run_of([1], [1], protocol="machado2018")], ignore_index=True)
+    assert curve_labels(two, "model").tolist() == ["large, uber2018", "large, machado2018"]
+    other_game = two.assign(game=["pong", "hard_maze"])
+    assert curve_labels(other_game, "model").tolist() == ["large", "large"]
+
+
+def test_a_long_legend_has_several_rows_and_each_game_its_frames_where_they_differ(tmp_path):
+    runs = [
+        run_of([1, 2], [1, 2], model=f"a_network_with_a_long_name_{n}", game=game)
+        for n in range(6)
+        for game in ("pong", "skiing")
+    ]
+    table = pd.concat(runs, ignore_index=True)
+    table.loc[table["game"] == "skiing", "frames"] *= 10
+    plot_learning_curves(table, [tmp_path / "all.svg"], colour_by="model", columns=2)
+    text = (tmp_path / "all.svg").read_text()
+    view = [float(number) for number in re.search(r'viewBox="([^"]+)"', text)[1].split()]
+    spots = re.findall(r"a network with a long name \d.*?translate\(([\d.]+) ", text, re.DOTALL)
+    assert len(spots) == 6
+    assert max(map(float, spots)) < 0.75 * view[2]  # where a name begins
 
 
 def test_every_format_has_the_same_bytes_each_time(tmp_path):

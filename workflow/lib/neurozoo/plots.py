@@ -98,10 +98,12 @@ def plot_learning_curves(
 
 
 def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
-    """Names the curve that each row belongs to, such as `GA, large`, and keeps unlike runs apart."""
-    named = COLOUR_BY[colour_by]
-    more = [name for name in ("algo", "model", "protocol") if name not in named and reports[name].nunique() > 1]
-    shown = {name: reports[name].astype(str).str.replace("_", " ") for name in (*named, *more)}
+    """Names the curve that each row belongs to, such as `GA, large`, and keeps unlike runs of a game apart."""
+    named = [*COLOUR_BY[colour_by]]
+    named += [name for name in ("algo", "model") if name not in named and reports[name].nunique() > 1]
+    if reports.groupby("game")["protocol"].nunique().max() > 1:
+        named.append("protocol")
+    shown = {name: reports[name].astype(str).str.replace("_", " ") for name in named}
     if "algo" in shown:
         shown["algo"] = shown["algo"].str.replace(" ", "-").str.upper()
     first, *others = shown.values()
@@ -239,15 +241,28 @@ def _figure(
     return (
         figure
         + p9.geom_line(p9.aes(y="median"), size=0.9)
-        + p9.facet_wrap("panel", ncol=columns, scales="free_y")
+        + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + p9.expand_limits(x=0)
         + p9.scale_x_continuous(labels=lambda values: [si_label(value) for value in values])
         + p9.scale_y_continuous(labels=lambda values: [_number_label(value) for value in values])
         + p9.scale_colour_manual(values=_palette(len(labels)), limits=list(labels))
+        + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(labels, size[0])))
         + p9.scale_fill_manual(values=_palette(len(labels)), limits=list(labels), guide=None)
         + p9.labs(x="Emulator frames", y="Score", colour="")
         + figure_theme(size, has_legend=len(labels) > 1)
     )
+
+
+def _are_alike(curves: pd.DataFrame) -> bool:
+    """Whether the games were played for about as long, so that their panels can share the axis of frames."""
+    ends = curves.groupby("game")["frames"].max()
+    return ends.max() <= 1.5 * ends.min()
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """Returns how many of the legend's entries fit side by side; `width` is in inches."""
+    entry = 0.6 + 0.075 * max(map(len, labels))
+    return max(1, min(len(labels), int((width - 0.8) / entry)))
 
 
 def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
