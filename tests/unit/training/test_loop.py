@@ -39,13 +39,13 @@ class Runner:
         self.context = training_processes.context()
         self.ops, self.noise, self.folder = ops, noise, folder
 
-    def arguments(self, run_dir, *, settings=None, **changes):
+    def arguments(self, run_dir, *, settings=None, whole_settings=None, **changes):
         return {
             "algo": "ga",
             "game": "assault",
             "model": "small",
             "run": 1,
-            "settings": SETTINGS | (settings or {}),
+            "settings": whole_settings or SETTINGS | (settings or {}),
             "ops": self.ops,
             "noise": self.noise,
             "run_dir": run_dir,
@@ -226,6 +226,36 @@ def test_a_run_that_is_killed_at_the_worst_moment_ends_the_same(runner, undistur
     assert process.exitcode == -signal.SIGKILL, runner.said()
     runner.finish(tmp_path)
     assert_same_results(tmp_path, undisturbed)
+
+
+# Every other algorithm, on another world: (algorithm, game, network, settings).
+GRADIENT = {"population_size": 6, "num_test_episodes": 1, "episode_cutoff_mode": 30}
+OTHERS = [
+    ("es", "hard_maze", "simple", GRADIENT | {"episode_cutoff_mode": "env_default", "frames": 9_000}),
+    ("es", "assault", "virtual_bn", GRADIENT | {"frames": 2_000}),
+    ("ns_es", "assault", "small", GRADIENT | {"frames": 3_000}),
+    ("nsr_es", "river_crossing", "simple", GRADIENT | {"observation": "greyscale", "frames": 700}),
+    ("nsra_es", "hard_maze", "simple", GRADIENT | {"patience": 1, "frames": 1_000}),
+    ("ga_ns", "hard_maze", "simple", {"archive_probability": 0.5, "frames": 4_000}),
+    ("ga", "assault", "small", {"elite_rule": "racing"}),
+    ("ga", "assault", "small", {"elite_rule": "carried", "first_generation": "mutations"}),
+    ("ga", "gym.CartPole-v1", "simple", {"frames": 600}),
+]
+
+
+@pytest.mark.parametrize("crash", ["after a line of the journal", "after the state and before the journal is emptied"])
+@pytest.mark.parametrize(("algo", "game", "model", "settings"), OTHERS)
+def test_every_algorithm_continues_as_if_nothing_had_happened(runner, tmp_path, algo, game, model, settings, crash):
+    base = {} if algo in ("es", "ns_es", "nsr_es", "nsra_es") else SETTINGS
+    arguments = {"algo": algo, "game": game, "model": model}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    runner.finish(whole, whole_settings=base | settings, threads=2, **arguments)
+    process = runner.start(killed, whole_settings=base | settings, crash=crash, **arguments)
+    process.join(timeout=120)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    runner.finish(killed, whole_settings=base | settings, **arguments)
+    assert len(reports(whole)) >= 3
+    assert_same_results(killed, whole)
 
 
 def test_a_killed_run_plays_no_finished_episode_again(runner, undisturbed, tmp_path):
