@@ -1,0 +1,104 @@
+"""Gymnasium's environments, played in Python: as anybody would write the loop down."""
+
+import gymnasium
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, make_evaluator, play
+from neurozoo.evaluation.stepwise import StepwiseEvaluator
+from neurozoo.games import layout_of, protocol_of
+from neurozoo.genomes import Genome, Mutation, Weights, decode
+from neurozoo.noise import open_noise_table
+
+PARENT = Genome(5, (Mutation(6, 0.5),))
+CHILD = PARENT.mutated(7, 0.5)
+
+
+def made(noise, game, model):
+    protocol = protocol_of(game)
+    return StepwiseEvaluator(noise=noise, layout=layout_of(game, model, protocol), game=game, protocol=protocol)
+
+
+def by_hand(game, theta, layout, seed, *, is_discrete):
+    arrays = layout.split(theta)
+    environment = gymnasium.make(game)
+    observation, _ = environment.reset(seed=seed)
+    score, steps, is_over = 0.0, 0, False
+    while not is_over:
+        value = np.asarray(observation, np.float32)
+        for placed in layout.layers:
+            value = value @ arrays[f"{placed.layer.name}/w"] + arrays[f"{placed.layer.name}/b"]
+            if placed.layer.activation == "relu":
+                value = np.maximum(value, 0)
+            elif placed.layer.activation == "tanh":
+                value = np.tanh(value)
+        action = int(value.argmax()) if is_discrete else np.clip(value, -2, 2)  # the pendulum's torques
+        observation, reward, terminated, truncated, _ = environment.step(action)
+        score, steps, is_over = score + reward, steps + 1, terminated or truncated
+    return score, steps
+
+
+@pytest.mark.parametrize(
+    ("game", "model", "is_discrete"), [("CartPole-v1", "simple", True), ("Pendulum-v1", "dense_tanh", False)]
+)
+def test_an_episode_is_what_gymnasium_plays_with_the_same_seed(small_noise_table, game, model, is_discrete):
+    evaluator = made(small_noise_table, f"gym.{game}", model)
+    evaluator.hold([PARENT])
+    found = play(
+        evaluator, {n: Episode(genome, 0, n, 10**6) for n, genome in enumerate([PARENT, CHILD, PARENT, CHILD])}
+    )
+    noise = open_noise_table(small_noise_table, verify=False)
+    layout = layout_of(f"gym.{game}", model, protocol_of(f"gym.{game}"))
+    for seed, genome in enumerate([PARENT, CHILD, PARENT, CHILD]):
+        theta = decode(genome, noise=noise, layout=layout)
+        score, steps = by_hand(game, theta, layout, seed, is_discrete=is_discrete)
+        assert (found[seed].steps, found[seed].frames) == (steps, steps)
+        assert found[seed].score == pytest.approx(score, rel=1e-6)
+    assert len({result.score for result in found.values()}) > 1
+
+
+def test_a_frame_limit_ends_an_episode(small_noise_table):
+    evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
+    evaluator.hold([PARENT])
+    (result,) = play(evaluator, {0: Episode(PARENT, 0, 0, 3)}).values()
+    assert (result.steps, result.score) == (3, 3.0)
+
+
+def test_weights_that_are_no_noise_can_be_held(small_noise_table):
+    evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
+    evaluator.hold([PARENT])
+    center = Genome(Weights.of(evaluator.parameters(PARENT)))
+    evaluator.hold([center, PARENT])
+    first, second = play(evaluator, {0: Episode(PARENT, 0, 1, 500), 1: Episode(center, 0, 1, 500)}).values()
+    assert (first.score, first.steps) == (second.score, second.steps)
+
+
+def test_results_come_one_by_one_and_closing_drops_the_rest(small_noise_table):
+    evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
+    evaluator.hold([PARENT])
+    evaluator.submit({n: Episode(PARENT, 0, n, 500) for n in range(3)})
+    assert list(evaluator.receive(timeout=0)) == [0]
+    evaluator.close()
+    assert evaluator.receive(timeout=0) == {}
+
+
+@pytest.mark.parametrize(
+    ("game", "model", "behaviour", "complaint"),
+    [
+        ("gym.CartPole-v1", "small", "none", "needs a network of dense layers such as 'simple', but 'small' came"),
+        ("gym.CartPole-v1", "simple", "ram", "'gym.CartPole-v1' does not give the behaviour 'ram', but: none"),
+    ],
+)
+def test_what_does_not_fit_is_refused(small_noise_table, game, model, behaviour, complaint):
+    protocol = protocol_of(game)
+    with pytest.raises(NeurozooError, match=complaint):
+        make_evaluator(
+            ops="unused", noise=small_noise_table, game=game, layout=layout_of(game, model, protocol),
+            protocol=protocol, behaviour=behaviour,
+        )  # fmt: skip
+
+
+def test_an_episode_of_a_genome_that_is_not_held_is_refused(small_noise_table):
+    evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
+    with pytest.raises(NeurozooError, match="must be held first"):
+        evaluator.submit({0: Episode(CHILD, 0, 0, 10)})
