@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 from neurozoo import plots
 from neurozoo.errors import NeurozooError
-from neurozoo.plots import best_so_far, common_grid, curve_labels, median_curves, plot_learning_curves, si_label
+from neurozoo.plots import (
+    best_so_far,
+    common_grid,
+    curve_labels,
+    median_curves,
+    plot_learning_curves,
+    si_label,
+    whole_breaks,
+)
 
 
 def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018"):
@@ -34,6 +42,14 @@ def small():
 )
 def test_frames_are_labelled_as_people_say_them(value, label):
     assert si_label(value) == label
+
+
+@pytest.mark.parametrize(
+    ("limits", "breaks"),
+    [((0.6, 2.4), [1, 2]), ((0.5, 1.5), [1]), ((-1.2, 41.3), [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40])],
+)
+def test_what_is_counted_is_labelled_with_whole_numbers(limits, breaks):
+    assert whole_breaks(limits) == breaks
 
 
 def test_runs_meet_on_a_grid_that_ends_with_the_shortest():

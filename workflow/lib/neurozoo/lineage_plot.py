@@ -10,7 +10,7 @@ import plotnine as p9
 from neurozoo.errors import unknown_name
 from neurozoo.files import read_json
 from neurozoo.lineage import ancestors, individuals, parent_ages, read_lineage
-from neurozoo.plots import FORMATS, figure_theme, save_figure
+from neurozoo.plots import FORMATS, figure_theme, number_label, save_figure, whole_breaks
 
 _WIDTH, _HEIGHT = 8.0, 3.2  # inches of a panel
 _FAINT = "#BDBDBD"
@@ -60,6 +60,8 @@ def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
         + p9.geom_path(data=line, colour="#444444", size=0.6)
         + p9.geom_point(p9.aes(colour="fitness"), line, size=2.2)
         + p9.scale_colour_continuous("viridis")
+        + p9.scale_x_continuous(breaks=whole_breaks)
+        + p9.scale_y_continuous(labels=lambda values: [number_label(value) for value in values])
         + p9.labs(
             title=f"Lineage: {name}",
             subtitle=(
@@ -87,6 +89,7 @@ def _ages(table: pd.DataFrame) -> p9.ggplot:
     return (
         p9.ggplot(shares, p9.aes(x="age", y="share"))
         + p9.geom_col(fill="#0072B2", width=0.8)
+        + p9.scale_x_continuous(breaks=whole_breaks)
         + p9.scale_y_continuous(labels=lambda values: [f"{value:.0%}" for value in values])
         + p9.labs(title="Age of parents", x="Generations between birth and use", y="Share of all parents")
         + figure_theme((_WIDTH, 2 * _HEIGHT), has_legend=False)

@@ -183,8 +183,16 @@ def si_label(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _number_label(value: float) -> str:
+def number_label(value: float) -> str:
+    """Writes a score: 4.536, 17, 4,536."""
     return f"{value:,.4g}" if abs(value) < 10 else f"{value:,.0f}"
+
+
+def whole_breaks(limits: tuple[float, float]) -> list[int]:
+    """Chooses about ten whole numbers between two limits, for an axis of things that are counted."""
+    first, last = math.ceil(limits[0]), math.floor(limits[1])
+    step = max(1, round((last - first) / 10))
+    return list(range(first + -first % step, last + 1, step))
 
 
 def _game_title(game: str) -> str:
@@ -244,7 +252,7 @@ def _figure(
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + p9.expand_limits(x=0)
         + p9.scale_x_continuous(labels=lambda values: [si_label(value) for value in values])
-        + p9.scale_y_continuous(labels=lambda values: [_number_label(value) for value in values])
+        + p9.scale_y_continuous(labels=lambda values: [number_label(value) for value in values])
         + p9.scale_colour_manual(values=_palette(len(labels)), limits=list(labels))
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(labels, size[0])))
         + p9.scale_fill_manual(values=_palette(len(labels)), limits=list(labels), guide=None)
