@@ -84,11 +84,11 @@ def test_weights_that_are_not_finite_are_refused(checkpoint, trace, tmp_path):
 def test_an_agent_that_acts_otherwise_than_the_trace_is_not_frozen_and_the_old_folder_stays(
     checkpoint, trace, own_copy, tmp_path
 ):
-    actions = trace.actions.copy()
-    actions[3] = (actions[3] + 1) % 4
+    logits = trace.logits.copy()
+    logits[3, (trace.actions[3] + 1) % 4] = np.abs(logits[3]).max() + 1
     before = (own_copy / "model.json").read_bytes()
     with pytest.raises(NeurozooError, match="in 1 of 20 steps, first in step 3"):
-        freeze(checkpoint, own_copy, trace=dataclasses.replace(trace, actions=actions))
+        freeze(checkpoint, own_copy, trace=dataclasses.replace(trace, logits=logits))
     assert (own_copy / "model.json").read_bytes() == before
     assert names(tmp_path) == ["frozen"]
 
@@ -96,14 +96,13 @@ def test_an_agent_that_acts_otherwise_than_the_trace_is_not_frozen_and_the_old_f
 def test_another_action_passes_only_where_the_two_best_outputs_are_a_tie(frozen_folder, trace):
     folder, step = frozen_folder("small"), 4
     best = int(trace.actions[step])
-    actions, logits = trace.actions.copy(), trace.logits.copy()
-    actions[step] = other = (best + 1) % 4
+    logits, other = trace.logits.copy(), (best + 1) % 4
     largest = np.abs(logits[step]).max()
     logits[step, other] = logits[step, best] + np.float32(0.5e-5) * largest
-    assert check_same_actions(folder, dataclasses.replace(trace, actions=actions, logits=logits))["ties"] == 1
+    assert check_same_actions(folder, dataclasses.replace(trace, logits=logits))["ties"] == 1
     logits[step, other] = logits[step, best] + np.float32(5e-5) * largest
     with pytest.raises(NeurozooError, match="first in step 4"):
-        check_same_actions(folder, dataclasses.replace(trace, actions=actions, logits=logits))
+        check_same_actions(folder, dataclasses.replace(trace, logits=logits))
 
 
 @pytest.mark.parametrize("form", ["model.keras", "model.pb", "saved_model"])
@@ -122,7 +121,7 @@ def test_every_form_is_checked(own_copy, agent, trace, frozen_folder, form, tmp_
 
 
 def test_a_trace_without_steps_proves_nothing(frozen_folder, trace):
-    empty = dataclasses.replace(trace, planes=trace.planes[:0], actions=trace.actions[:0], logits=trace.logits[:0])
+    empty = dataclasses.replace(trace, planes=trace.planes[:0], logits=trace.logits[:0])
     with pytest.raises(NeurozooError, match="empty"):
         check_same_actions(frozen_folder("small"), empty)
 
