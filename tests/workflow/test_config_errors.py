@@ -10,7 +10,7 @@ import yaml
             "[frostbit,",
             "experiments.demo.games[0]: game 'frostbit' is unknown; did you mean 'frostbite'?",
         ),
-        ("\nmovie:", "\nmoive:", "key 'moive' is unknown; did you mean 'movie'? Known: algorithms, experiments,"),
+        ("\nmovie:", "\nmoive:", "key 'moive' is unknown; did you mean 'movie'? Known: algorithms, evaluation,"),
     ],
 )
 def test_a_slip_in_config_yaml_stops_before_the_dag_is_built(project, snakemake, old, new, sentence):
@@ -47,9 +47,12 @@ def test_a_slip_on_the_command_line_is_found_too(snakemake):
         ("results/runs/ga/pong/lagre/1/metrics.csv", "network 'lagre' is unknown; did you mean 'large'?"),
         (
             "results/runs/gaa/pong/large/1/activation.mp4",
-            "algorithm 'gaa' is unknown; did you mean 'ga'? Known: ga, rs.",
+            "algorithm 'gaa' is unknown; did you mean 'ga'? Known: es, ga, ga_ns, ns_es, nsr_es, nsra_es, rs.",
         ),
-        ("results/runs/ga/pong/LargeModel/1/checkpoint.npz", "network 'LargeModel' is unknown. Known: large,"),
+        (
+            "results/runs/ga/pong/LargeModel/1/checkpoint.npz",
+            "network 'LargeModel' is unknown. Known: cells, cshenton,",
+        ),
     ],
 )
 def test_a_slip_in_a_target_is_answered_with_the_nearest_name(snakemake, target, sentence):

@@ -181,7 +181,7 @@ def test_the_order_in_which_episodes_finish_does_not_matter(runner, undisturbed,
                 found |= super().receive(timeout=timeout)
             return dict(sorted(found.items(), reverse=True))
 
-    monkeypatch.setattr("neurozoo.training.loop.NativeEvaluator", LastFirst)
+    monkeypatch.setattr("neurozoo.evaluation.native.NativeEvaluator", LastFirst)
     train(**runner.arguments(tmp_path))
     assert_same_results(tmp_path, undisturbed)
 
