@@ -1,6 +1,13 @@
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from neurozoo.algorithms.cutoff import EpisodeCutoff
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.games import get_protocol
 
 
 def test_a_number_of_steps_never_changes():
@@ -69,3 +76,24 @@ def test_what_is_no_limit_is_refused(setting):
         NeurozooError, match=r"episode_cutoff_mode .* is none of: a number of steps above 0, env_default"
     ):
         EpisodeCutoff.from_setting(setting)
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize(("test_cutoff", "limit"), [(None, 400), (70, 70), (9_999, 400)])
+def test_only_tests_have_the_cutoff_of_tests(algo, test_cutoff, limit):
+    changes = {"population_size": 4, "num_test_episodes": 2, "episode_cutoff_mode": 30, "test_cutoff": test_cutoff}
+    if algo in ("ga", "rs", "ga_ns"):
+        changes |= {"selection_threshold": 2, "validation_threshold": 2, "num_validation_episodes": 1}
+    settings = resolve_settings(algo, preset="demo", overrides=changes)
+    layout = SimpleNamespace(parameter_count=10, initialise=lambda noise: noise.copy())
+    search = ALGORITHMS[algo](
+        settings, run=1, layout=layout, noise=np.ones(100, np.float32), protocol=get_protocol("hard_maze")
+    )
+    limits = {True: set(), False: set()}
+    report = None
+    while report is None:
+        batch = search.ask()
+        limits[batch.is_counted] |= {episode.max_frames for episode in batch.episodes}
+        position = np.zeros((1, 2), np.float32)
+        report = search.tell([EpisodeResult(float(n), 1, 1, behaviour=position) for n, _ in enumerate(batch.episodes)])
+    assert limits == {True: {30}, False: {limit}}

@@ -93,7 +93,9 @@ class EvolutionStrategy:
             self._phase,
             (self._agent.genome,),
             tuple(
-                self._starts.episode(self._agent.genome, purpose, self.iteration, repeat)
+                self._starts.episode(
+                    self._agent.genome, purpose, self.iteration, repeat, cutoff=self.settings.test_cutoff
+                )
                 for repeat in range(self.settings.num_test_episodes)
             ),
             is_counted=False,

@@ -129,7 +129,7 @@ class GeneticAlgorithm:
         return Batch(phase, tuple(dict.fromkeys(held)), tuple(episodes), is_counted=phase != "test")
 
     def _episode(self, genome: Genome, purpose: Purpose, individual: int, repeat: int) -> Episode:
-        cutoff = None if purpose == Purpose.TEST_EPISODE else self._cutoff.limit
+        cutoff = self.settings.test_cutoff if purpose == Purpose.TEST_EPISODE else self._cutoff.limit
         return self._starts.episode(genome, purpose, self.iteration, individual, repeat, cutoff=cutoff)
 
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:

@@ -124,7 +124,7 @@ class NoveltyStrategy:
             ]
         else:
             episodes = [
-                self._starts.episode(genome, Purpose.TEST_EPISODE, at, repeat)
+                self._starts.episode(genome, Purpose.TEST_EPISODE, at, repeat, cutoff=self.settings.test_cutoff)
                 for repeat in range(self.settings.num_test_episodes)
             ]
         return Batch(self._phase, (genome,), tuple(episodes), is_counted=self._phase != "test")

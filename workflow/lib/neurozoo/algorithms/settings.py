@@ -29,6 +29,8 @@ class RunSettings:
 
     Attributes:
         num_test_episodes: Episodes of the result, which nothing is chosen by and no budget counts.
+        test_cutoff: Longest of these, in steps; None for the protocol's own limit, as published. An agent that stands
+            still can fill 100,000 steps.
         episode_cutoff_mode: Longest training episode: a number of steps, `env_default`, or
             `adaptive:start,fraction,factor,cap`.
         frames: Budget of all counted episodes together, in emulator frames.
@@ -41,6 +43,7 @@ class RunSettings:
 
     # budget
     num_test_episodes: int = 200
+    test_cutoff: int | None = None
     episode_cutoff_mode: int | str = 5000
     frames: int = 6_000_000_000
     # world
@@ -52,6 +55,8 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         self._check_counts(num_test_episodes=1, frames=1, seed=0)
+        if self.test_cutoff is not None:
+            self._check_counts(test_cutoff=1)
         EpisodeCutoff.from_setting(self.episode_cutoff_mode)
         if self.protocol is not None:
             choices = {name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()}
