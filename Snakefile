@@ -47,5 +47,6 @@ rule all:
         planned("frozen/model.json"),
         planned("rollout.npz"),
         planned("activation.mp4"),
+        planned("lineage.png", RUNS_WITH_LINEAGE),
         planned("generations.mp4", FILMED_RUNS),
         [planned(name, IMPORTED_RUNS) for name in ("frozen/model.json", "rollout.npz", "activation.mp4")],

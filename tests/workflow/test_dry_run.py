@@ -50,6 +50,13 @@ def test_a_given_configuration_stands_instead_of_config_yaml(snakemake, path):
     assert job_counts(run.stdout).get("train", 0) == runs_in(path)
 
 
+def test_every_run_with_parents_gets_its_family_tree(snakemake):
+    run = snakemake("-n", "--configfile", "config/family.yaml")
+    assert run.returncode == 0, run.stdout
+    assert job_counts(run.stdout)["plot_lineage"] == 4  # the genetic algorithm's, of twelve
+    assert not re.search(r"output: \S*/(es|nsr_es)/\S*lineage", run.stdout)
+
+
 def test_published_genomes_go_all_the_way_to_movies_and_scores_and_nothing_is_trained(snakemake):
     run = snakemake("-n", "--configfile", "config/published_genomes.yaml")
     assert run.returncode == 0, run.stdout

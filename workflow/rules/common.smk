@@ -26,6 +26,7 @@ from neurozoo.configuration import (
     imported_runs,
     planned_runs,
     run_settings,
+    runs_with_lineage,
 )
 from neurozoo.errors import NeurozooError
 
@@ -45,6 +46,7 @@ with open(workflow.source_path("../schemas/config.schema.yaml")) as schema:
 PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
 FILMED_RUNS = filmed_runs(config)
+RUNS_WITH_LINEAGE = runs_with_lineage(config)
 
 
 # Names are not constrained to the known ones, so that a slip gets an answer from `settings_of` instead of none.

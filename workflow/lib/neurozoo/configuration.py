@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, resolve_settings
+from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, WITH_LINEAGE, resolve_settings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
 from neurozoo.games import check_behaviour, check_game, protocol_of
 from neurozoo.networks import NETWORKS, get_network
@@ -93,6 +93,15 @@ def imported_runs(config: Mapping) -> list[PlannedRun]:
         config: As returned by `check_config`.
     """
     return [_imported_run(entry) for entry in config.get("imports", {}).values()]
+
+
+def runs_with_lineage(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs whose individuals descend from each other.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if run.algo in WITH_LINEAGE]
 
 
 def filmed_runs(config: Mapping) -> list[PlannedRun]:

@@ -21,6 +21,7 @@ RETURN_PROC_MODES = ("centered_rank", "sign", "centered_sign_rank")
 OPTIMIZERS = ("adam", "sgd", "sgd_2017")
 SELECTIONS = ("novelty_prob", "round_robin")
 BEHAVIOUR_NAMES = ("ram", "final_position")
+WITH_LINEAGE = ("ga", "ga_ns")  # the algorithms whose individuals have parents
 
 
 @dataclass(frozen=True)
