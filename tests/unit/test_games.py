@@ -154,6 +154,7 @@ def test_the_river_can_be_seen_in_four_ways():
         (lambda: protocol_of("pong", start_state="2018"), "2018 is not known for 'pong', only for frostbite"),
         (lambda: check_game("gym.CartPol-v1"), "no environment that Gymnasium can make here"),
         (lambda: check_game("gym.FrozenLake-v1"), "should be seen as a vector of numbers"),
+        (lambda: layout_of("hard_maze", "large", protocol_of("hard_maze")), "seen as a vector, .* but 'large' came"),
         (lambda: check_behaviour("pong", "final_position"), "'pong' does not give the behaviour .* but: none, ram"),
         (lambda: check_behaviour("hard_maze", "ram"), "but: none, final_position"),
     ],

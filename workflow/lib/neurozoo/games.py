@@ -297,9 +297,15 @@ def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
     """Returns a network's layout for what a game shows and takes.
 
     Raises:
-        NeurozooError: No such game or network.
+        NeurozooError: No such game or network, or the network wants a picture and the game shows a vector.
     """
-    return get_network(model).layout(len(output_names(game, protocol)), observation_shape(game, protocol).observation)
+    network, shape = get_network(model), observation_shape(game, protocol)
+    if (shape.height, shape.width) == (1, 1) and any(layer.kind != "dense" for layer in network.layers):
+        raise NeurozooError(
+            f"{game!r} is seen as a vector, so that it needs a network of dense layers such as 'simple', but "
+            f"{network.name!r} came."
+        )
+    return network.layout(len(output_names(game, protocol)), shape.observation)
 
 
 BEHAVIOURS = {
