@@ -213,3 +213,8 @@ def test_no_more_are_chosen_than_there_are(name):
     GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 30})
     with pytest.raises(NeurozooError, match=rf"{name} should be at most population_size \(30\), but is 31"):
         GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 31})
+
+
+def test_our_preset_is_the_published_one_with_a_limit_for_tests():
+    ours, published = (dataclasses.asdict(resolve_settings("ga", preset=name)) for name in ("neurozoo", "uber2018"))
+    assert ours == published | {"test_cutoff": 5000}
