@@ -362,3 +362,33 @@ print(json.dumps([
     assert 0 < count < 1000
     assert is_right
     assert added == [5000]
+
+
+def test_a_full_disk_leaves_the_arrays_and_the_state_before(small_disk):
+    message, iteration, names, values = small_disk(
+        """
+import json
+import numpy as np
+from neurozoo.errors import NeurozooError
+from neurozoo.training.state import RunState
+
+elapsed = {"counted": 1.0, "total": 1.0}
+def open_state():
+    return RunState(sys.argv[1], identity={"seed": 0}, budget=1000)
+
+state = open_state()
+state.save({"iteration": 1, "frames": 100}, elapsed, {"theta-1": np.ones(1000)})
+fill(20_000)
+try:
+    state.save({"iteration": 2, "frames": 200}, elapsed, {"theta-2": np.zeros(10_000)})
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+free()
+again = open_state()
+arrays = again.arrays()
+print(json.dumps([message, again.saved["algorithm"]["iteration"], list(arrays), arrays["theta-1"].sum()]))
+"""
+    )
+    assert "theta-2.npy could not be written: no space left on device" in message
+    assert (iteration, names, values) == (1, ["theta-1"], 1000.0)

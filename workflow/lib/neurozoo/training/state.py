@@ -8,6 +8,7 @@ before the state names them and only removed after it no longer does.
 """
 
 import base64
+import io
 import json
 import os
 import shutil
@@ -191,8 +192,11 @@ class RunState:
         for name, array in (arrays or {}).items():
             path = self._array_folder / f"{name}.npy"
             if not path.exists():
+                # Not straight to the file, where NumPy's error for a full disk does not say that it is one.
+                buffer = io.BytesIO()
+                np.save(buffer, array, allow_pickle=False)
                 with written_whole(path) as temporary, open(temporary, "wb") as file:
-                    np.save(file, array, allow_pickle=False)
+                    file.write(buffer.getbuffer())
         write_json(self._state_path, state)
         for path in self._array_folder.glob("*.npy"):
             if path.stem not in state["arrays"]:
