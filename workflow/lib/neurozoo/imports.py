@@ -130,7 +130,7 @@ def read_agent(path: str | os.PathLike) -> Agent:
     record = read_genome(path)
     protocol = _chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)
-    if record.genome is not None and not getattr(layout, "needs_reference", False):
+    if record.genome is not None and not layout.needs_reference:
         return Agent(record.genome, record.game, record.model, protocol)
     if record.seeds is not None:
         return Agent(Genome(Weights.of(_weights_of_seeds(record, layout))), record.game, record.model, protocol)

@@ -12,8 +12,6 @@ from neurozoo.errors import NeurozooError
 from neurozoo.games import START_STATES, Protocol, action_codes, observation_shape, rom_path, start_actions
 
 SIZE = 84  # height and width of a resized plane
-STACK = 4  # planes of an observation, but under `rgb`
-RAM_BYTES = 128
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue
 
 

@@ -101,8 +101,7 @@ def check_reference(reference: np.ndarray | None, layout: Layout, *, source: str
     Raises:
         NeurozooError: The network needs a reference and there is none, or it has another shape.
     """
-    needs = getattr(layout, "needs_reference", False)
-    if reference is None and not needs:
+    if reference is None and not layout.needs_reference:
         return
     wanted = f"float32 of shape (batch, {', '.join(map(str, layout.observation_shape))})"
     if reference is None:
