@@ -3,7 +3,7 @@
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,7 @@ class NativeEvaluator:
         self._handle = None
         self._handle = self._call(
             self._ops.neurozoo_evaluator,
-            **_world(game, protocol),
+            **world_attributes(game, protocol),
             behaviour=behaviour,
             plan=layout.plan().ravel().tolist(),
             plan_scales=layout.plan_scales().ravel().tolist(),
@@ -243,15 +243,33 @@ class NativeEvaluator:
     def _call(self, op, **inputs):
         if "handle" in inputs and inputs["handle"] is None:
             raise NeurozooError("The evaluator is closed.")
-        try:
-            with self._tf.device("CPU:0"):
-                return op(**inputs)
-        except self._tf.errors.OpError as error:
-            raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
+        return call_op(op, **inputs)
 
 
-def _world(game: str, protocol: Protocol) -> dict[str, object]:
-    """Returns the attributes of the op that say what is played."""
+def call_op(op: Callable, **inputs: object):
+    """Runs one of the library's ops on the CPU, and says in a sentence what it complains about.
+
+    Args:
+        op: A function of the module that `load_ops` returns.
+        inputs: Its inputs and attributes.
+
+    Returns:
+        What the op returns: one tensor, or a named tuple of them.
+
+    Raises:
+        NeurozooError: The op failed.
+    """
+    import tensorflow as tf
+
+    try:
+        with tf.device("CPU:0"):
+            return op(**inputs)
+    except tf.errors.OpError as error:
+        raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
+
+
+def world_attributes(game: str, protocol: Protocol) -> dict[str, object]:
+    """Returns the attributes by which an op is told what is played."""
     if protocol.world == "river_crossing":
         return {"world": "river_crossing", "rules": protocol.rules, "observation": protocol.observation}
     if protocol.world != "atari":
