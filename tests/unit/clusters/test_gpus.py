@@ -1,0 +1,293 @@
+"""GPUs are chosen by a real nvidia-smi on the PATH: a stub that prints what the driver's own would."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# As a driver prints it for --format=csv,noheader,nounits: MiB and per cent, [N/A] for what a device does not tell.
+GPUS = """\
+0, GPU-1c9d0000-0000-0000-0000-000000000000, 97, 40960, 31415, 9545, 550.90.12, NVIDIA A100-SXM4-40GB, 1320, Enabled, Disabled, 61
+1, GPU-2c9d0000-0000-0000-0000-000000000000, 0, 40960, 410, 40550, 550.90.12, NVIDIA A100-SXM4-40GB, 1321, Disabled, Disabled, 27
+2, GPU-3c9d0000-0000-0000-0000-000000000000, 35, 40960, 0, 40960, 550.90.12, NVIDIA A100-SXM4-40GB, [N/A], Disabled, Disabled, 27
+3, GPU-4c9d0000-0000-0000-0000-000000000000, 0, 40960, 4, 40956, 550.90.12, NVIDIA A100-SXM4-40GB, [N/A], Disabled, Disabled, 26
+"""  # noqa: E501
+PROCESSES = """\
+GPU-1c9d0000-0000-0000-0000-000000000000, 4711, /usr/bin/python3, 31000
+GPU-3c9d0000-0000-0000-0000-000000000000, 4712, [Not Found], [N/A]
+"""
+UUID = "GPU-2c9d0000-0000-0000-0000-000000000000"
+PART = UUID.replace("GPU", "MIG")
+CLAIM = """
+import json, os, sys
+from pathlib import Path
+from neurozoo.clusters import gpus
+from neurozoo.errors import NeurozooError
+gpus.LOCKS = Path(sys.argv[1])
+try:
+    for choices in json.loads(sys.argv[2]):
+        claim = gpus.claim_gpus(**choices)
+    answer = {"devices": claim.devices, "reason": claim.reason}
+except NeurozooError as error:
+    answer = {"error": str(error)}
+names = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+print(json.dumps({**answer, **{name: os.environ.get(name) for name in names}}), flush=True)
+sys.stdin.read()
+"""
+
+
+class Node:
+    """A machine with a stub driver; every claim is a process that keeps what it got until it is ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bin, self.locks = folder / "bin", folder / "locks"
+        self.bin.mkdir()
+        self.processes: list[subprocess.Popen] = []
+
+    def install(self, gpus: str, processes: str = "", *, complaint: str = "") -> None:
+        (self.bin / "gpus.csv").write_text(gpus)
+        (self.bin / "processes.csv").write_text(processes)
+        (self.bin / "complaint").write_text(complaint)
+        script = self.bin / "nvidia-smi"
+        script.write_text(
+            f"""#!/bin/sh
+cd {self.bin}
+test -s complaint && {{ cat complaint; exit 9; }}
+case "$*" in
+  "--query-gpu=index,uuid,"*" --format=csv,noheader,nounits") cat gpus.csv;;
+  "--query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv,noheader,nounits") cat processes.csv;;
+  *) exit 2;;
+esac
+"""
+        )
+        script.chmod(0o755)
+
+    def start(self, *choices: dict, **variables: str) -> subprocess.Popen:
+        library = str(Path(__file__).parents[3] / "workflow" / "lib")
+        environment = {"PATH": f"{self.bin}:/usr/bin:/bin", "PYTHONPATH": library, **variables}
+        self.processes.append(
+            subprocess.Popen(
+                [sys.executable, "-c", CLAIM, str(self.locks), json.dumps(choices or [{}])],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return self.processes[-1]
+
+    def claim(self, *choices: dict, **variables: str) -> dict:
+        return json.loads(self.start(*choices, **variables).stdout.readline())
+
+
+@pytest.fixture
+def bare_node(tmp_path):
+    node = Node(tmp_path)
+    yield node
+    for process in node.processes:
+        process.stdin.close()
+        process.wait(timeout=10)
+
+
+@pytest.fixture
+def node(bare_node):
+    bare_node.install(GPUS, PROCESSES)
+    return bare_node
+
+
+def test_the_least_used_of_the_idle_devices_is_taken_and_the_others_are_hidden(node):
+    claim = node.claim()
+    assert claim["devices"] == ["3"]  # 4 MiB taken; 410 on device 1, load 35 % on device 2
+    assert claim["CUDA_VISIBLE_DEVICES"] == "3"
+    assert claim["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # in which nvidia-smi counts
+    assert claim["reason"] == (
+        "GPU 3 (NVIDIA A100-SXM4-40GB, 0% memory, 0% load): the least used of 4; "
+        "GPU 2 is busy (NVIDIA A100-SXM4-40GB, 0% memory, 35% load, by [Not Found] 4712)."
+    )
+
+
+def test_several_devices_are_taken_at_once(node):
+    assert node.claim({"num_gpus": 2})["CUDA_VISIBLE_DEVICES"] == "3,1"
+
+
+def test_a_limit_decides_what_is_idle(node):
+    assert node.claim({"num_gpus": 3, "max_load": 0.5})["CUDA_VISIBLE_DEVICES"] == "2,3,1"
+
+
+def test_too_few_idle_devices_are_refused_with_what_is_in_the_way(node):
+    error = node.claim({"num_gpus": 3})["error"]
+    assert "3 idle GPUs are asked for, but of 4 only 2 can be had" in error
+    assert "GPU 0 is busy (NVIDIA A100-SXM4-40GB, 77% memory, 97% load, by python3 4711)" in error
+    assert "GPU 2 is busy (NVIDIA A100-SXM4-40GB, 0% memory, 35% load, by [Not Found] 4712)" in error
+    assert "memory below 10%, load below 10% now" in error
+
+
+def test_a_refused_claim_keeps_nothing(node):
+    assert "error" in node.claim({"num_gpus": 3})
+    assert node.claim({"num_gpus": 2})["devices"] == ["3", "1"]
+
+
+def test_a_device_that_does_not_tell_its_load_is_judged_by_its_memory(bare_node):
+    bare_node.install(GPUS.replace(", 97, ", ", [N/A], ").replace(", 0, ", ", [N/A], "))
+    claim = bare_node.claim({"num_gpus": 2})
+    assert claim["devices"] == ["3", "1"]
+    assert "(NVIDIA A100-SXM4-40GB, 0% memory, load unknown)" in claim["reason"]
+
+
+def test_what_another_process_holds_is_passed_over_until_that_ends_however_it_ends(node):
+    first = node.start()
+    assert json.loads(first.stdout.readline())["devices"] == ["3"]
+    second = node.claim()
+    assert second["devices"] == ["1"]
+    assert f"GPU 3 is taken by process {first.pid} (python" in second["reason"]
+    error = node.claim()["error"]
+    assert "of 4 only 0 can be had" in error
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert node.claim()["devices"] == ["3"]
+
+
+def test_of_jobs_that_start_together_no_two_get_one_device(node):
+    node.install(GPUS.replace(", 97, 40960, 31415,", ", 0, 40960, 0,").replace(", 35, ", ", 0, "))
+    jobs = [node.start() for _ in range(6)]
+    answers = [json.loads(job.stdout.readline()) for job in jobs]
+    taken = [answer["CUDA_VISIBLE_DEVICES"] for answer in answers if "error" not in answer]
+    assert sorted(taken) == ["0", "1", "2", "3"]
+    assert sum("can be had" in answer.get("error", "") for answer in answers) == 2
+
+
+def test_a_second_call_of_a_process_gives_the_same_devices(node):
+    claim = node.claim({"num_gpus": 2}, {"num_gpus": 1})
+    assert claim["devices"] == ["3", "1"]
+    assert "this process has already begun with 1" in node.claim({"max_load": 0.5}, {"num_gpus": 2})["error"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "1"}, "1"),
+        ({"CUDA_VISIBLE_DEVICES": "0"}, "0"),  # busy, but the scheduler decides
+        ({"CUDA_VISIBLE_DEVICES": "0, 1"}, "1"),  # the less used of two
+        ({"CUDA_VISIBLE_DEVICES": UUID}, UUID),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-2c9d"}, "GPU-2c9d"),
+        ({"CUDA_VISIBLE_DEVICES": PART}, PART),
+        ({"SGE_HGR_gpu": "0 1"}, "1"),
+        ({"SGE_HGR_gpu": "gpu0 gpu1"}, "1"),
+        ({"SGE_HGR_cuda": "GPU2"}, "2"),
+        ({"SGE_HGR_gpu": "2", "SGE_HGR_port": "eight"}, "2"),
+        ({"SGE_HGR_gpu": "0", "CUDA_VISIBLE_DEVICES": "1"}, "1"),  # what CUDA obeys
+    ],
+)  # fmt: skip
+def test_devices_are_those_that_the_scheduler_assigned(node, variables, expected):
+    claim = node.claim(**variables)
+    assert claim["CUDA_VISIBLE_DEVICES"] == expected
+    assert (
+        f"assigned by {'CUDA_VISIBLE_DEVICES' if 'CUDA_VISIBLE_DEVICES' in variables else 'SGE_HGR_'}"
+        in claim["reason"]
+    )
+
+
+def test_an_assigned_device_is_locked_by_what_everybody_calls_it(node):
+    assert node.claim(CUDA_VISIBLE_DEVICES="GPU-4c9d")["devices"] == ["GPU-4c9d"]
+    assert node.claim()["devices"] == ["1"]
+    assert "GPU 3 is taken by process" in node.claim(SGE_HGR_gpu="3")["error"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "two"}, "CUDA_VISIBLE_DEVICES='two' should look like 0,1 or GPU-5a4c"),
+        ({"CUDA_VISIBLE_DEVICES": "0,,1"}, "CUDA_VISIBLE_DEVICES='0,,1' should look like"),
+        ({"CUDA_VISIBLE_DEVICES": "1,1"}, "each once"),
+        ({"CUDA_VISIBLE_DEVICES": "7"}, "assigns GPU 7, but nvidia-smi knows only 0 (GPU-1c9d"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES='' assigns no GPU"),
+        ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, "CUDA_VISIBLE_DEVICES='NoDevFiles' assigns no GPU"),
+        ({"SGE_HGR_gpu": "first"}, "SGE_HGR_gpu='first' should look like '0 1' or 'gpu0 gpu1'"),
+        ({"SGE_HGR_gpu": "gpu9"}, "SGE_HGR_gpu='gpu9' assigns GPU 9, but nvidia-smi knows only"),
+    ],
+)
+def test_nonsense_in_the_variables_is_explained(node, variables, complaint):
+    assert complaint in node.claim(**variables)["error"]
+
+
+def test_more_than_the_scheduler_assigned_is_refused(node):
+    error = node.claim({"num_gpus": 2}, SGE_HGR_gpu="gpu3")["error"]
+    assert "2 GPUs are asked for, but SGE_HGR_gpu='gpu3' gives 1: 3. Ask the scheduler for more" in error
+
+
+@pytest.mark.parametrize(
+    ("choices", "complaint"),
+    [
+        ({"num_gpus": -1}, "num_gpus should be 0 or more"),
+        ({"max_memory": 0}, "0.1 came"),
+        ({"max_load": 20}, "20 came"),
+    ],
+)
+def test_impossible_limits_are_refused(node, choices, complaint):
+    assert complaint in node.claim(choices)["error"]
+
+
+def test_without_a_driver_the_processor_has_to_do_where_that_is_allowed(bare_node):
+    assert "A GPU is asked for, but there is no nvidia-smi on the PATH." in bare_node.claim()["error"]
+    claim = bare_node.claim({"cpu_allowed": True})
+    assert claim["devices"] == []
+    assert claim["reason"] == "No GPU (there is no nvidia-smi on the PATH): the processor has to do."
+    assert claim["CUDA_VISIBLE_DEVICES"] is None
+
+
+def test_without_a_driver_s_tool_what_the_scheduler_assigned_is_taken(bare_node):
+    # Containers often have the libraries only.
+    assert bare_node.claim(CUDA_VISIBLE_DEVICES="0")["devices"] == ["0"]
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "No devices were found\n",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
+        "NVIDIA driver is installed and running.\n",
+        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.90\n",
+    ],
+)
+def test_what_the_driver_s_tool_complains_about_is_passed_on(bare_node, complaint):
+    bare_node.install("", complaint=complaint)
+    assert complaint.splitlines()[0].rstrip(".") in bare_node.claim()["error"]
+    assert bare_node.claim({"cpu_allowed": True})["devices"] == []
+
+
+def test_a_busy_device_is_never_exchanged_for_the_processor(node):
+    assert "can be had" in node.claim({"num_gpus": 4, "cpu_allowed": True})["error"]
+
+
+def test_all_devices_can_be_hidden(node):
+    claim = node.claim({"num_gpus": 0})
+    assert claim["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert claim["devices"] == []
+
+
+def test_the_locks_are_for_all_users_of_the_node_whatever_the_umask(node):
+    old = os.umask(0o077)
+    try:
+        assert node.claim()["devices"] == ["3"]
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(node.locks.stat().st_mode) == 0o1777
+    assert [stat.S_IMODE(file.stat().st_mode) for file in node.locks.iterdir()] == [0o644]
+
+
+def test_a_lock_that_cannot_be_made_is_explained(node):
+    node.locks.write_text("no folder")
+    assert "cannot be locked (Not a directory), so that two jobs might take one GPU" in node.claim()["error"]
+
+
+def test_looking_for_gpus_imports_neither_tensorflow_nor_numpy(node):
+    code = (
+        "import sys; from neurozoo.clusters.gpus import claim_gpus; claim_gpus(0); "
+        "sys.exit(bool({'tensorflow', 'numpy', 'GPUtil'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
