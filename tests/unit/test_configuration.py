@@ -1,9 +1,11 @@
 import copy
+import itertools
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
+from neurozoo import configuration
 from neurozoo.algorithms.settings import PRESETS, GaSettings
 from neurozoo.configuration import (
     PlannedRun,
@@ -224,6 +226,42 @@ def test_a_run_has_the_settings_of_its_experiment_and_any_other_run_those_of_its
     assert (outside["frames"], outside["population_size"]) == (2000, PRESETS["ga"]["demo"].population_size)
     assert run_settings(config, algo="rs", game="pong", model="large", run=1)["selection_threshold"] == 0
     assert set(inside) == {field.name for field in fields(GaSettings)}
+
+
+def test_a_run_belongs_to_an_experiment_exactly_if_that_lists_it():
+    config = checked(
+        """
+experiments:
+  numbers: {algo: ga, games: [pong, ms_pacman], models: [LargeModel, small], runs: [2, 7], overrides: {seed: 5}}
+  count: {algo: rs, games: [pong], models: [small], runs: 3, overrides: {seed: 5}}
+"""
+    )
+    listed = planned_runs(config)
+    assert len(listed) == 2 * 2 * 2 + 3
+    for algo, game, model, run in itertools.product(
+        ("ga", "rs"), ("pong", "ms_pacman", "alien"), ("large", "small"), range(9)
+    ):
+        seed = run_settings(config, algo=algo, game=game, model=model, run=run)["seed"]
+        assert (seed == 5) == (PlannedRun(algo, game, model, run) in listed)
+
+
+def test_finding_a_run_s_settings_costs_the_same_however_many_runs_are_planned(monkeypatch):
+    calls = 0
+    counted = configuration.get_network
+
+    def get_network(name):
+        nonlocal calls
+        calls += 1
+        return counted(name)
+
+    monkeypatch.setattr(configuration, "get_network", get_network)
+    costs = []
+    for runs in (2, 200):
+        text = f"experiments: {{demo: {{algo: ga, games: [pong, ms_pacman], models: [large], runs: {runs}}}}}"
+        config, calls = checked(text), 0
+        run_settings(config, algo="ga", game="pong", model="large", run=1)
+        costs.append(calls)
+    assert costs[0] == costs[1] > 0
 
 
 @pytest.mark.parametrize(

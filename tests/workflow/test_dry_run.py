@@ -146,6 +146,21 @@ def test_a_dry_run_takes_less_than_three_seconds_of_processor_time(snakemake):
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3
 
 
+def test_hundreds_of_jobs_are_planned_each_once(project, snakemake):
+    games = "[alien, breakout, ms_pacman, pong, seaquest]"
+    experiment = f"{{algo: ga, games: {games}, models: [large, small, recurrent_large], runs: 5}}"
+    (project / "many.yaml").write_text(f"experiments: {{all: {experiment}}}\ngenerations: {{experiments: [all]}}\n")
+    run = snakemake("-n", "--quiet", "rules", "--configfile", "many.yaml")
+    assert run.returncode == 0, run.stdout
+    counts = job_counts(run.stdout)
+    per_run = ("train", "parse_log", "freeze_model", "rollout", "activation_movie", "generations")
+    assert {rule: counts[rule] for rule in (*per_run, "lineage", "plot_lineage")} == dict.fromkeys(
+        (*per_run, "lineage", "plot_lineage"), 75
+    )
+    # Besides: all, fetch_ale, build_native_op, noise_table, merge_metrics, score_table, plot_learning_curves.
+    assert counts["total"] == 8 * 75 + 7
+
+
 def test_reading_a_configuration_imports_no_tensorflow():
     code = "import sys, neurozoo.configuration; sys.exit('tensorflow' in sys.modules or 'keras' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow" / "lib")}
