@@ -1,5 +1,5 @@
 # make demo   everything from source to activation movies (README.md)
-# make test   all tests;  make lint, make format;  make bench;  make lock
+# make test   all tests;  make lint, make format;  make bench, make bench-page;  make lock
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
@@ -10,7 +10,7 @@ FOUNDATIONS := results/native/libneurozoo_ops.so results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test foundations lint format bench lock clean
+.PHONY: help setup demo test foundations lint format bench bench-page lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -52,6 +52,10 @@ format: $(VENV)/.dev
 
 bench: foundations
 	@$(BIN)/python -m neurozoo bench
+
+# Measures everything (about six minutes; let the machine do nothing else) and puts it into the documentation.
+bench-page: foundations
+	@$(BIN)/python -m neurozoo bench --save docs/results/benchmark.json --write docs/benchmarks.md
 
 # Needs uv; one resolution for all supported Python versions.
 lock:

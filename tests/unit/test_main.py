@@ -4,6 +4,7 @@ import json
 
 import pytest
 from neurozoo.__main__ import main
+from neurozoo.benchmark.report import BEGIN, END
 
 
 @pytest.fixture
@@ -63,18 +64,37 @@ def test_a_slip_is_answered_by_one_sentence(genome, engine, capsys, words, sente
     assert sentence in line
 
 
-def test_the_benchmark_counts_frames_per_second_and_core(engine, capsys):
-    main(["bench", "--networks", "small", "--games", "pong", "--seconds", "0.1", "--json", *engine])
+def test_the_benchmark_counts_frames_per_second_and_core(engine, tmp_path, capsys):
+    saved, page = tmp_path / "benchmark.json", tmp_path / "benchmarks.md"
+    page.write_text(f"Before.\n{BEGIN}\n{END}\nAfter.\n")
+    words = ["--networks", "small", "--games", "pong", "--threads", "1", "--seconds", "0.1", "--json"]
+    main(["bench", *words, "--save", str(saved), *engine])
     report = json.loads(capsys.readouterr().out)
+    assert report == json.loads(saved.read_text())
     (result,) = report["results"]
     assert result["frames_per_second_per_core"] == pytest.approx(4 * result["steps_per_second_per_core"], rel=0.01)
     assert result["frames_per_second_per_core"] > 100
     assert report["machine"]["cores"] >= 1
+    (parts,) = report["parts"]
+    assert parts["frames"] == 4 * 2000  # none of the 4 episodes ends before its limit
+    assert parts["frames_per_processor_second"] == result["frames_per_processor_second"]
+    alone, keras = report["alternatives"]
+    assert (alone["network"], alone["way"], keras["network"]) == ("environments only", "", "small")
+    assert min(keras["frames_per_processor_second"], alone["frames_per_processor_second"]) > 0
+    (memory,) = report["memory"]
+    assert 50 < memory["own_megabytes"] < memory["peak_megabytes"]
     (decoding,) = report["decoding"]
     assert (decoding["network"], decoding["mutations"]) == ("small", 1000)
     assert 0 < decoding["child_seconds"] < decoding["seconds"]
     assert (report["update"]["parameters"], report["update"]["population_size"]) == (1_005_366, 5000)  # pong: 6 actions
+    assert report["update"]["noise_gigabytes"] == pytest.approx(2500 * 1_005_366 * 4e-9)
     assert report["update"]["seconds"] > 0
+
+    main(["bench", "--load", str(saved), "--write", str(page), *engine])
+    assert "One step on one core" in capsys.readouterr().out
+    assert page.read_text().startswith(f"Before.\n{BEGIN}\n")
+    assert "| small | pong | native | 1 |" in page.read_text()
+    assert page.read_text().endswith(f"{END}\nAfter.\n")
 
 
 def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_path, capsys):

@@ -121,12 +121,15 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     _add_engine(evaluate)
 
-    bench = _command(commands, "bench", _bench, "measure emulator frames per second and core")
-    bench.add_argument("--networks", nargs="+", default=["large", "small", "recurrent_large"])
-    bench.add_argument("--games", nargs="+", default=["frostbite", "seaquest", "skiing"])
-    bench.add_argument("--threads", nargs="+", type=int, default=[1], help="default: 1")
+    bench = _command(commands, "bench", _bench, "measure frames per second and core, and what they consist of")
+    bench.add_argument("--networks", nargs="+", help="default: large, small, recurrent_large")
+    bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
+    bench.add_argument("--threads", nargs="+", type=int, help="default: 1, 2, 4, ... to the physical cores")
     bench.add_argument("--seconds", type=float, default=5.0, help="of each measurement (default: %(default)s)")
     bench.add_argument("--json", action="store_true", help="print JSON")
+    bench.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
+    bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show what --save kept")
+    bench.add_argument("--write", type=Path, metavar="PAGE", help="replace what is measured in docs/benchmarks.md")
     _add_engine(bench, threads=False)
 
     show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
@@ -332,49 +335,20 @@ def _evaluate(options):
 
 
 def _bench(options):
-    from neurozoo.benchmark import machine, measure_decoding, measure_speed, measure_update
-    from neurozoo.native import load_ops
-    from neurozoo.noise import open_noise_table
+    from neurozoo.benchmark import as_text, run_benchmark, write_page
+    from neurozoo.files import read_json, write_json
 
-    open_noise_table(options.noise)
-    load_ops(options.ops)
-    results = []
-    for network in options.networks:
-        for game in options.games:
-            for threads in options.threads:
-                speed = measure_speed(
-                    network, game, threads=threads, seconds=options.seconds, ops=options.ops, noise=options.noise
-                )
-                results.append(asdict(speed))
-                if not options.json:
-                    print(
-                        f"{network:16} {game:16} {threads:3} threads: "
-                        f"{speed.frames_per_second_per_core:8,.0f} frames/s per core, "
-                        f"{speed.frames_per_second:8,.0f} frames/s",
-                        flush=True,
-                    )
-    decodings = [
-        asdict(
-            measure_decoding(
-                network, options.games[0], threads=max(options.threads), ops=options.ops, noise=options.noise
-            )
-        )
-        for network in options.networks
-    ]
-    update = asdict(measure_update("virtual_bn", options.games[0], threads=max(options.threads), noise=options.noise))
-    if options.json:
-        found = {"machine": machine(), "results": results, "decoding": decodings, "update": update}
-        print(json.dumps(found, indent=1))
-        return
-    for decoding in decodings:
-        print(
-            f"{decoding['network']:16} a genome of {decoding['mutations']:,} mutations: {decoding['seconds']:.2f} s "
-            f"from scratch, {1000 * decoding['child_seconds']:.1f} ms for its child, {decoding['threads']} threads"
-        )
-    print(
-        f"{update['network']:16} a step of es after {update['population_size']:,} episodes: {update['seconds']:.2f} s, "
-        f"{update['threads']} threads; memory so far {update['peak_megabytes']:,.0f} MB"
-    )
+    if options.load:
+        report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
+    else:
+        names = ("networks", "games", "threads", "seconds", "ops", "noise")
+        given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+        report = run_benchmark(**given)
+    if options.save:
+        write_json(options.save, report)
+    if options.write:
+        write_page(options.write, report)
+    print(json.dumps(report, indent=1) if options.json else as_text(report))
 
 
 def _show(options):

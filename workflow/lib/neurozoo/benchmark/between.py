@@ -1,8 +1,6 @@
-"""How fast episodes are played here."""
+"""What happens between the episodes: genomes become weights, and scores become a step."""
 
 import os
-import platform
-import resource
 import time
 from dataclasses import dataclass
 
@@ -10,104 +8,13 @@ import numpy as np
 
 from neurozoo.algorithms.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.settings import EsSettings
-from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.evaluation import EpisodeResult
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.evaluation.reference import collect_reference
 from neurozoo.games import layout_of, protocol_of
 from neurozoo.genomes import Genome, Mutation
 from neurozoo.noise import open_noise_table
 
-EPISODE_FRAMES = 4_000  # short enough that the last episodes do not outlast the measurement by much
-PARENTS = 2
-
-
-@dataclass(frozen=True)
-class Speed:
-    """What was measured for one network, game and number of threads.
-
-    Attributes:
-        network: Network name.
-        game: Game id.
-        threads: Episodes at once.
-        episodes: Finished episodes.
-        frames_per_second: Emulator frames of all threads per second of wall time.
-        frames_per_second_per_core: Frames per second that a thread was busy, weights included.
-        steps_per_second_per_core: Decisions, each one forward pass, likewise.
-    """
-
-    network: str
-    game: str
-    threads: int
-    episodes: int
-    frames_per_second: float
-    frames_per_second_per_core: float
-    steps_per_second_per_core: float
-
-
-def measure_speed(
-    network: str,
-    game: str,
-    *,
-    threads: int,
-    seconds: float,
-    ops: str | os.PathLike,
-    noise: str | os.PathLike,
-    protocol: str | None = None,
-) -> Speed:
-    """Plays episodes of mutated random networks for a while, as a generation does, and counts the frames.
-
-    Args:
-        network: Network name.
-        game: Game id.
-        threads: Episodes at once.
-        seconds: How long new episodes start; the ones that run then are finished and counted.
-        ops: The op library.
-        noise: The noise table.
-        protocol: How episodes are played; None for the game's own.
-
-    Raises:
-        NeurozooError: Something is missing or unknown.
-    """
-    rules = protocol_of(game, protocol)
-    layout = layout_of(game, network, rules)
-    random = np.random.default_rng(0)
-    highest = os.path.getsize(noise) // 4 - layout.parameter_count
-    parents = [Genome(int(random.integers(highest))) for _ in range(PARENTS)]
-
-    def episode() -> Episode:
-        child = parents[random.integers(PARENTS)].mutated(int(random.integers(highest)), 0.002)
-        return Episode(child, int(random.integers(1, 31)) if rules.max_noops else 0, 0, EPISODE_FRAMES)
-
-    with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
-        if layout.needs_reference:
-            evaluator.set_reference(collect_reference(game, rules, seed=0, run=1))
-        evaluator.hold(parents)
-        evaluator.submit({number: episode() for number in range(threads)})  # warms up caches and page tables
-        open_episodes = threads
-        while open_episodes:
-            open_episodes -= len(evaluator.receive(timeout=1.0))
-        results = []
-        begin = time.monotonic()
-        evaluator.submit({number: episode() for number in range(2 * threads)})
-        open_episodes = 2 * threads
-        while open_episodes:
-            news = list(evaluator.receive(timeout=1.0).values())
-            results += news
-            open_episodes -= len(news)
-            if news and time.monotonic() - begin < seconds:
-                evaluator.submit({number: episode() for number in range(len(news))})
-                open_episodes += len(news)
-        wall = time.monotonic() - begin
-    frames, busy = sum(r.frames for r in results), sum(r.seconds for r in results)
-    return Speed(
-        network=network,
-        game=game,
-        threads=threads,
-        episodes=len(results),
-        frames_per_second=frames / wall,
-        frames_per_second_per_core=frames / busy,
-        steps_per_second_per_core=sum(r.steps for r in results) / busy,
-    )
+UPDATES = 2  # of which the faster counts: the first may meet pages that have not been read yet
 
 
 @dataclass(frozen=True)
@@ -158,11 +65,11 @@ def measure_decoding(
     indices = random.integers(highest, size=mutations + 2).tolist()
     old = Genome(indices[0], tuple(Mutation(index, 0.002) for index in indices[1:-1]))
     with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
-        begin = time.monotonic()
+        begin = time.perf_counter()
         evaluator.hold([old])
-        middle = time.monotonic()
+        middle = time.perf_counter()
         evaluator.hold([old, old.mutated(indices[-1], 0.002)])
-        return Decoding(network, mutations, threads, middle - begin, time.monotonic() - middle)
+        return Decoding(network, mutations, threads, middle - begin, time.perf_counter() - middle)
 
 
 @dataclass(frozen=True)
@@ -175,7 +82,8 @@ class Update:
         population_size: Episodes per generation, two for each slice of noise.
         threads: Threads that sum.
         seconds: From the scores to the new weights.
-        peak_megabytes: Most memory that this process has had so far, pages of the noise table among it.
+        noise_gigabytes: What is read of the noise table: one slice for every two episodes.
+        floor_seconds: Time in which as many threads read as many bytes from memory.
     """
 
     network: str
@@ -183,16 +91,18 @@ class Update:
     population_size: int
     threads: int
     seconds: float
-    peak_megabytes: float
+    noise_gigabytes: float
+    floor_seconds: float
 
 
-def measure_update(network: str, game: str, *, threads: int, noise: str | os.PathLike) -> Update:
+def measure_update(network: str, game: str, *, threads: int, bandwidth: float, noise: str | os.PathLike) -> Update:
     """Lets evolution strategies with their published settings make a step out of random scores.
 
     Args:
         network: Network name.
         game: Game id, which decides the number of outputs.
         threads: Threads that sum.
+        bandwidth: Bytes per second that as many threads read from memory.
         noise: The noise table.
 
     Raises:
@@ -206,27 +116,23 @@ def measure_update(network: str, game: str, *, threads: int, noise: str | os.Pat
     algorithm.threads = threads
     algorithm.ask()
     algorithm.tell([EpisodeResult(0.0, 1, 4)])
-    algorithm.ask()
     random = np.random.default_rng(0)
-    results = [EpisodeResult(float(score), 1, 4) for score in random.normal(size=settings.population_size)]
-    begin = time.monotonic()
-    algorithm.tell(results)
+    times = []
+    for _ in range(UPDATES):
+        algorithm.ask()
+        results = [EpisodeResult(float(score), 1, 4) for score in random.normal(size=settings.population_size)]
+        begin = time.perf_counter()
+        algorithm.tell(results)
+        times.append(time.perf_counter() - begin)
+        algorithm.ask()
+        algorithm.tell([EpisodeResult(0.0, 1, 4)])
+    noise_bytes = settings.population_size // 2 * layout.parameter_count * table.itemsize
     return Update(
         network=network,
         parameters=layout.parameter_count,
         population_size=settings.population_size,
         threads=threads,
-        seconds=time.monotonic() - begin,
-        peak_megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        seconds=min(times),
+        noise_gigabytes=1e-9 * noise_bytes,
+        floor_seconds=noise_bytes / bandwidth,
     )
-
-
-def machine() -> dict[str, object]:
-    """Returns what a measurement depends on: processor, cores and system."""
-    with open("/proc/cpuinfo") as file:
-        models = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    return {
-        "processor": models[0] if models else platform.processor(),
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-    }

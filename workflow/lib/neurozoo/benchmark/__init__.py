@@ -1,0 +1,6 @@
+"""How fast everything is here, beside what the machine allows and what others reach."""
+
+from neurozoo.benchmark.report import as_text, write_page
+from neurozoo.benchmark.suite import GAMES, NETWORKS, run_benchmark
+
+__all__ = ["GAMES", "NETWORKS", "as_text", "run_benchmark", "write_page"]

@@ -1,0 +1,98 @@
+"""What a user would do without this project: ale-py's vector environment, and a Keras model for each policy."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neurozoo.games import protocol_of
+from neurozoo.networks import get_network
+
+POLICIES = 8  # environments, and models: enough that their weights do not stay in the caches, as in a population
+ENVIRONMENTS_ONLY = "environments only"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """How fast it is.
+
+    Attributes:
+        game: Game id.
+        network: Network name; `environments only` for random actions without any.
+        way: How the models are called: `eager`, `model(observation)`; `tf.function`, the same compiled; empty without.
+        frames_per_second: Emulator frames per second of wall time.
+        frames_per_processor_second: Frames per second of processor time of all threads together.
+    """
+
+    game: str
+    network: str
+    way: str
+    frames_per_second: float
+    frames_per_processor_second: float
+
+
+def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, seconds: float) -> list[Alternative]:
+    """Plays games by ale-py's vector environment with one thread; to be called in a process with one core.
+
+    Args:
+        games: Atari games.
+        networks: Network names; each is measured in its faster way.
+        seconds: How long each way is measured.
+
+    Raises:
+        NeurozooError: A game or network is unknown.
+    """
+    found = []
+    for game in games:
+        protocol_of(game)
+        found.append(_measure(game, ENVIRONMENTS_ONLY, "", _random_actions(), seconds=seconds))
+        for network in networks:
+            ways = [
+                _measure(game, network, way, _keras_actions(network, way), seconds=seconds)
+                for way in ("eager", "tf.function")
+            ]
+            found.append(max(ways, key=lambda alternative: alternative.frames_per_processor_second))
+    return found
+
+
+def _random_actions() -> Callable:
+    random = np.random.default_rng(0)
+    return lambda num_actions: lambda observations: random.integers(num_actions, size=len(observations))
+
+
+def _keras_actions(network: str, way: str) -> Callable:
+    """Returns a function from the number of actions to a function from observations to actions."""
+    import tensorflow as tf
+
+    def policies(num_actions: int) -> Callable:
+        models = [get_network(network).layout(num_actions).keras_model() for _ in range(POLICIES)]
+        if way == "tf.function":
+            models = [tf.function(model) for model in models]
+
+        def act(observations: np.ndarray) -> np.ndarray:
+            pictures = np.moveaxis(observations, 1, -1).astype(np.float32) / 255
+            return np.array([int(np.argmax(model(pictures[i : i + 1]))) for i, model in enumerate(models)])
+
+        return act
+
+    return policies
+
+
+def _measure(game: str, network: str, way: str, make_policy: Callable, *, seconds: float) -> Alternative:
+    from ale_py.vector_env import AtariVectorEnv
+
+    environments = AtariVectorEnv(game, POLICIES, num_threads=1)
+    act = make_policy(int(environments.single_action_space.n))
+    observations, _ = environments.reset(seed=0)
+    for _ in range(2):  # what is compiled is compiled now
+        observations, *_ = environments.step(act(observations))
+    steps = 0
+    begin, processor = time.perf_counter(), time.process_time()
+    while not steps or time.perf_counter() - begin < seconds:
+        observations, *_ = environments.step(act(observations))
+        steps += 1
+    wall, processor = time.perf_counter() - begin, time.process_time() - processor
+    environments.close()
+    frames = 4 * POLICIES * steps
+    return Alternative(game, network, way, frames / wall, frames / processor)

@@ -1,0 +1,71 @@
+"""Measurements in a process of their own: its memory, and its one core."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from neurozoo.benchmark.speed import measure_speed
+from neurozoo.benchmark.workload import Workload
+
+
+def in_own_process(function: Callable, *arguments: object, one_core: bool = False, **named: object):
+    """Calls a function in a fresh Python process, which knows nothing of GPUs.
+
+    Args:
+        function: A function of a module.
+        arguments: Its arguments.
+        one_core: Whether the process, with all threads that it starts, has to do with one core.
+        named: Its keyword arguments.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        Exception: What the function raises.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_prepare, initargs=(one_core,)) as pool:
+        return pool.submit(function, *arguments, **named).result()
+
+
+def _prepare(one_core: bool) -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    if one_core:  # before TensorFlow counts the cores, and makes as many threads
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def measure_memory(
+    workload: Workload, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
+) -> dict[str, object]:
+    """Measures how much memory a process has that plays a workload; to be called in a fresh one.
+
+    Args:
+        workload: What is played.
+        threads: Episodes at once.
+        ops: The op library.
+        noise: The noise table.
+
+    Returns:
+        `network`, `threads`; in megabytes, `peak`, the most that lay in memory, files and the noise table among it; and
+        `own`, what a second run on the machine would need again.
+    """
+    smaps: dict[str, float] = {}
+    measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=lambda: smaps.update(_smaps()))
+    return {
+        "network": workload.network,
+        "threads": threads,
+        "peak_megabytes": _megabytes(Path("/proc/self/status").read_text())["VmHWM"],
+        "own_megabytes": smaps["Private_Dirty"],
+    }
+
+
+def _smaps() -> dict[str, float]:
+    return _megabytes(Path("/proc/self/smaps_rollup").read_text())
+
+
+def _megabytes(text: str) -> dict[str, float]:
+    lines = (line.split() for line in text.splitlines() if line.endswith(" kB"))
+    return {words[0].rstrip(":"): 1024e-6 * int(words[1]) for words in lines}

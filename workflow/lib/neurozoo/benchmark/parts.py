@@ -1,0 +1,207 @@
+"""What the parts of a step cost, and what they would cost at least."""
+
+import math
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from neurozoo.benchmark.workload import Workload
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Trace
+from neurozoo.evaluation.native import NativeEvaluator, call_op, world_attributes
+from neurozoo.evaluation.reference import collect_reference
+from neurozoo.native import load_ops
+from neurozoo.networks import Layout
+
+REPETITIONS = 3  # of which the fastest counts
+COUNTED = 64  # observations of an episode on which multiply-adds are counted
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One step on one core, in seconds of processor time, over the episodes of a workload.
+
+    Attributes:
+        network: Network name.
+        game: Game id.
+        steps: Steps of the episodes.
+        frames: Their frames.
+        emulator_microseconds_per_frame: The emulator alone, with the actions of the episodes and their resets.
+        emulator_frames_per_second: The same, turned over.
+        reset_milliseconds: The start of an episode, no-ops included.
+        preprocessing_microseconds_per_step: From two screens to a plane of the observation.
+        forward_microseconds_per_step: From the observation to the outputs.
+        forward_gigaflops: Two for each of the multiply-adds below, per second of the forward pass.
+        multiply_adds_per_step: All of the convolutions, and those of dense layers whose input is not zero.
+        floor_microseconds_per_step: The emulator's share of a step plus these multiply-adds at the core's peak rate.
+        floor_frames_per_second: The same as a speed: what a step can reach at most, if it computes everything anew.
+    """
+
+    network: str
+    game: str
+    steps: int
+    frames: int
+    emulator_microseconds_per_frame: float
+    emulator_frames_per_second: float
+    reset_milliseconds: float
+    preprocessing_microseconds_per_step: float
+    forward_microseconds_per_step: float
+    forward_gigaflops: float
+    multiply_adds_per_step: float
+    floor_microseconds_per_step: float
+    floor_frames_per_second: float
+
+
+def measure_parts(
+    workload: Workload, *, peak_multiply_adds: float, ops: str | os.PathLike, noise: str | os.PathLike
+) -> Parts:
+    """Records the episodes of a workload, and repeats them part by part.
+
+    Args:
+        workload: What is played.
+        peak_multiply_adds: Per second, of one core.
+        ops: The op library.
+        noise: The noise table.
+
+    Raises:
+        NeurozooError: Something is missing, or a repetition went another way than the recording.
+    """
+    layout = workload.layout
+    reference = None
+    if layout.needs_reference:
+        reference = collect_reference(workload.game, workload.protocol, seed=0, run=1)
+    seconds = np.zeros(4)  # reset, play, observe, forward
+    steps = frames = multiply_adds = 0
+    for number in range(len(workload.episodes)):
+        trace, theta = _record(workload, number, ops=ops, noise=noise, reference=reference)
+        played, episode_frames = _time_world(workload, number, trace, ops=ops)
+        forward = _time_forward(layout, trace, theta, reference, ops=ops)
+        seconds += [*played, forward]
+        steps += len(trace.planes)
+        frames += episode_frames
+        multiply_adds += len(trace.planes) * count_multiply_adds(layout, theta, trace.planes, reference=reference)
+    reset, play, observe, forward = seconds
+    floor = (reset + play + multiply_adds / peak_multiply_adds) / steps
+    return Parts(
+        network=workload.network,
+        game=workload.game,
+        steps=steps,
+        frames=frames,
+        emulator_microseconds_per_frame=1e6 * (reset + play) / frames,
+        emulator_frames_per_second=frames / (reset + play),
+        reset_milliseconds=1e3 * reset / len(workload.episodes),
+        preprocessing_microseconds_per_step=1e6 * observe / steps,
+        forward_microseconds_per_step=1e6 * forward / steps,
+        forward_gigaflops=2e-9 * multiply_adds / forward,
+        multiply_adds_per_step=multiply_adds / steps,
+        floor_microseconds_per_step=1e6 * floor,
+        floor_frames_per_second=frames / steps / floor,
+    )
+
+
+def _record(workload: Workload, number: int, *, ops, noise, reference) -> tuple[Trace, np.ndarray]:
+    """Returns what happened in an episode, and the weights that played it."""
+    episode = workload.episodes[number]
+    names = {"game": workload.game, "layout": workload.layout, "protocol": workload.protocol}
+    with NativeEvaluator(ops=ops, noise=noise, **names) as evaluator:
+        if reference is not None:
+            evaluator.set_reference(reference)
+        evaluator.hold([episode.genome])
+        return evaluator.trace(episode), evaluator.parameters(episode.genome)
+
+
+def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[np.ndarray, int]:
+    """Returns the processor's seconds for reset, steps and observations, the fastest of each; and the frames."""
+    episode = workload.episodes[number]
+
+    def measure(observes: bool) -> tuple[np.ndarray, int]:
+        seconds, frames, score = call_op(
+            load_ops(ops).neurozoo_time_world,
+            noops=np.int64(episode.noops),
+            seed=np.int64(episode.seed),
+            max_frames=np.int64(episode.max_frames),
+            decisions=trace.actions,
+            observes=observes,
+            repetitions=REPETITIONS,
+            **world_attributes(workload.game, workload.protocol),
+        )
+        if float(score) != float(trace.rewards.sum(dtype=np.float64)):
+            raise NeurozooError(
+                f"An episode of {workload.game} did not go as it was recorded: {float(score):g} points instead of "
+                f"{float(trace.rewards.sum()):g}. Please report this, with the output of --json."
+            )
+        return seconds.numpy()[:, :, 1].min(axis=0), int(frames)
+
+    (reset, play, _), frames = measure(observes=False)
+    return np.array([reset, play, measure(observes=True)[0][2]]), frames
+
+
+def _time_forward(layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, ops) -> float:
+    seconds, outputs = call_op(
+        load_ops(ops).neurozoo_time_forward,
+        parameters=theta,
+        reference=np.zeros(0, np.float32) if reference is None else reference,
+        planes=trace.planes,
+        plan=layout.plan().ravel().tolist(),
+        plan_scales=layout.plan_scales().ravel().tolist(),
+        repetitions=REPETITIONS,
+    )
+    if not np.array_equal(outputs.numpy(), trace.logits):
+        raise NeurozooError(
+            f"The network {layout.network.name} answered otherwise than in the recorded episode. Please report this."
+        )
+    return float(seconds.numpy()[:, 1].min())
+
+
+def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:
+    """Stacks the planes of an episode as its network saw them.
+
+    Args:
+        planes: Shape (steps, height, width, plane channels), as in a `Trace`.
+        channels: Of an observation.
+
+    Returns:
+        Shape (steps, height, width, channels), oldest plane first, with zeros before the first.
+    """
+    stack = channels // planes.shape[3]
+    padded = np.concatenate([np.zeros((stack - 1, *planes.shape[1:]), planes.dtype), planes])
+    return np.concatenate([padded[age : age + len(planes)] for age in range(stack)], axis=3)
+
+
+def count_multiply_adds(
+    layout: Layout, theta: np.ndarray, planes: np.ndarray, *, reference: np.ndarray | None = None
+) -> float:
+    """Counts the multiply-adds of a step that computes everything anew, but leaves out what dense layers multiply by 0.
+
+    Convolutions count whole, what they multiply by the zeros around a picture included; a gated layer's channels count
+    in the cycles in which they take part. Counted with Keras, so that the count owes nothing to what it judges.
+
+    Args:
+        layout: The network.
+        theta: Weights, float32, shape (parameters,).
+        planes: Planes of consecutive observations, as in a `Trace`; about `COUNTED` of them are looked at, evenly.
+        reference: Of networks with virtual batch norm.
+
+    Returns:
+        The mean over the observations.
+    """
+    import keras
+
+    observations = observations_of(planes, layout.observation_shape[2])[:: -(-len(planes) // COUNTED)]
+    model = layout.keras_model(theta, reference)
+    names = [placed.layer.name for placed in layout.layers]
+    inner = keras.Model(model.inputs, [model.inputs[0], *(model.get_layer(name).output for name in names)])
+    inputs = [np.asarray(values) for values in inner([observations])]  # of the first layer, the second, ...
+    total = 0.0
+    for placed, values in zip(layout.layers, inputs, strict=False):
+        layer = placed.layer
+        if layer.kind == "dense":
+            total += np.count_nonzero(values) / len(observations) * placed.out_shape[2]
+            continue
+        cycles = np.full(placed.out_shape[2], layer.cycles)
+        if layer.skip == "gated":
+            cycles = layout.gate_cycles(layout.split(theta)[f"{layer.name}/gates"], placed)
+        positions, per_output = math.prod(placed.out_shape[:2]), placed.weight_count / placed.out_shape[2]
+        total += positions * per_output * float(cycles.sum())
+    return total

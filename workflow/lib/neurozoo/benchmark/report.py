@@ -1,0 +1,264 @@
+"""A benchmark's report as tables: for the terminal and for the documentation."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import write_text
+
+BEGIN = "<!-- measured: written by `python -m neurozoo bench --write`, not by hand -->"
+END = "<!-- end of what is measured -->"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        head: What it holds.
+        unit: In what unit; may be empty.
+        value: From a record to the cell: a text, or a number.
+        format: Of numbers, as `format` takes it; texts stand on the left.
+    """
+
+    head: str
+    unit: str
+    value: Callable[[Mapping], object]
+    format: str = ""
+
+    def cell(self, record: Mapping) -> str:
+        """Returns the cell of a record."""
+        return format(self.value(record), self.format)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records in rows.
+
+    Attributes:
+        title: What the table is about.
+        note: A sentence or two that explain the columns.
+        columns: The columns.
+        records: The rows.
+    """
+
+    title: str
+    note: str
+    columns: tuple[Column, ...]
+    records: tuple[Mapping, ...]
+
+    def as_text(self) -> str:
+        """Returns aligned lines of at most about 120 characters."""
+        rows = [[column.cell(record) for column in self.columns] for record in self.records]
+        texts = [[column.head for column in self.columns], [column.unit for column in self.columns], *rows]
+        widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
+        lines = []
+        for row in texts:
+            cells = zip(self.columns, row, widths, strict=True)
+            lines.append("  ".join(text.rjust(width) if c.format else text.ljust(width) for c, text, width in cells))
+        return "\n".join([self.title, "", *(line.rstrip() for line in lines)])
+
+    def as_markdown(self) -> str:
+        """Returns a heading, the note and a table."""
+        heads = [f"{column.head} ({column.unit})" if column.unit else column.head for column in self.columns]
+        rules = ["---:" if column.format else "---" for column in self.columns]
+        rows = [[column.cell(record) for column in self.columns] for record in self.records]
+        lines = ["| " + " | ".join(row) + " |" for row in [heads, rules, *rows]]
+        return "\n".join([f"### {self.title}", "", *([self.note, ""] if self.note else []), *lines])
+
+
+def _key(head: str, unit: str, key: str, format: str = "") -> Column:
+    return Column(head, unit, lambda record: record[key], format)
+
+
+def tables(report: Mapping) -> list[Table]:
+    """Lays a report of `run_benchmark` out; raises what Python does where something is missing."""
+    return [_steps(report), _scaling(report), _alternatives(report), _memory(report), _between(report)]
+
+
+def _steps(report: Mapping) -> Table:
+    return Table(
+        "One step on one core",
+        "Processor time, by parts, over the same episodes. The floor is the emulator alone plus the multiply-adds of a "
+        "step that computes everything anew (convolutions whole; dense layers without the inputs that are zero) at the "
+        "core's peak rate. `GFLOP/s` counts these multiply-adds, too: an engine that computes only what changed since "
+        "the last step may get beyond the peak, and beyond the floor.",
+        (
+            _key("network", "", "network"),
+            _key("game", "", "game"),
+            _key("emulator", "us/frame", "emulator_microseconds_per_frame", ",.1f"),
+            _key("preprocess", "us/step", "preprocessing_microseconds_per_step", ",.1f"),
+            _key("forward", "us/step", "forward_microseconds_per_step", ",.1f"),
+            _key("forward", "GFLOP/s", "forward_gigaflops", ",.0f"),
+            _key("step", "us", "step_microseconds", ",.0f"),
+            _key("floor", "us", "floor_microseconds_per_step", ",.0f"),
+            _key("step", "frames/s", "frames_per_processor_second", ",.0f"),
+            _key("floor", "frames/s", "floor_frames_per_second", ",.0f"),
+            _key("reached", "of floor", "share_of_floor", ".0%"),
+        ),
+        tuple(report["parts"]),
+    )
+
+
+def _scaling(report: Mapping) -> Table:
+    first: dict[tuple, Mapping] = {}
+    for result in report["results"]:
+        first.setdefault((result["network"], result["game"], result["engine"]), result)
+
+    def speedup(result: Mapping) -> float:
+        base = first[result["network"], result["game"], result["engine"]]
+        return base["threads"] * result["frames_per_second"] / base["frames_per_second"]
+
+    return Table(
+        "Threads",
+        "Emulator frames per second of wall time.",
+        (
+            _key("network", "", "network"),
+            _key("game", "", "game"),
+            _key("engine", "", "engine"),
+            _key("threads", "", "threads", "d"),
+            _key("all threads", "frames/s", "frames_per_second", ",.0f"),
+            _key("per core", "frames/s", "frames_per_second_per_core", ",.0f"),
+            Column("speed-up", "", speedup, ".2f"),
+        ),
+        tuple(report["results"]),
+    )
+
+
+def _alternatives(report: Mapping) -> Table:
+    ours = {(parts["network"], parts["game"]): parts["frames_per_processor_second"] for parts in report["parts"]}
+
+    def times(record: Mapping) -> str:
+        own = ours.get((record["network"], record["game"]))
+        return "" if own is None else f"{own / record['frames_per_processor_second']:,.1f} x"
+
+    return Table(
+        "What a user would do without this project",
+        "ale-py's vector environment with one thread, and a Keras model on TensorFlow for each of 8 policies, called "
+        "the faster of two ways; everything on one core, per second of processor time.",
+        (
+            _key("game", "", "game"),
+            _key("network", "", "network"),
+            _key("called by", "", "way"),
+            _key("alternative", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("this project is faster", "", times, ">"),
+        ),
+        tuple(report["alternatives"]),
+    )
+
+
+def _memory(report: Mapping) -> Table:
+    return Table(
+        "Memory of a process that plays",
+        "`own` is what a second run on the machine needs again; the rest are files, such as the noise table, which "
+        "runs share.",
+        (
+            _key("network", "", "network"),
+            _key("threads", "", "threads", "d"),
+            _key("peak", "MB", "peak_megabytes", ",.0f"),
+            _key("own", "MB", "own_megabytes", ",.0f"),
+        ),
+        tuple(report["memory"]),
+    )
+
+
+def _between(report: Mapping) -> Table:
+    rows = []
+    for decoding in report["decoding"]:
+        scratch = f"`{decoding['network']}`: weights of a genome of {decoding['mutations']:,} mutations"
+        rows.append((scratch, decoding["threads"], decoding["seconds"], ""))
+        rows.append((f"`{decoding['network']}`: weights of its child", 1, decoding["child_seconds"], ""))
+    update = report["update"]
+    what = f"a step of `es`, {update['parameters']:,} parameters, after {update['population_size']:,} episodes"
+    rows.append((what, update["threads"], update["seconds"], f"{update['floor_seconds']:.3f}"))
+    return Table(
+        "Between the episodes",
+        f"The floor of the step is reading its {update['noise_gigabytes']:.1f} GB of noise from memory; what caches "
+        "hold between two slices can be faster.",
+        (
+            Column("what", "", lambda row: row[0]),
+            Column("threads", "", lambda row: row[1], "d"),
+            Column("time", "s", lambda row: row[2], ".3f"),
+            Column("floor", "s", lambda row: row[3], ">"),
+        ),
+        tuple(rows),
+    )
+
+
+def describe(report: Mapping) -> Iterable[str]:
+    """Says in lines what was measured, where, and with what."""
+    machine, software, peak = report["machine"], report["software"], report["peak"]
+    library = software["library"]
+    read = ", ".join(f"{value:,.0f} GB/s by {count}" for count, value in peak["read_gigabytes_per_second"].items())
+    yield (
+        f"{machine['processor']}, {machine['physical_cores']} cores, {machine['memory_gigabytes']:g} GB of memory, "
+        f"{machine['system']}, load {machine['load_average']:g} at the start, {report['date']}"
+    )
+    yield (
+        f"neurozoo {software['neurozoo']} ({_short(software['commit'])}); op library of {_short(library['commit'])}, "
+        f"{library['compiler']}, -march={library['march']}"
+    )
+    yield (
+        f"TensorFlow {software['tensorflow']}, Keras {software['keras']}, ale-py {software['ale-py']}, "
+        f"NumPy {software['numpy']}, Python {software['python']}"
+    )
+    yield (
+        f"Peak of one core: {peak['gigaflops']:,.0f} GFLOP/s in vectors of {peak['vector_bits']} bits; memory is read "
+        f"at {read} threads"
+    )
+
+
+def _short(commit: str | None) -> str:
+    return commit[:12] if commit else "no commit"
+
+
+@contextlib.contextmanager
+def _complete() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise NeurozooError(
+            f"This is no report of this version's benchmark: {error} is missing or of another kind. Measure anew."
+        ) from error
+
+
+def as_text(report: Mapping) -> str:
+    """Returns the report for the terminal.
+
+    Raises:
+        NeurozooError: It is no report, or one of another version.
+    """
+    with _complete():
+        return "\n\n".join(["\n".join(describe(report)), *(table.as_text() for table in tables(report))])
+
+
+def as_markdown(report: Mapping) -> str:
+    """Returns the report for a page of the documentation.
+
+    Raises:
+        NeurozooError: It is no report, or one of another version.
+    """
+    with _complete():
+        facts = "\n".join(f"- {line}" for line in describe(report))
+        return "\n\n".join([facts, *(table.as_markdown() for table in tables(report))])
+
+
+def write_page(path: str | os.PathLike, report: Mapping) -> None:
+    """Replaces what is measured on a page, between the lines `BEGIN` and `END`, and leaves the rest.
+
+    Args:
+        path: The page.
+        report: The report.
+
+    Raises:
+        NeurozooError: The page is missing or lacks these lines, or the report is none.
+    """
+    text = Path(path).read_text() if Path(path).exists() else ""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise NeurozooError(f"The page {path} should hold the lines {BEGIN!r} and {END!r}, between which is written.")
+    write_text(path, f"{before}{BEGIN}\n\n{as_markdown(report)}\n\n{END}{after}")
