@@ -1,21 +1,31 @@
 #include "core/network.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace neurozoo {
 namespace {
 
 constexpr std::size_t kPlanFields = 20;
 constexpr std::size_t kPlanScales = 3;
-constexpr double kEpsilon = 1e-3;  // of virtual batch normalisation
-constexpr int kLanes = 16;         // output channels that one tile computes
-constexpr int kTileRows = 6;       // output positions that one tile computes: 12 of the 16 AVX2 registers hold sums
-constexpr int kDenseRows = 8;      // weight rows that are streamed at once
+constexpr double kEpsilon = 1e-3;              // of virtual batch normalisation
+constexpr int kLanes = 16;                     // output channels that one tile computes
+constexpr int kDenseBlock = 64;                // inputs of a dense layer that are looked at together
+constexpr std::int64_t kMostShares = 1 << 20;  // 4 MB a layer: keeping more would cost more than it saves
 
-using Vector = float __attribute__((vector_size(32), aligned(4)));
+// The sums of a tile take 12 of the 16 registers of AVX2, or 12 of the 32 of AVX-512.
+#ifdef __AVX512F__
+using Wide = float __attribute__((vector_size(64), aligned(4), may_alias));
+constexpr int kTileRows = 12;
+#else
+using Wide = Vector;
+constexpr int kTileRows = 6;
+#endif
+constexpr int kWide = sizeof(Wide) / sizeof(float);
 
 std::int64_t PaddingBefore(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
   return std::max<std::int64_t>((out - 1) * stride + kernel - in, 0) / 2;  // TensorFlow's SAME: the odd one comes last
@@ -34,37 +44,41 @@ template <int kRows>
 inline void Tile(const float* const* in, std::int64_t in_stride, std::int64_t kernel, std::int64_t row_length,
                  const float* weights, std::int64_t weight_stride, const float* bias, const float* const* residual,
                  bool relu, float* const* out) {
-  Vector sums[kRows][2];
+  constexpr int kParts = kLanes / kWide;
+  Wide sums[kRows][kParts];
   for (int i = 0; i < kRows; ++i) {
-    for (int half = 0; half < 2; ++half) {
-      sums[i][half] = bias == nullptr ? Vector{} : *reinterpret_cast<const Vector*>(bias + 8 * half);
+    for (int part = 0; part < kParts; ++part) {
+      sums[i][part] = bias == nullptr ? Wide{} : *reinterpret_cast<const Wide*>(bias + part * kWide);
     }
   }
   for (std::int64_t row = 0; row < kernel; ++row) {
     const std::int64_t start = row * in_stride;
     for (std::int64_t k = start; k < start + row_length; ++k, weights += weight_stride) {
-      const Vector low = *reinterpret_cast<const Vector*>(weights);
-      const Vector high = *reinterpret_cast<const Vector*>(weights + 8);
-#pragma GCC unroll 8
+      Wide weight[kParts];
+      for (int part = 0; part < kParts; ++part) weight[part] = *reinterpret_cast<const Wide*>(weights + part * kWide);
+#pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         const float value = in[i][k];
-        sums[i][0] += value * low;
-        sums[i][1] += value * high;
+        for (int part = 0; part < kParts; ++part) sums[i][part] += value * weight[part];
       }
     }
   }
   for (int i = 0; i < kRows; ++i) {
-    for (int half = 0; half < 2; ++half) {
-      Vector sum = sums[i][half];
-      if (residual != nullptr) sum += *reinterpret_cast<const Vector*>(residual[i] + 8 * half);
-      if (relu) sum = sum > 0.0f ? sum : Vector{};
-      *reinterpret_cast<Vector*>(out[i] + 8 * half) = sum;
+    for (int part = 0; part < kParts; ++part) {
+      Wide sum = sums[i][part];
+      if (residual != nullptr) sum += *reinterpret_cast<const Wide*>(residual[i] + part * kWide);
+      if (relu) sum = sum > 0.0f ? sum : Wide{};
+      *reinterpret_cast<Wide*>(out[i] + part * kWide) = sum;
     }
   }
 }
 
 using TileFunction = decltype(&Tile<kTileRows>);
-constexpr TileFunction kTiles[kTileRows + 1] = {nullptr, Tile<1>, Tile<2>, Tile<3>, Tile<4>, Tile<5>, Tile<6>};
+template <std::size_t... kRows>
+constexpr std::array<TileFunction, kTileRows> Tiles(std::index_sequence<kRows...>) {
+  return {Tile<kRows + 1>...};
+}
+constexpr std::array<TileFunction, kTileRows> kTiles = Tiles(std::make_index_sequence<kTileRows>());  // by rows - 1
 
 // Computes the last `channels` (fewer than 16) output channels at one position; else as Tile.
 void NarrowTile(const float* in, std::int64_t in_stride, std::int64_t kernel, std::int64_t row_length,
@@ -83,6 +97,30 @@ void NarrowTile(const float* in, std::int64_t in_stride, std::int64_t kernel, st
     const float sum = residual == nullptr ? sums[j] : sums[j] + residual[j];
     out[j] = relu ? std::max(sum, 0.0f) : sum;
   }
+}
+
+// How a layer is cut into blocks; all zero if it cannot be, as the kernel is no multiple of the stride, or should not
+// be, as all its inputs change (recurrent convolutions) or there is too much to keep.
+BlockSums::Shape BlocksOf(const LayerPlan& layer) {
+  BlockSums::Shape shape;
+  shape.channels = layer.out_channels;
+  if (layer.kind == LayerPlan::kDense) {
+    shape.rows = (layer.in_size() + kDenseBlock - 1) / kDenseBlock;
+    shape.columns = 1;
+    shape.line_length = kDenseBlock;
+    shape.last_length = layer.in_size() - (shape.rows - 1) * kDenseBlock;
+    return shape;
+  }
+  shape.taps = layer.kernel / layer.stride;
+  shape.rows = layer.out_height + shape.taps - 1;
+  shape.columns = layer.out_width + shape.taps - 1;
+  shape.lines = layer.stride;
+  shape.line_length = shape.last_length = layer.stride * layer.in_channels;
+  shape.line_weights = layer.kernel * layer.in_channels * layer.out_channels;
+  shape.tap_row_weights = layer.stride * shape.line_weights;
+  shape.tap_weights = shape.line_length * layer.out_channels;
+  const bool is_fit = layer.kind == LayerPlan::kConv && layer.kernel % layer.stride == 0;
+  return is_fit && shape.num_shares() <= kMostShares ? shape : BlockSums::Shape{};
 }
 
 // What is left to do after the sums, which can do a ReLU in passing.
@@ -267,11 +305,14 @@ Network::Network(const NetworkPlan& plan) {
     if (layer.normalisation != LayerPlan::kNotNormalised) {
       for (Floats* values : {&stage.mean, &stage.factor, &stage.shift}) values->resize(layer.out_channels);
     }
+    const BlockSums::Shape blocks = BlocksOf(layer);
+    stage.has_blocks = blocks.rows > 0;
+    if (stage.has_blocks) stage.blocks = BlockSums(blocks);
     flat_size = std::max(flat_size, layer.out_size());
     stages_.push_back(std::move(stage));
   }
   flat_.resize(flat_size);
-  output_.resize(flat_size);
+  for (Floats& output : output_) output.resize(flat_size);
 }
 
 void Network::RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in,
@@ -286,19 +327,19 @@ void Network::RunConv(const LayerPlan& layer, const float* parameters, const Pad
   const float* patches[kTileRows];
   const float* residuals[kTileRows];
   float* targets[kTileRows];
+  std::int64_t y = 0, x = -1;
   for (std::int64_t first = 0; first < positions; first += kTileRows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kTileRows, positions - first));
     for (int i = 0; i < rows; ++i) {
-      const std::int64_t y = (first + i) / layer.out_width;
-      const std::int64_t x = (first + i) % layer.out_width;
+      if (++x == layer.out_width) ++y, x = 0;
       patches[i] = in.Row(y * layer.stride - top) + (x * layer.stride - left) * layer.in_channels;
       if (residual != nullptr) residuals[i] = residual->Row(y) + x * layer.out_channels;
       targets[i] = out.first_row + y * out.row_stride + x * layer.out_channels;
     }
     for (std::int64_t channel = 0; channel < wide_channels; channel += kLanes) {
-      kTiles[rows](patches, in.row_stride(), layer.kernel, row_length, weights + channel, layer.out_channels,
-                   bias == nullptr ? nullptr : bias + channel, residual != nullptr ? residuals : nullptr, relu,
-                   targets);
+      kTiles[rows - 1](patches, in.row_stride(), layer.kernel, row_length, weights + channel, layer.out_channels,
+                       bias == nullptr ? nullptr : bias + channel, residual != nullptr ? residuals : nullptr, relu,
+                       targets);
       for (int i = 0; i < rows; ++i) {
         targets[i] += kLanes;
         if (residual != nullptr) residuals[i] += kLanes;
@@ -313,7 +354,7 @@ void Network::RunConv(const LayerPlan& layer, const float* parameters, const Pad
   }
 }
 
-void Network::RunRecurrentConv(Stage* stage, const float* parameters, const Target& out) {
+std::int64_t Network::RunRecurrentConv(Stage* stage, const float* parameters, const Target& out) {
   const LayerPlan& layer = stage->layer;
   const std::int64_t row_length = layer.in_width * layer.in_channels;
   const bool is_gated = layer.skip == LayerPlan::kGated;
@@ -352,39 +393,37 @@ void Network::RunRecurrentConv(Stage* stage, const float* parameters, const Targ
     }
     state = &between;
   }
+  return cycles;
 }
 
-void Network::RunDense(const LayerPlan& layer, const float* parameters, const float* in, float* out) {
-  const std::int64_t units = layer.out_channels;
-  const std::int64_t inputs = layer.in_size();
-  const float* weights = parameters + layer.weight_offset;
-  if (const float* bias = BiasOfSums(layer, parameters)) {
-    std::copy_n(bias, units, out);
-  } else {
-    std::fill_n(out, units, 0.0f);
-  }
-  float values[kDenseRows];
-  const float* rows[kDenseRows];
-  int pending = 0;
-  for (std::int64_t k = 0; k < inputs; ++k) {
-    if (in[k] == 0.0f) continue;  // half of what ReLU lets through is zero
-    values[pending] = in[k];
-    rows[pending++] = weights + k * units;
-    if (pending < kDenseRows) continue;
-    pending = 0;
-    for (std::int64_t j = 0; j < units; ++j) {
-      float sum = out[j];
-#pragma GCC unroll 8
-      for (int i = 0; i < kDenseRows; ++i) sum += values[i] * rows[i][j];
-      out[j] = sum;
+void Network::RunBlockedConv(Stage* stage, const Target& out) {
+  const LayerPlan& layer = stage->layer;
+  BlockSums& blocks = stage->blocks;
+  const std::int64_t top = PaddingBefore(layer.in_height, layer.out_height, layer.kernel, layer.stride);
+  const std::int64_t left = PaddingBefore(layer.in_width, layer.out_width, layer.kernel, layer.stride);
+  const std::int64_t line_stride = stage->in.row_stride();
+  const float* first = stage->in.Row(-top) - left * layer.in_channels;
+  blocks.FindChanges(first, layer.stride * line_stride, layer.stride * layer.in_channels, line_stride);
+  blocks.MultiplyByTaps(parameters_ + layer.weight_offset);
+  multiply_adds_ += blocks.multiply_adds();
+  const float* bias = BiasOfSums(layer, parameters_);
+  for (std::int64_t y = 0; y < layer.out_height; ++y) {
+    for (std::int64_t x = 0; x < layer.out_width; ++x) {
+      if (!blocks.HasChanged(y, x)) continue;
+      float* values = out.first_row + y * out.row_stride + x * layer.out_channels;
+      blocks.Sum(y, x, bias, SumsEndInRelu(layer), values);
+      FinishPosition(*stage, values);
     }
   }
-  for (int i = 0; i < pending; ++i) {
-    for (std::int64_t j = 0; j < units; ++j) out[j] += values[i] * rows[i][j];
-  }
-  if (SumsEndInRelu(layer)) {
-    for (std::int64_t j = 0; j < units; ++j) out[j] = std::max(out[j], 0.0f);
-  }
+}
+
+void Network::RunDense(Stage* stage, const float* in, float* out) {
+  const LayerPlan& layer = stage->layer;
+  stage->blocks.FindChanges(in, kDenseBlock, 0, 0);
+  stage->blocks.MultiplyByRows(parameters_ + layer.weight_offset);
+  multiply_adds_ += stage->blocks.multiply_adds();
+  stage->blocks.SumAll(BiasOfSums(layer, parameters_), SumsEndInRelu(layer), out);
+  FinishPosition(*stage, out);
 }
 
 void Network::RunDenseBatch(const LayerPlan& layer, const float* parameters, const float* in, std::int64_t count,
@@ -406,7 +445,7 @@ void Network::RunDenseBatch(const LayerPlan& layer, const float* parameters, con
       }
       const float* bias_of = bias == nullptr ? nullptr : bias + unit;
       if (unit < wide_units) {
-        kTiles[rows](inputs_of, 0, 1, inputs, weights + unit, units, bias_of, nullptr, relu, targets);
+        kTiles[rows - 1](inputs_of, 0, 1, inputs, weights + unit, units, bias_of, nullptr, relu, targets);
         continue;
       }
       for (int i = 0; i < rows; ++i) {
@@ -416,38 +455,41 @@ void Network::RunDenseBatch(const LayerPlan& layer, const float* parameters, con
   }
 }
 
-void Network::Sum(Stage* stage, const float* parameters, const float* dense_in, const Target& out) {
+void Network::RunWholeConv(Stage* stage, const Target& out) {
   const LayerPlan& layer = stage->layer;
-  if (layer.kind == LayerPlan::kDense) {
-    RunDense(layer, parameters, dense_in, out.first_row);
-  } else if (layer.kind == LayerPlan::kRecurrentConv) {
-    RunRecurrentConv(stage, parameters, out);
+  std::int64_t cycles = 1;
+  if (layer.kind == LayerPlan::kRecurrentConv) {
+    cycles = RunRecurrentConv(stage, parameters_, out);
   } else {
-    RunConv(layer, parameters, stage->in, nullptr, out, SumsEndInRelu(layer));
+    RunConv(layer, parameters_, stage->in, nullptr, out, SumsEndInRelu(layer));
   }
+  multiply_adds_ += cycles * layer.out_height * layer.out_width * layer.weight_count();
 }
 
 void Network::Finish(const Stage& stage, const Target& out) {
   const LayerPlan& layer = stage.layer;
   if (!NeedsFinish(layer)) return;
-  const bool is_normalised = layer.normalisation != LayerPlan::kNotNormalised;
-  const std::int64_t channels = layer.out_channels;
   for (std::int64_t y = 0; y < layer.out_height; ++y) {
     float* row = out.first_row + y * out.row_stride;
-    for (float* values = row; values < row + layer.out_width * channels; values += channels) {
-      if (is_normalised) {
-        const float *mean = stage.mean.data(), *factor = stage.factor.data(), *shift = stage.shift.data();
-        for (std::int64_t c = 0; c < channels; ++c) values[c] = (values[c] - mean[c]) * factor[c] + shift[c];
-      }
-      if (layer.output_gain != 1.0f) {
-        for (std::int64_t c = 0; c < channels; ++c) values[c] *= layer.output_gain;
-      }
-      if (layer.activation == LayerPlan::kRelu) {
-        for (std::int64_t c = 0; c < channels; ++c) values[c] = std::max(values[c], 0.0f);
-      } else if (layer.activation == LayerPlan::kTanh) {
-        for (std::int64_t c = 0; c < channels; ++c) values[c] = std::tanh(values[c]);
-      }
-    }
+    for (std::int64_t x = 0; x < layer.out_width; ++x) FinishPosition(stage, row + x * layer.out_channels);
+  }
+}
+
+void Network::FinishPosition(const Stage& stage, float* values) {
+  const LayerPlan& layer = stage.layer;
+  if (!NeedsFinish(layer)) return;
+  const std::int64_t channels = layer.out_channels;
+  if (layer.normalisation != LayerPlan::kNotNormalised) {
+    const float *mean = stage.mean.data(), *factor = stage.factor.data(), *shift = stage.shift.data();
+    for (std::int64_t c = 0; c < channels; ++c) values[c] = (values[c] - mean[c]) * factor[c] + shift[c];
+  }
+  if (layer.output_gain != 1.0f) {
+    for (std::int64_t c = 0; c < channels; ++c) values[c] *= layer.output_gain;
+  }
+  if (layer.activation == LayerPlan::kRelu) {
+    for (std::int64_t c = 0; c < channels; ++c) values[c] = std::max(values[c], 0.0f);
+  } else if (layer.activation == LayerPlan::kTanh) {
+    for (std::int64_t c = 0; c < channels; ++c) values[c] = std::tanh(values[c]);
   }
 }
 
@@ -456,6 +498,7 @@ void Network::SetParameters(const float* parameters, const Reference* reference)
   bool needs_reference = false;
   for (Stage& stage : stages_) {
     const LayerPlan& layer = stage.layer;
+    stage.blocks.Forget();
     needs_reference = needs_reference || layer.normalisation != LayerPlan::kNotNormalised;
     for (std::size_t c = 0; c < stage.channel_cycles.size(); ++c) {
       // Halves go to the even number, as NumPy and TensorFlow round. Written so that NaN means none.
@@ -463,15 +506,17 @@ void Network::SetParameters(const float* parameters, const Reference* reference)
       stage.channel_cycles[c] = !(wanted > 0) ? 0 : wanted < layer.cycles ? static_cast<int>(wanted) : layer.cycles;
     }
   }
-  if (!needs_reference) return;
-  const std::int64_t size = stages_.front().layer.in_size();
-  if (reference == nullptr || reference->count < 1 ||
-      static_cast<std::int64_t>(reference->observations.size()) != reference->count * size) {
-    throw std::invalid_argument(
-        "A network with virtual batch normalisation needs a reference batch of observations of " +
-        std::to_string(size) + " values each.");
+  if (needs_reference) {
+    const std::int64_t size = stages_.front().layer.in_size();
+    if (reference == nullptr || reference->count < 1 ||
+        static_cast<std::int64_t>(reference->observations.size()) != reference->count * size) {
+      throw std::invalid_argument(
+          "A network with virtual batch normalisation needs a reference batch of observations of " +
+          std::to_string(size) + " values each.");
+    }
+    Measure(*reference);
   }
-  Measure(*reference);
+  multiply_adds_ = 0;
 }
 
 void Network::Measure(const Reference& reference) {
@@ -494,7 +539,7 @@ void Network::Measure(const Reference& reference) {
         for (std::int64_t y = 0; y < layer.in_height; ++y, in += in_row_length) {
           std::copy_n(in, in_row_length, stage.in.Row(y));
         }
-        Sum(&stage, parameters_, nullptr, target(b));
+        RunWholeConv(&stage, target(b));
       }
     }
     if (layer.normalisation != LayerPlan::kNotNormalised) {
@@ -526,23 +571,27 @@ void Network::Measure(const Reference& reference) {
 }
 
 const float* Network::Run() {
-  float* in = flat_.data();
-  float* out = output_.data();
+  const float* in = stages_.front().in.Row(0);  // of the next dense layer
   for (std::size_t index = 0; index < stages_.size(); ++index) {
     Stage& stage = stages_[index];
     const LayerPlan& layer = stage.layer;
     if (layer.kind == LayerPlan::kDense) {
-      const Target target{out, layer.out_channels};
-      Sum(&stage, parameters_, index == 0 ? stage.in.Row(0) : in, target);
-      Finish(stage, target);
-      std::swap(in, out);
+      float* out = output_[index % 2].data();
+      RunDense(&stage, in, out);
+      in = out;
       continue;
     }
     Stage& next = stages_[index + 1];  // the last layer is dense
-    const Target target = next.layer.kind == LayerPlan::kDense ? Target{in, layer.out_width * layer.out_channels}
-                                                               : Target{next.in.Row(0), next.in.row_stride()};
-    Sum(&stage, parameters_, nullptr, target);
-    Finish(stage, target);
+    const bool is_last = next.layer.kind == LayerPlan::kDense;
+    const Target target = is_last ? Target{flat_.data(), layer.out_width * layer.out_channels}
+                                  : Target{next.in.Row(0), next.in.row_stride()};
+    if (stage.has_blocks) {
+      RunBlockedConv(&stage, target);
+    } else {
+      RunWholeConv(&stage, target);
+      Finish(stage, target);
+    }
+    if (is_last) in = flat_.data();
   }
   return in;
 }

@@ -1,33 +1,13 @@
 #ifndef NEUROZOO_CORE_NETWORK_H_
 #define NEUROZOO_CORE_NETWORK_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <new>
 #include <vector>
 
-namespace neurozoo {
+#include "core/block_sums.h"
+#include "core/vectors.h"
 
-// Floats on cache-line boundaries.
-template <typename T>
-struct AlignedAllocator {
-  using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
-  AlignedAllocator() = default;
-  template <typename U>
-  AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
-  template <typename U>
-  bool operator==(const AlignedAllocator<U>&) const {
-    return true;
-  }
-  template <typename U>
-  bool operator!=(const AlignedAllocator<U>&) const {
-    return false;
-  }
-};
-using Floats = std::vector<float, AlignedAllocator<float>>;
+namespace neurozoo {
 
 // One layer: shapes, and where its parameters lie in the vector. The order of the fields is that of `PLAN_FIELDS` and
 // `PLAN_SCALES` in networks.py, which explains them.
@@ -99,7 +79,9 @@ class PaddedImage {
 
 // Runs one observation at a time through a network, without allocating.
 //
-// Every sum has one fixed order, whatever the machine's caches or the number of threads: same weights, same bits.
+// What did not change since the last run is not computed again, see BlockSums. Every sum has one fixed order, whatever
+// was kept, whatever the machine's caches or the number of threads: same weights, same bits.
+//
 // A network belongs to one thread.
 class Network {
  public:
@@ -117,7 +99,16 @@ class Network {
   // Returns `num_outputs()` values that stay valid until the next call. The weights should have been set.
   const float* Run();
 
+  // Multiply-adds that all calls of Run since SetParameters have done; what was zero or unchanged is not among them.
+  std::int64_t multiply_adds() const { return multiply_adds_; }
+
  private:
+  // Where a layer writes: rows of an image or of a plain array.
+  struct Target {
+    float* first_row;
+    std::int64_t row_stride;
+  };
+
   struct Stage {
     LayerPlan layer;
     PaddedImage in;                            // convolutions and the first layer: the input
@@ -125,30 +116,30 @@ class Network {
     PaddedImage skip;                          // recurrent convolutions with factors: input times factors
     std::vector<std::int64_t> channel_cycles;  // gated recurrent convolutions: cycles of each channel
     Floats mean, factor, shift;                // normalised layers: y = (x - mean) * factor + shift, per channel
-  };
 
-  // Where a layer writes: rows of an image or of a plain array.
-  struct Target {
-    float* first_row;
-    std::int64_t row_stride;
+    bool has_blocks = false;
+    BlockSums blocks;
   };
 
   static void RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in,
                       const PaddedImage* residual, const Target& out, bool relu);
-  static void RunRecurrentConv(Stage* stage, const float* parameters, const Target& out);
-  static void RunDense(const LayerPlan& layer, const float* parameters, const float* in, float* out);
+  static std::int64_t RunRecurrentConv(Stage* stage, const float* parameters, const Target& out);  // returns its cycles
   // The same for several inputs, each weight being fetched for six of them at once.
   static void RunDenseBatch(const LayerPlan& layer, const float* parameters, const float* in, std::int64_t count,
                             float* out);
-  static void Sum(Stage* stage, const float* parameters, const float* dense_in, const Target& out);
+  void RunBlockedConv(Stage* stage, const Target& out);
+  void RunDense(Stage* stage, const float* in, float* out);
+  void RunWholeConv(Stage* stage, const Target& out);
   static void Finish(const Stage& stage, const Target& out);
+  static void FinishPosition(const Stage& stage, float* values);
   void Measure(const Reference& reference);
 
   std::vector<Stage> stages_;
   const float* parameters_ = nullptr;
-  Floats flat_;      // output of the last convolution, or of a dense layer
-  Floats output_;    // output of the other dense layers, in turn
-  Floats batch_[2];  // activations of the reference batch, in turn
+  std::int64_t multiply_adds_ = 0;
+  Floats flat_;       // output of the last convolution
+  Floats output_[2];  // outputs of dense layers, in turn
+  Floats batch_[2];   // activations of the reference batch, in turn
 };
 
 }  // namespace neurozoo

@@ -70,4 +70,6 @@ void network_run(Handle* handle, const float* observation, float* outputs) {
   std::memcpy(outputs, handle->network->Run(), plan.num_outputs() * sizeof(float));
 }
 
+std::int64_t network_multiply_adds(Handle* handle) { return handle->network->multiply_adds(); }
+
 }  // extern "C"

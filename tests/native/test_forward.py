@@ -89,13 +89,15 @@ def native(tmp_path_factory):
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     shim = Path(__file__).with_name("network_shim.cc")
     options = ["-std=c++17", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", f"-I{SOURCES}"]
-    command = [find_compiler(), *options, str(SOURCES / "core" / "network.cc"), str(shim), "-o", str(library)]
+    sources = [str(SOURCES / "core" / name) for name in ("network.cc", "block_sums.cc")]
+    command = [find_compiler(), *options, *sources, str(shim), "-o", str(library)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr[-4000:]
     shim = ctypes.CDLL(str(library))
     shim.network_new.restype = ctypes.c_void_p
     shim.network_parameter_count.restype = ctypes.c_int64
     shim.network_needs_reference.restype = ctypes.c_bool
+    shim.network_multiply_adds.restype = ctypes.c_int64
     return lambda layout, **changes: NativeNetwork(shim, layout, **changes)
 
 
@@ -130,6 +132,10 @@ class NativeNetwork:
     @property
     def needs_reference(self):
         return self._shim.network_needs_reference(self._handle)
+
+    @property
+    def multiply_adds(self):
+        return self._shim.network_multiply_adds(self._handle)
 
     def initialise(self, noise):
         theta = np.full_like(noise, np.nan)
@@ -254,6 +260,66 @@ def test_an_observation_outlives_a_change_of_weights(native):
     expected = network.run(observations[0])
     network.set_parameters(theta, reference)
     np.testing.assert_array_equal(network.run(), expected)
+
+
+def patched(random, image):
+    """The image with one small change, as a sprite makes it: to noise, to zero, or to minus zero."""
+    image = image.copy()
+    height, width = (min(size, 1 + int(random.integers(6))) for size in image.shape[:2])
+    y, x = (int(random.integers(size - part + 1)) for size, part in zip(image.shape, (height, width), strict=False))
+    patch = image[y : y + height, x : x + width]
+    patch[...] = [random.random(patch.shape), np.zeros(patch.shape), -np.zeros(patch.shape)][random.integers(3)]
+    return image
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_kept_from_step_to_step_changes_no_bit(native, case):
+    layout, theta, reference, (image, *_) = agent_of(case)
+    random = np.random.default_rng(3)
+    images = [image]
+    for _ in range(8):
+        images.append(patched(random, images[-1]))
+    images += [images[-1], images[2], np.zeros_like(image), images[-1]]
+    used = native(layout)
+    used.set_parameters(theta, reference)
+    for image in images:
+        fresh = native(layout)
+        fresh.set_parameters(theta, reference)
+        np.testing.assert_array_equal(used.run(image).view(np.int32), fresh.run(image).view(np.int32))
+
+
+# 6 x 6 x 1, kernel 4, stride 2, SAME: a border of 1, so that the 4 x 4 blocks of 2 x 2 pixels begin at -1.
+TINY = Network("tiny", (), (Layer("conv", "conv", 3, kernel=4, stride=2), Layer("out", "dense", activation="linear")))
+
+
+def test_only_what_has_changed_and_is_not_zero_is_multiplied(native):
+    layout = TINY.layout(2, (6, 6, 1))
+    theta = np.ones(layout.parameter_count, np.float32)
+    network = native(layout)
+    network.set_parameters(theta)
+    image = np.zeros((6, 6, 1), np.float32)
+    image[2, 2] = image[3, 5] = 0.5
+    network.run(image)
+    # Two pixels, each in 4 outputs of 3 channels; then all 9 * 3 outputs, which are at least the bias of 1, in 2 sums.
+    first = 2 * 4 * 3 + 27 * 2
+    assert network.multiply_adds == first
+    network.run(image)
+    assert network.multiply_adds == first
+    image[2, 2] = 0.25
+    network.run(image)
+    # The pixel shares its block, rows 1 and 2 and columns 1 and 2, with zeros; the 27 outputs are one block.
+    assert network.multiply_adds == first + 4 * 3 + 27 * 2
+    network.set_parameters(theta)
+    assert network.multiply_adds == 0
+
+
+def test_a_recurrent_layer_is_multiplied_in_every_cycle(native):
+    layers = (Layer("recu", "recurrent_conv", kernel=3, cycles=5), Layer("out", "dense", activation="linear"))
+    layout = Network("cycles", (), layers).layout(2, (4, 6, 2))
+    network = native(layout)
+    network.set_parameters(np.zeros(layout.parameter_count, np.float32))
+    network.run(np.ones((4, 6, 2), np.float32))
+    assert network.multiply_adds == 5 * (4 * 6 * 2) * (3 * 3 * 2) + (4 * 6 * 2) * 2  # what cycles add is their input
 
 
 def test_a_gate_of_zero_lets_everything_pass_unchanged(native):
