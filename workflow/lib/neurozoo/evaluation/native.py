@@ -21,7 +21,7 @@ from neurozoo.games import (
     start_actions,
 )
 from neurozoo.genomes import Genome, Weights
-from neurozoo.native import load_ops
+from neurozoo.native import import_tensorflow, load_ops
 from neurozoo.networks import Layout
 
 # What TensorFlow puts before and behind an op's own words.
@@ -56,9 +56,7 @@ class NativeEvaluator:
         threads: int = 1,
         behaviour: str = "none",
     ) -> None:
-        import tensorflow as tf
-
-        self._tf = tf
+        self._tf = import_tensorflow()
         self._ops = load_ops(ops)
         self._held: dict[Genome, int] = {}
         self._shared: Genome | None = None  # a held beginning of many genomes, while these are decoded

@@ -1,6 +1,7 @@
 """The native op library: how it is built, and how it is loaded."""
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,21 @@ MARCH_FLAGS = {
     "x86-64-v3": {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"},
     "x86-64-v4": {"avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 }
+
+
+def import_tensorflow() -> ModuleType:
+    """Imports TensorFlow without Keras and JAX, which it would bring along, though no run trains with them.
+
+    That is 107 MB of private memory for each run of a node, and a second of its start. Both can be imported later.
+    """
+    unwanted = [name for name in ("keras", "jax") if name not in sys.modules] if "tensorflow" not in sys.modules else []
+    sys.modules.update(dict.fromkeys(unwanted))  # what is None there cannot be imported, which TensorFlow puts up with
+    try:
+        import tensorflow as tf
+    finally:
+        for name in unwanted:
+            del sys.modules[name]
+    return tf
 
 
 def load_ops(library: str | os.PathLike) -> ModuleType:
@@ -44,8 +60,7 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
         raise NeurozooError(
             f"The op library {path} is damaged: its SHA-256 is {digest}, but {facts['sha256']} was built. {REBUILD}"
         )
-    import tensorflow as tf
-
+    tf = import_tensorflow()
     if facts.get("tensorflow") != tf.__version__:
         raise NeurozooError(
             f"The op library {path} was built for TensorFlow {facts.get('tensorflow')}, but this is {tf.__version__}. "
