@@ -1,7 +1,6 @@
 #include "core/episode.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +13,34 @@ std::string Text(std::int64_t height, std::int64_t width, std::int64_t channels)
 }
 
 }  // namespace
+
+void EpisodeOutcome::Add(const StepOutcome& step) {
+  score += step.reward;
+  sign_score += (step.reward > 0) - (step.reward < 0);
+  frames += step.frames;
+  ++steps;
+}
+
+void EpisodeOutcome::AppendRam(const World& world) {
+  std::size_t size = 0;
+  const std::uint8_t* ram = world.ram(&size);
+  behaviour.insert(behaviour.end(), ram, ram + size);
+}
+
+void EpisodeOutcome::AppendFinalPositions(const World& world) {
+  const std::vector<float>& positions = world.final_positions();
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(positions.data());
+  behaviour.insert(behaviour.end(), bytes, bytes + positions.size() * sizeof(float));
+}
+
+void CheckBehaviour(const World& world, Behaviour behaviour) {
+  std::size_t ram_size = 0;
+  world.ram(&ram_size);
+  if ((behaviour == Behaviour::kRam && ram_size == 0) ||
+      (behaviour == Behaviour::kFinalPosition && world.position_size() == 0)) {
+    throw std::invalid_argument("The game does not give this behaviour.");
+  }
+}
 
 EpisodePlayer::EpisodePlayer(std::unique_ptr<World> world, const NetworkPlan& plan, Behaviour behaviour)
     : world_(std::move(world)), network_(plan), behaviour_(behaviour), plane_(world_->shape().plane_size()) {
@@ -28,12 +55,7 @@ EpisodePlayer::EpisodePlayer(std::unique_ptr<World> world, const NetworkPlan& pl
     throw std::invalid_argument("The network has " + std::to_string(plan.num_outputs()) +
                                 " outputs, but the game has " + std::to_string(world_->num_outputs()) + " actions.");
   }
-  std::size_t ram_size = 0;
-  world_->ram(&ram_size);
-  if ((behaviour == Behaviour::kRam && ram_size == 0) ||
-      (behaviour == Behaviour::kFinalPosition && world_->position_size() == 0)) {
-    throw std::invalid_argument("The game does not give this behaviour.");
-  }
+  CheckBehaviour(*world_, behaviour);
 }
 
 void EpisodePlayer::PushPlane() {
@@ -63,12 +85,6 @@ void EpisodePlayer::PushPlane() {
   }
 }
 
-void EpisodePlayer::AppendRam(std::vector<std::uint8_t>* behaviour) const {
-  std::size_t size = 0;
-  const std::uint8_t* ram = world_->ram(&size);
-  behaviour->insert(behaviour->end(), ram, ram + size);
-}
-
 EpisodeOutcome EpisodePlayer::Play(const float* parameters, const Reference* reference, const EpisodeStart& start,
                                    const std::atomic<bool>& should_stop, const EpisodeObserver* observer) {
   EpisodeOutcome outcome;
@@ -85,22 +101,15 @@ EpisodeOutcome EpisodePlayer::Play(const float* parameters, const Reference* ref
     if (observer != nullptr) observer->on_decision(plane_.data(), outputs);
     const StepOutcome step = world_->Step(outputs, start.max_frames - outcome.frames);
     if (observer != nullptr) observer->on_reward(step.reward);
-    outcome.score += step.reward;
-    outcome.sign_score += (step.reward > 0) - (step.reward < 0);
-    outcome.frames += step.frames;
-    ++outcome.steps;
-    if (behaviour_ == Behaviour::kRam) AppendRam(&outcome.behaviour);
+    outcome.Add(step);
+    if (behaviour_ == Behaviour::kRam) outcome.AppendRam(*world_);
     is_over = step.is_over || outcome.frames >= start.max_frames;
     if (!is_over && should_stop.load(std::memory_order_relaxed)) {
       outcome.finished = false;
       return outcome;
     }
   }
-  if (behaviour_ == Behaviour::kFinalPosition) {
-    const std::vector<float>& positions = world_->final_positions();
-    outcome.behaviour.resize(positions.size() * sizeof(float));
-    if (!positions.empty()) std::memcpy(outcome.behaviour.data(), positions.data(), outcome.behaviour.size());
-  }
+  if (behaviour_ == Behaviour::kFinalPosition) outcome.AppendFinalPositions(*world_);
   return outcome;
 }
 

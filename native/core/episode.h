@@ -28,7 +28,17 @@ struct EpisodeOutcome {
   std::int64_t frames = 0;  // after the start
   bool finished = true;     // false: `should_stop` broke it off
   std::vector<std::uint8_t> behaviour;
+
+  // Counts a step.
+  void Add(const StepOutcome& step);
+
+  // Appends the world's memory, as after each step, or where the episode's attempts ended, as after the last.
+  void AppendRam(const World& world);
+  void AppendFinalPositions(const World& world);
 };
+
+// Throws std::invalid_argument if the world does not give the behaviour.
+void CheckBehaviour(const World& world, Behaviour behaviour);
 
 // Watches an episode: each decision before it is played, and the reward that it brought.
 struct EpisodeObserver {
@@ -51,7 +61,6 @@ class EpisodePlayer {
 
  private:
   void PushPlane();
-  void AppendRam(std::vector<std::uint8_t>* behaviour) const;
 
   std::unique_ptr<World> world_;
   Network network_;
