@@ -1,0 +1,145 @@
+#include "core/world_pool.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace neurozoo {
+
+WorldPool::WorldPool(const WorldPoolOptions& options) : behaviour_(options.behaviour) {
+  if (options.num_threads < 1) throw std::invalid_argument("A pool of worlds needs at least 1 thread.");
+  if (options.num_worlds < 1) throw std::invalid_argument("A pool of worlds needs at least 1 world.");
+  worlds_.resize(options.num_worlds);
+  worlds_.front().world = options.make_world();  // a bad ROM shows here
+  CheckBehaviour(*worlds_.front().world, behaviour_);
+  try {
+    for (int i = 0; i < options.num_threads; ++i) threads_.emplace_back([this] { Work(); });
+  } catch (const std::system_error& error) {
+    StopThreads();
+    throw std::runtime_error("Only " + std::to_string(threads_.size()) + " of " + std::to_string(options.num_threads) +
+                             " threads could be started (" + error.what() + "); ask for fewer.");
+  }
+  try {
+    ForEach(options.num_worlds - 1, [&](int i) { worlds_[i + 1].world = options.make_world(); });
+  } catch (...) {
+    StopThreads();
+    throw;
+  }
+}
+
+WorldPool::~WorldPool() { StopThreads(); }
+
+void WorldPool::StopThreads() {
+  {
+    std::lock_guard<std::mutex> lock(job_mutex_);
+    should_stop_ = true;
+  }
+  has_job_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorldPool::Work() {
+  std::int64_t last_job = 0;
+  std::unique_lock<std::mutex> lock(job_mutex_);
+  while (true) {
+    has_job_.wait(lock, [&] { return job_ != last_job || should_stop_; });
+    if (should_stop_) return;
+    last_job = job_;
+    const std::function<void(int)>& function = *function_;
+    const int count = count_;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      for (int i = next_++; i < count; i = next_++) function(i);
+    } catch (...) {
+      failure = std::current_exception();
+      next_ = count;
+    }
+    lock.lock();
+    if (failure && !failure_) failure_ = failure;
+    if (--busy_ == 0) is_done_.notify_one();
+  }
+}
+
+void WorldPool::ForEach(int count, const std::function<void(int)>& function) {
+  std::unique_lock<std::mutex> lock(job_mutex_);
+  function_ = &function;
+  count_ = count;
+  busy_ = static_cast<int>(threads_.size());
+  next_ = 0;
+  failure_ = nullptr;
+  ++job_;
+  has_job_.notify_all();
+  is_done_.wait(lock, [this] { return busy_ == 0; });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+WorldPool::Slot& WorldPool::At(int world) {
+  if (world < 0 || world >= num_worlds()) {
+    throw std::out_of_range("World " + std::to_string(world) + " does not exist; there are " +
+                            std::to_string(num_worlds()) + ".");
+  }
+  return worlds_[world];
+}
+
+void WorldPool::Start(int world, const EpisodeStart& start) {
+  if (start.max_frames < 1) throw std::out_of_range("An episode needs at least 1 frame.");
+  std::lock_guard<std::mutex> lock(use_mutex_);
+  Slot& slot = At(world);
+  slot.start = start;
+  slot.state = kStarted;
+}
+
+WorldPool::State WorldPool::AdvanceOne(Slot* slot, const float* outputs, float* plane, double* reward) const {
+  *reward = 0;
+  World& world = *slot->world;
+  if (slot->state == kStarted) {
+    slot->outcome = EpisodeOutcome();
+    world.Reset(slot->start.noops, slot->start.seed);
+    slot->state = kPlaying;
+    world.Observe(plane);
+    return kStarted;
+  }
+  if (slot->state == kPlaying) {
+    EpisodeOutcome& outcome = slot->outcome;
+    const StepOutcome step = world.Step(outputs, slot->start.max_frames - outcome.frames);
+    outcome.Add(step);
+    *reward = step.reward;
+    if (behaviour_ == Behaviour::kRam) outcome.AppendRam(world);
+    if (!step.is_over && outcome.frames < slot->start.max_frames) {
+      world.Observe(plane);
+      return kPlaying;
+    }
+    if (behaviour_ == Behaviour::kFinalPosition) outcome.AppendFinalPositions(world);
+    slot->state = kEnded;
+    std::fill_n(plane, world.shape().plane_size(), 0.0f);
+    return kEnded;
+  }
+  std::fill_n(plane, world.shape().plane_size(), 0.0f);
+  return kIdle;
+}
+
+void WorldPool::Advance(int first, int count, const float* outputs, float* planes, double* rewards,
+                        std::uint8_t* states) {
+  std::lock_guard<std::mutex> lock(use_mutex_);
+  if (count < 1) throw std::out_of_range("At least 1 world should be advanced.");
+  At(first);
+  At(first + count - 1);
+  const std::int64_t plane_size = shape().plane_size();
+  const std::int64_t num_outputs = this->num_outputs();
+  ForEach(count, [&](int i) {
+    states[i] = AdvanceOne(&worlds_[first + i], outputs + i * num_outputs, planes + i * plane_size, rewards + i);
+  });
+}
+
+EpisodeOutcome WorldPool::Take(int world) {
+  std::lock_guard<std::mutex> lock(use_mutex_);
+  Slot& slot = At(world);
+  if (slot.state != kEnded) throw std::logic_error("No episode has ended in world " + std::to_string(world) + ".");
+  slot.state = kIdle;
+  return std::move(slot.outcome);
+}
+
+}  // namespace neurozoo

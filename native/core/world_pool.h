@@ -1,0 +1,95 @@
+#ifndef NEUROZOO_CORE_WORLD_POOL_H_
+#define NEUROZOO_CORE_WORLD_POOL_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/episode.h"
+#include "core/world.h"
+
+namespace neurozoo {
+
+struct WorldPoolOptions {
+  std::function<std::unique_ptr<World>()> make_world;  // called in several threads at once
+  Behaviour behaviour = Behaviour::kNone;
+  int num_worlds = 1;
+  int num_threads = 1;
+};
+
+// Many worlds of one kind, played in lockstep by whoever computes the outputs of many networks at once.
+//
+// Each world plays one episode at a time. What it plays depends on its start and its outputs only, not on the number of
+// threads. The threads are the pool's own. All methods may be called from any thread; Start, Advance and Take wait for
+// each other. An exception of a world is thrown by Advance, after which the pool should not be used any more.
+class WorldPool {
+ public:
+  // What Advance did to a world.
+  enum State : std::uint8_t { kIdle = 0, kStarted = 1, kPlaying = 2, kEnded = 3 };
+
+  // Throws what the worlds throw, std::invalid_argument if they do not give the behaviour, and std::runtime_error if a
+  // thread cannot be started.
+  explicit WorldPool(const WorldPoolOptions& options);
+  ~WorldPool();
+  WorldPool(const WorldPool&) = delete;
+  WorldPool& operator=(const WorldPool&) = delete;
+
+  // Lets a world begin an episode when it is advanced next; drops the one that it plays. Throws std::out_of_range for a
+  // world that does not exist or an episode without frames.
+  void Start(int world, const EpisodeStart& start);
+
+  // Advances the worlds `first` ... `first + count - 1`: one that was started is reset, one that plays does one step.
+  //
+  // Row i of each array belongs to world `first + i`: `outputs`, `num_outputs()` values of which only playing worlds
+  // make use; `planes`, the newest plane, of zeros where nothing is played any more; `rewards` of the steps; `states`.
+  // Throws std::out_of_range for worlds that do not exist.
+  void Advance(int first, int count, const float* outputs, float* planes, double* rewards, std::uint8_t* states);
+
+  // What came of the episode that ended last in a world. Throws std::logic_error if there is none.
+  EpisodeOutcome Take(int world);
+
+  const ObservationShape& shape() const { return worlds_.front().world->shape(); }
+  std::int64_t num_outputs() const { return worlds_.front().world->num_outputs(); }
+  int num_worlds() const { return static_cast<int>(worlds_.size()); }
+
+ private:
+  struct Slot {
+    std::unique_ptr<World> world;
+    EpisodeStart start;
+    State state = kIdle;  // kStarted: waits for its reset
+    EpisodeOutcome outcome;
+  };
+
+  // Calls `function` with 0 ... count - 1 in the pool's threads, and rethrows the first exception.
+  void ForEach(int count, const std::function<void(int)>& function);
+  void Work();
+  void StopThreads();
+  State AdvanceOne(Slot* slot, const float* outputs, float* plane, double* reward) const;
+  Slot& At(int world);
+
+  const Behaviour behaviour_;
+  std::vector<Slot> worlds_;
+  std::mutex use_mutex_;
+
+  // The job of the threads, guarded by `job_mutex_` but for `next_`.
+  std::mutex job_mutex_;
+  std::condition_variable has_job_, is_done_;
+  const std::function<void(int)>* function_ = nullptr;
+  int count_ = 0;
+  int busy_ = 0;
+  std::int64_t job_ = 0;
+  bool should_stop_ = false;
+  std::exception_ptr failure_;
+  std::atomic<int> next_{0};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace neurozoo
+
+#endif  // NEUROZOO_CORE_WORLD_POOL_H_
