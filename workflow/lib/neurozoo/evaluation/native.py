@@ -40,6 +40,9 @@ class NativeEvaluator:
         threads: Episodes at once.
         behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
 
+    Attributes:
+        layout: The network.
+
     Raises:
         NeurozooError: The library, the table or the ROM is missing or does not fit, or the game does not give the
             behaviour.
@@ -60,9 +63,9 @@ class NativeEvaluator:
         self._ops = load_ops(ops)
         self._held: dict[Genome, int] = {}
         self._shared: Genome | None = None  # a held beginning of many genomes, while these are decoded
-        self._parameters = layout.parameter_count
+        self.layout = layout
         self._behaviour = check_behaviour(game, behaviour)
-        self._position_size = POSITION_SIZES.get(protocol.world)
+        self._protocol = protocol
         self._handle = None
         self._handle = self._call(
             self._ops.neurozoo_evaluator,
@@ -129,7 +132,7 @@ class NativeEvaluator:
             handle=self._handle,
             bases=np.array(bases, np.int32),
             initials=np.array(initials, np.int64),
-            weights=np.array(weights, np.float32).reshape(len(weights), self._parameters),
+            weights=np.array(weights, np.float32).reshape(len(weights), self.layout.parameter_count),
             weight_rows=np.array(rows, np.int32),
             starts=np.array(starts, np.int64),
             indices=np.array([index for index, _ in mutations], np.int64),
@@ -138,9 +141,10 @@ class NativeEvaluator:
         self._held = {genome: slot for slot, genome in enumerate(genomes)}
 
     def _checked(self, weights: Weights) -> np.ndarray:
-        if weights.theta.shape != (self._parameters,):
+        count = self.layout.parameter_count
+        if weights.theta.shape != (count,):
             raise NeurozooError(
-                f"The network has {self._parameters:,} parameters, but weights of shape {weights.theta.shape} came."
+                f"The network has {count:,} parameters, but weights of shape {weights.theta.shape} came."
             )
         return weights.theta
 
@@ -193,18 +197,11 @@ class NativeEvaluator:
         """
         *columns, behaviours, sizes = self._call(self._ops.neurozoo_receive, handle=self._handle, timeout=timeout)
         numbers, *facts = (column.numpy().tolist() for column in columns)
-        parts = np.split(behaviours.numpy(), np.cumsum(sizes.numpy())[:-1]) if numbers else []
+        parts = shaped_behaviours(behaviours.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
         return {
-            number: EpisodeResult(score, steps, frames, seconds, sign_score, self._shaped(part))
+            number: EpisodeResult(score, steps, frames, seconds, sign_score, part)
             for number, score, sign_score, steps, frames, seconds, part in zip(numbers, *facts, parts, strict=True)
         }
-
-    def _shaped(self, behaviour: np.ndarray) -> np.ndarray | None:
-        if self._behaviour == "none":
-            return None
-        if self._behaviour == "ram":
-            return behaviour.reshape(-1, RAM_BYTES).copy()  # a copy, so that the batch's bytes can go
-        return behaviour.view(np.float32).reshape(-1, self._position_size).copy()
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a held genome: float32, shape (parameters,)."""
@@ -264,6 +261,26 @@ def call_op(op: Callable, **inputs: object):
             return op(**inputs)
     except tf.errors.OpError as error:
         raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
+
+
+def shaped_behaviours(
+    data: np.ndarray, sizes: np.ndarray, *, behaviour: str, protocol: Protocol
+) -> list[np.ndarray | None]:
+    """Cuts the bytes of several episodes' behaviours into an array for each, see `EpisodeResult`.
+
+    Args:
+        data: uint8, (bytes,), one episode after the other.
+        sizes: int64, (episodes,), bytes of each.
+        behaviour: `none`, `ram` or `final_position`.
+        protocol: Whose world it was.
+    """
+    if behaviour == "none":
+        return [None] * len(sizes)
+    # Copies, so that the batch's bytes can go.
+    parts = [part.copy() for part in np.split(data, np.cumsum(sizes)[:-1])] if len(sizes) else []
+    if behaviour == "ram":
+        return [part.reshape(-1, RAM_BYTES) for part in parts]
+    return [part.view(np.float32).reshape(-1, POSITION_SIZES[protocol.world]) for part in parts]
 
 
 def world_attributes(game: str, protocol: Protocol) -> dict[str, object]:

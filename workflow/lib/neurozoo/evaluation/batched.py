@@ -1,0 +1,379 @@
+"""Episodes of a whole population in lockstep: networks as batches in Keras, on a GPU if there is one; worlds in C++."""
+
+import os
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, EpisodeResult, Trace
+from neurozoo.evaluation.array_backends import make_backend
+from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
+from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
+from neurozoo.games import Protocol, check_behaviour, observation_shape, output_names
+from neurozoo.genomes import Genome, Mutation, Weights, check_genome, decode
+from neurozoo.native import load_ops
+from neurozoo.networks import Layout
+from neurozoo.noise import open_noise_table
+
+DEFAULT_SLOTS = 256  # agents at once
+_BEGUN, _PLAYING, _ENDED = 1, 2, 3  # what NeurozooAdvance says of a world
+
+
+@dataclass
+class _Job:
+    """A queued episode and what its weights are made of."""
+
+    number: int
+    episode: Episode
+    parent: np.ndarray | None  # None: initial weights
+    mutation: Mutation | None
+    reference: object
+    theta: Future | None = None
+
+
+@dataclass
+class _Half:
+    """Half of the slots: while its worlds are stepped, the networks of the other half are computed."""
+
+    first: int  # slot
+    networks: SlotNetworks
+    planes: np.ndarray  # newest of each world
+    states: np.ndarray
+    rewards: np.ndarray
+    playing: dict[int, tuple[_Job, float]] = field(default_factory=dict)  # by slot in the half: since when
+    step: Future | None = None  # of the worlds
+
+
+class BatchedEvaluator:
+    """Plays as many episodes at once as there are slots. Use as a context manager.
+
+    Results equal those of the native engine but for the rounding of sums: where two outputs are as good as equal,
+    another action may be chosen. They do not depend on the number of threads.
+
+    Episodes go on during `receive`, which steps the two halves of the slots in turn: the threads of the worlds are at
+    work on one while the device computes the networks of the other.
+
+    Args:
+        ops: Path of the op library.
+        noise: Path of the noise table.
+        layout: The network and its number of actions.
+        game: Game id.
+        protocol: How episodes are played.
+        threads: Threads of the worlds, and as many that make weights.
+        slots: Agents at once, an even number.
+        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+
+    Attributes:
+        layout: The network.
+        announcement: A sentence about the device and its memory.
+        world_seconds: Time so far in which worlds were being stepped.
+
+    Raises:
+        NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not give the
+            behaviour, or the slots do not fit into memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        ops: str | os.PathLike,
+        noise: str | os.PathLike,
+        layout: Layout,
+        game: str,
+        protocol: Protocol,
+        threads: int = 1,
+        slots: int = DEFAULT_SLOTS,
+        behaviour: str = "none",
+    ) -> None:
+        import tensorflow as tf
+
+        self._handles: dict[str, object] = {}
+        if slots < 2 or slots % 2:
+            raise NeurozooError(f"The number of slots should be even and at least 2, but is {slots}.")
+        self._tf = tf
+        self._backend = make_backend()  # before TensorFlow's first op, which would take the GPU
+        self._ops = load_ops(ops)
+        self._noise = open_noise_table(noise, verify=False)
+        self.layout = layout
+        self._protocol = protocol
+        self._behaviour = check_behaviour(game, behaviour)
+        self._world = {**world_attributes(game, protocol), "behaviour": behaviour, "num_threads": threads}
+        if len(self._noise) < layout.parameter_count:
+            raise NeurozooError(
+                f"The network has {layout.parameter_count:,} parameters, but the noise table has only "
+                f"{len(self._noise):,} values."
+            )
+        self._check_fit(game)
+        shape = observation_shape(game, protocol)
+        self._plane_shape = (shape.height, shape.width, shape.channels)
+        self.announcement = self._check_memory(slots)
+        self._make_worlds("slots", slots)
+        self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
+        self._held: dict[Genome, np.ndarray] = {}
+        self._queue: deque[_Job] = deque()
+        self._reference: object = None
+        self._failure: NeurozooError | None = None
+        self._tracer: _Half | None = None
+        self._threads = threads
+        self._makers = ThreadPoolExecutor(threads)
+        self._stepper = ThreadPoolExecutor(1)
+        self.world_seconds = 0.0
+
+    def _check_fit(self, game: str) -> None:
+        shape, has = observation_shape(game, self._protocol).observation, self.layout.observation_shape
+        if has != shape:
+            texts = (" x ".join(map(str, sizes)) for sizes in (shape, has))
+            raise NeurozooError("The network should take observations of {}, but takes {}.".format(*texts))
+        if (actions := len(output_names(game, self._protocol))) != self.layout.num_actions:
+            raise NeurozooError(
+                f"The network has {self.layout.num_actions} outputs, but the game has {actions} actions."
+            )
+
+    def _make_worlds(self, name: str, count: int) -> None:
+        self._handles[name] = call_op(
+            self._ops.neurozoo_worlds, **self._world, num_worlds=count, shared_name=f"neurozoo-{uuid.uuid4()}"
+        )
+
+    def _check_memory(self, slots: int) -> str:
+        needed, free = memory_needed(self.layout, slots), self._backend.free_bytes()
+        name, device = self.layout.network.name, self._backend.device
+        if needed > free:
+            most = int(free / needed * slots) // 2 * 2
+            advice = f"ask for at most {most}" if most else "use engine: native"
+            raise NeurozooError(
+                f"{slots} slots of network {name!r} need {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free on "
+                f"{device}; {advice}."
+            )
+        return (
+            f"Batched engine: {slots} slots of network {name!r} need about {needed / 1e9:.1f} of {free / 1e9:.1f} GB "
+            f"that are free on {device}"
+        )
+
+    def _make_half(self, first: int, slots: int) -> _Half:
+        networks = SlotNetworks(self.layout, slots=slots, backend=self._backend)
+        planes = np.zeros((slots, *self._plane_shape), np.float32)
+        return _Half(first, networks, planes, np.zeros(slots, np.uint8), np.zeros(slots))
+
+    def set_reference(self, observations: np.ndarray) -> None:
+        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels).
+
+        Raises:
+            NeurozooError: The observations have another shape.
+        """
+        self._check_open()
+        self._reference = self._backend.array(self.layout.check_reference(observations)[None])
+
+    def hold(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights in the host's memory instead of the ones held before.
+
+        What is held already, or is a child of it, costs no or one mutation; everything else is decoded from scratch.
+
+        Raises:
+            NeurozooError: A noise index lies outside the table.
+        """
+        self._check_open()
+        genomes = tuple(dict.fromkeys(genomes))
+        for genome in genomes:
+            self._check(genome)
+        self._held = dict(zip(genomes, self._makers.map(self._weights_of, genomes), strict=True))
+
+    def _check(self, genome: Genome) -> None:
+        if isinstance(genome.initial, Weights) and genome.initial.theta.shape != (self.layout.parameter_count,):
+            raise NeurozooError(
+                f"The network has {self.layout.parameter_count:,} parameters, but weights of shape "
+                f"{genome.initial.theta.shape} came."
+            )
+        check_genome(genome, parameters=self.layout.parameter_count, table_size=len(self._noise))
+
+    def _weights_of(self, genome: Genome) -> np.ndarray:
+        if genome in self._held:
+            return self._held[genome]
+        if genome.parent in self._held:
+            return self._mutated(self._held[genome.parent], genome.mutations[-1])
+        return decode(genome, noise=self._noise, layout=self.layout)
+
+    def _mutated(self, parent: np.ndarray, mutation: Mutation) -> np.ndarray:
+        """Products and sums are rounded one by one on the host, as everywhere: equal genomes are equal bits."""
+        child = self._noise[mutation.index : mutation.index + len(parent)] * np.float32(mutation.power)
+        return np.add(parent, child, out=child)
+
+    def submit(self, episodes: Mapping[int, Episode]) -> None:
+        """Queues episodes by number.
+
+        Raises:
+            NeurozooError: A genome is neither held nor a child of a held one, or reaches beyond the noise table; an
+                episode has no frames; the network needs a reference that has not been set.
+        """
+        self._check_open()
+        self._queue += [self._job(number, episode) for number, episode in episodes.items()]
+
+    def _job(self, number: int, episode: Episode) -> _Job:
+        genome = episode.genome
+        parent = genome if genome in self._held else genome.parent
+        if parent not in self._held and (genome.mutations or isinstance(genome.initial, Weights)):
+            raise NeurozooError("An episode's genome or its parent must be held first.")
+        self._check(genome)
+        self._check_episode(episode)
+        mutation = genome.mutations[-1] if parent in self._held and parent != genome else None
+        return _Job(number, episode, self._held.get(parent), mutation, self._reference)
+
+    def _check_episode(self, episode: Episode) -> None:
+        if episode.max_frames < 1:
+            raise NeurozooError("An episode needs at least 1 frame.")
+        if self.layout.needs_reference and self._reference is None:
+            raise NeurozooError(
+                "The network's virtual batch norm needs reference observations, but none have been set."
+            )
+
+    def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
+        """Plays on until episodes finish, and returns them by number; nothing if none does within `timeout` seconds.
+
+        Raises:
+            NeurozooError: A world failed.
+        """
+        self._check_open()
+        if self._failure is not None:
+            raise self._failure
+        end = time.monotonic() + timeout
+        results: dict[int, EpisodeResult] = {}
+        try:
+            while not results:
+                for half in self._halves:
+                    results |= self._play_on(half)
+                if time.monotonic() >= end or not (self._queue or any(half.playing for half in self._halves)):
+                    break
+        except NeurozooError as error:
+            self._failure = error
+            raise
+        if not results:
+            time.sleep(max(0.0, end - time.monotonic()))
+        return results
+
+    def _play_on(self, half: _Half) -> dict[int, EpisodeResult]:
+        """Waits for the worlds of a half, and lets their next step begin as soon as the networks have answered."""
+        if half.step is not None:
+            half.planes, half.rewards, half.states = half.step.result()
+            half.step = None
+        results = self._finished(half)
+        self._refill(half)
+        if half.playing:
+            outputs = half.networks.step(half.planes, half.states == _BEGUN)
+            half.step = self._stepper.submit(self._step, "slots", half.first, outputs)
+        return results
+
+    def _step(self, name: str, first: int, outputs: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        values = np.asarray(outputs)  # waits for the device
+        begin = time.monotonic()
+        news = self._advance(name, first, values)
+        self.world_seconds += time.monotonic() - begin
+        return news
+
+    def _advance(self, name: str, first: int, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        handle = self._handles[name]
+        planes, rewards, states = call_op(self._ops.neurozoo_advance, handle=handle, first=first, outputs=outputs)
+        return planes.numpy(), rewards.numpy(), states.numpy()
+
+    def _finished(self, half: _Half) -> dict[int, EpisodeResult]:
+        ended = np.flatnonzero(half.states == _ENDED)
+        if not len(ended):
+            return {}
+        half.states[ended] = 0
+        worlds = (half.first + ended).astype(np.int32)
+        *facts, data, sizes = call_op(self._ops.neurozoo_outcomes, handle=self._handles["slots"], worlds=worlds)
+        described = shaped_behaviours(data.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
+        results, now = {}, time.monotonic()
+        for slot, *numbers, behaviour in zip(ended, *(fact.numpy().tolist() for fact in facts), described, strict=True):
+            job, begin = half.playing.pop(slot)
+            score, sign_score, steps, frames = numbers
+            results[job.number] = EpisodeResult(score, steps, frames, now - begin, sign_score, behaviour)
+        return results
+
+    def _refill(self, half: _Half) -> None:
+        """Gives free slots to queued episodes, so many that the other half gets as many."""
+        playing = sum(len(other.playing) for other in self._halves)
+        wanted = -(-(len(self._queue) + playing) // 2) - len(half.playing)
+        free = [slot for slot in range(half.networks.slots) if slot not in half.playing]
+        jobs = [self._queue.popleft() for _ in range(min(wanted, len(free), len(self._queue)))]
+        if not jobs:
+            return
+        for job in (*jobs, *(self._queue[i] for i in range(min(self._threads, len(self._queue))))):
+            job.theta = job.theta or self._makers.submit(self._make, job)
+        slots = free[: len(jobs)]
+        for slot, job in zip(slots, jobs, strict=True):
+            half.networks.load(slot, job.theta.result(), job.reference)
+            half.playing[slot] = job, time.monotonic()
+            job.theta = None
+        self._start("slots", [half.first + slot for slot in slots], [job.episode for job in jobs])
+
+    def _start(self, name: str, worlds: list[int], episodes: list[Episode]) -> None:
+        call_op(
+            self._ops.neurozoo_start,
+            handle=self._handles[name],
+            worlds=np.array(worlds, np.int32),
+            noops=np.array([episode.noops for episode in episodes], np.int64),
+            seeds=np.array([episode.seed for episode in episodes], np.int64),
+            max_frames=np.array([episode.max_frames for episode in episodes], np.int64),
+        )
+
+    def _make(self, job: _Job) -> np.ndarray:
+        if job.parent is None:
+            start = job.episode.genome.initial
+            return self.layout.initialise(self._noise[start : start + self.layout.parameter_count])
+        return job.parent if job.mutation is None else self._mutated(job.parent, job.mutation)
+
+    def parameters(self, genome: Genome) -> np.ndarray:
+        """Returns the weights of a held genome: float32, shape (parameters,)."""
+        return self._held[genome]
+
+    def trace(self, episode: Episode) -> Trace:
+        """Plays one episode of a held genome, alone, and records all of it: 28 kB a step."""
+        self._check_open()
+        theta = self._held[episode.genome]
+        self._check_episode(episode)
+        if self._tracer is None:
+            self._make_worlds("tracer", 1)
+            self._tracer = self._make_half(0, 1)
+        half = self._tracer
+        half.networks.load(0, theta, self._reference)
+        self._start("tracer", [0], [episode])
+        planes, outputs, rewards = [], [], []
+        news = self._advance("tracer", 0, np.zeros((1, self.layout.num_actions), np.float32))
+        while news[2][0] != _ENDED:
+            planes.append(news[0][0])
+            outputs.append(np.asarray(half.networks.step(news[0], news[2] == _BEGUN)))
+            news = self._advance("tracer", 0, outputs[-1])
+            rewards.append(news[1][0])
+        return Trace(np.stack(planes), np.concatenate(outputs), np.array(rewards, np.float32))
+
+    def close(self) -> None:
+        """Drops what is queued, breaks off what runs (within a step), and frees the memory."""
+        if not self._handles:
+            return
+        if hasattr(self, "_stepper"):
+            self._queue.clear()
+            self._stepper.shutdown(wait=True, cancel_futures=True)
+            self._makers.shutdown(wait=True, cancel_futures=True)
+            self._halves, self._tracer, self._held, self._reference = [], None, {}, None
+        for handle in self._handles.values():
+            self._tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+        self._handles = {}
+
+    def _check_open(self) -> None:
+        if not self._handles:
+            raise NeurozooError("The evaluator is closed.")
+
+    def __enter__(self) -> "BatchedEvaluator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handles", None):
+            self.close()
