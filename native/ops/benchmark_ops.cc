@@ -39,6 +39,7 @@ REGISTER_OP("NeurozooTimeForward")
     .Input("planes: float")
     .Output("seconds: double")
     .Output("outputs: float")
+    .Output("multiply_adds: int64")
     .Attr("plan: list(int)")
     .Attr("plan_scales: list(float)")
     .Attr("repetitions: int = 1")
@@ -51,6 +52,7 @@ reference: (batch, height, width, channels), for virtual batch norm; empty other
 planes: (steps, height, width, channels), the newest plane of each observation.
 seconds: (repetitions, 2), by the wall clock, and of processor time in this thread.
 outputs: (steps, outputs), of the last repetition.
+multiply_adds: Those that were done in it; zeros and what did not change are left out.
 )doc");
 
 REGISTER_OP("NeurozooMachinePeak")
@@ -144,6 +146,7 @@ class TimeForwardOp : public tf::OpKernel {
                        *seconds++ = time.wall;
                        *seconds++ = time.processor;
                      }
+                     *Output<tf::int64>(context, 2, {}) = network.multiply_adds();
                    }));
   }
 

@@ -64,7 +64,9 @@ def test_the_parts_are_those_of_the_episodes_that_are_played(ops, small_noise_ta
     floor = emulator / parts.steps + parts.multiply_adds_per_step / 1e9 * 1e6
     assert parts.floor_microseconds_per_step == pytest.approx(floor)
     assert parts.floor_frames_per_second == pytest.approx(4e6 / floor)
-    rate = 2e-3 * parts.multiply_adds_per_step / parts.forward_microseconds_per_step
+    assert 0 < parts.done_multiply_adds_per_step <= parts.multiply_adds_per_step * 1.0001  # Keras rounds otherwise
+    assert parts.done_floor_frames_per_second >= parts.floor_frames_per_second * 0.9999
+    rate = 2e-3 * parts.done_multiply_adds_per_step / parts.forward_microseconds_per_step
     assert parts.forward_gigaflops == pytest.approx(rate)
     assert parts.preprocessing_microseconds_per_step > 0
 

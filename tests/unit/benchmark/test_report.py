@@ -45,14 +45,19 @@ def report():
                 "network": "large",
                 "game": "pong",
                 "emulator_microseconds_per_frame": 50.04,
+                "emulator_frames_per_second": 19_984.0,
                 "preprocessing_microseconds_per_step": 20.26,
                 "forward_microseconds_per_step": 1234.5678,
                 "forward_gigaflops": 99.6,
+                "rest_microseconds": -3.0,
                 "step_microseconds": 800.4,
-                "floor_microseconds_per_step": 640.0,
+                "multiply_adds_per_step": 16_041_000,
+                "done_multiply_adds_per_step": 6_349_000,
                 "frames_per_processor_second": 4998.0,
                 "floor_frames_per_second": 6250.0,
                 "share_of_floor": 0.7997,
+                "done_floor_frames_per_second": 10_000.0,
+                "share_of_done_floor": 0.4998,
             }
         ],
         "alternatives": [
@@ -76,7 +81,8 @@ def report():
 
 def test_every_figure_stands_in_the_table_of_a_page(report):
     lines = as_markdown(report).splitlines()
-    assert "| large | pong | 50.0 | 20.3 | 1,234.6 | 100 | 800 | 640 | 4,998 | 6,250 | 80% |" in lines
+    assert "| large | pong | 50.0 | 19,984 | 20.3 | 1,234.6 | 100 | -3.0 | 800 | 4,998 |" in lines
+    assert "| large | pong | 4,998 | 16.04 | 6,250 | 80% | 6.35 | 10,000 | 50% |" in lines
     assert "| large | pong | native | 1 | 5,000 | 5,000 | 1.00 |" in lines
     assert "| large | pong | native | 2 | 9,500 | 4,750 | 1.90 |" in lines
     assert "| pong | environments only |  | 12,346 |  |" in lines

@@ -23,7 +23,7 @@ def test_two_threads_of_a_core_are_one_physical_core(monkeypatch):
     assert machine.physical_cores() == 1
 
 
-def test_the_share_of_the_floor_is_speed_by_speed():
+def test_the_whole_step_is_put_beside_its_parts_and_its_floors():
     parts = Parts(
         network="small",
         game="pong",
@@ -38,6 +38,9 @@ def test_the_share_of_the_floor_is_speed_by_speed():
         multiply_adds_per_step=4e6,
         floor_microseconds_per_step=250.0,
         floor_frames_per_second=16_000.0,
+        done_multiply_adds_per_step=2e6,
+        done_floor_microseconds_per_step=200.0,
+        done_floor_frames_per_second=20_000.0,
     )
     speed = Speed(
         network="small",
@@ -52,6 +55,8 @@ def test_the_share_of_the_floor_is_speed_by_speed():
     )
     judged = suite.judged(parts, speed)
     assert judged["share_of_floor"] == 0.8
+    assert judged["share_of_done_floor"] == 0.64
+    assert judged["rest_microseconds"] == 312.5 - (4 * 50 + 20 + 80)
     assert judged["step_microseconds"] == 312.5  # 4 frames at 12,800 per second
     assert judged["multiply_adds_per_step"] == 4e6
 

@@ -32,10 +32,14 @@ class Parts:
         reset_milliseconds: The start of an episode, no-ops included.
         preprocessing_microseconds_per_step: From two screens to a plane of the observation.
         forward_microseconds_per_step: From the observation to the outputs.
-        forward_gigaflops: Two for each of the multiply-adds below, per second of the forward pass.
-        multiply_adds_per_step: All of the convolutions, and those of dense layers whose input is not zero.
+        forward_gigaflops: Two for each multiply-add that was done, per second of the forward pass.
+        multiply_adds_per_step: What a step needs that computes everything anew: all of the convolutions, and those of
+            dense layers whose input is not zero.
         floor_microseconds_per_step: The emulator's share of a step plus these multiply-adds at the core's peak rate.
-        floor_frames_per_second: The same as a speed: what a step can reach at most, if it computes everything anew.
+        floor_frames_per_second: The same as a speed.
+        done_multiply_adds_per_step: What the engine did, which leaves out what did not change since the step before.
+        done_floor_microseconds_per_step: The floor with these multiply-adds.
+        done_floor_frames_per_second: The same as a speed.
     """
 
     network: str
@@ -51,6 +55,9 @@ class Parts:
     multiply_adds_per_step: float
     floor_microseconds_per_step: float
     floor_frames_per_second: float
+    done_multiply_adds_per_step: float
+    done_floor_microseconds_per_step: float
+    done_floor_frames_per_second: float
 
 
 def measure_parts(
@@ -72,17 +79,19 @@ def measure_parts(
     if layout.needs_reference:
         reference = collect_reference(workload.game, workload.protocol, seed=0, run=1)
     seconds = np.zeros(4)  # reset, play, observe, forward
-    steps = frames = multiply_adds = 0
+    steps = frames = done = 0
+    multiply_adds = 0.0
     for number in range(len(workload.episodes)):
         trace, theta = _record(workload, number, ops=ops, noise=noise, reference=reference)
         played, episode_frames = _time_world(workload, number, trace, ops=ops)
-        forward = _time_forward(layout, trace, theta, reference, ops=ops)
+        forward, episode_done = _time_forward(layout, trace, theta, reference, ops=ops)
         seconds += [*played, forward]
         steps += len(trace.planes)
         frames += episode_frames
+        done += episode_done
         multiply_adds += len(trace.planes) * count_multiply_adds(layout, theta, trace.planes, reference=reference)
     reset, play, observe, forward = seconds
-    floor = (reset + play + multiply_adds / peak_multiply_adds) / steps
+    floor, done_floor = ((reset + play + count / peak_multiply_adds) / steps for count in (multiply_adds, done))
     return Parts(
         network=workload.network,
         game=workload.game,
@@ -93,10 +102,13 @@ def measure_parts(
         reset_milliseconds=1e3 * reset / len(workload.episodes),
         preprocessing_microseconds_per_step=1e6 * observe / steps,
         forward_microseconds_per_step=1e6 * forward / steps,
-        forward_gigaflops=2e-9 * multiply_adds / forward,
+        forward_gigaflops=2e-9 * done / forward,
         multiply_adds_per_step=multiply_adds / steps,
         floor_microseconds_per_step=1e6 * floor,
         floor_frames_per_second=frames / steps / floor,
+        done_multiply_adds_per_step=done / steps,
+        done_floor_microseconds_per_step=1e6 * done_floor,
+        done_floor_frames_per_second=frames / steps / done_floor,
     )
 
 
@@ -137,8 +149,11 @@ def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[
     return np.array([reset, play, measure(observes=True)[0][2]]), frames
 
 
-def _time_forward(layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, ops) -> float:
-    seconds, outputs = call_op(
+def _time_forward(
+    layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, ops
+) -> tuple[float, int]:
+    """Returns the processor's seconds for all forward passes of an episode, and the multiply-adds that were done."""
+    seconds, outputs, multiply_adds = call_op(
         load_ops(ops).neurozoo_time_forward,
         parameters=theta,
         reference=np.zeros(0, np.float32) if reference is None else reference,
@@ -151,7 +166,7 @@ def _time_forward(layout: Layout, trace: Trace, theta: np.ndarray, reference: np
         raise NeurozooError(
             f"The network {layout.network.name} answered otherwise than in the recorded episode. Please report this."
         )
-    return float(seconds.numpy()[:, 1].min())
+    return float(seconds.numpy()[:, 1].min()), int(multiply_adds)
 
 
 def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:

@@ -118,13 +118,22 @@ def judged(parts: Parts, speed: Speed) -> dict[str, object]:
         speed: What the same episodes as a whole reached, with as few threads as were measured.
 
     Returns:
-        The fields of `parts`, and `frames_per_processor_second`, `step_microseconds` (of processor time, weights
-        included) and `share_of_floor`, 1 for an engine that wastes nothing.
+        The fields of `parts`, and `frames_per_processor_second`; `step_microseconds`, of processor time, weights
+        included; `rest_microseconds`, of these what no part explains; and `share_of_floor` and `share_of_done_floor`,
+        1 for an engine that wastes nothing.
     """
     reached = speed.frames_per_processor_second
+    step = 1e6 * parts.frames / parts.steps / reached
+    explained = (
+        parts.emulator_microseconds_per_frame * parts.frames / parts.steps
+        + parts.preprocessing_microseconds_per_step
+        + parts.forward_microseconds_per_step
+    )
     return {
         **asdict(parts),
         "frames_per_processor_second": reached,
-        "step_microseconds": 1e6 * parts.frames / parts.steps / reached,
+        "step_microseconds": step,
+        "rest_microseconds": step - explained,
         "share_of_floor": reached / parts.floor_frames_per_second,
+        "share_of_done_floor": reached / parts.done_floor_frames_per_second,
     }

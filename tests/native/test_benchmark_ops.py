@@ -1,0 +1,103 @@
+"""The ops that time things: what they repeat is what was played, and what they are told is checked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode
+from neurozoo.evaluation.native import call_op, world_attributes
+from neurozoo.games import layout_of, protocol_of
+from neurozoo.genomes import Genome
+from neurozoo.native import load_ops
+
+PUBLISHED = protocol_of("frostbite", "uber2018")
+PROTOCOLS = {
+    "published": PUBLISHED,
+    "sticky": protocol_of("frostbite", "machado2018"),
+    "steps of 2 to 4 frames": replace(PUBLISHED, least_frame_skip=2),
+}
+
+
+def time_world(ops, protocol, decisions, *, observes=True, repetitions=1, max_frames=400):
+    return call_op(
+        load_ops(ops).neurozoo_time_world,
+        noops=np.int64(7),
+        seed=np.int64(3),
+        max_frames=np.int64(max_frames),
+        decisions=np.array(decisions, np.int64),
+        observes=observes,
+        repetitions=repetitions,
+        **world_attributes("frostbite", protocol),
+    )
+
+
+def time_forward(ops, layout, *, parameters=None, planes=None, repetitions=1):
+    size = layout.parameter_count
+    return call_op(
+        load_ops(ops).neurozoo_time_forward,
+        parameters=np.zeros(size, np.float32) if parameters is None else parameters,
+        reference=np.zeros(0, np.float32),
+        planes=np.zeros((1, 84, 84, 1), np.float32) if planes is None else planes,
+        plan=layout.plan().ravel().tolist(),
+        plan_scales=layout.plan_scales().ravel().tolist(),
+        repetitions=repetitions,
+    )
+
+
+@pytest.mark.parametrize("observes", [True, False])
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+def test_an_episode_is_repeated_from_its_decisions(ops, evaluators, protocol, observes):
+    evaluator = evaluators(game="frostbite", model="small", protocol=protocol)
+    genome = Genome(12_345)
+    evaluator.hold([genome])
+    trace = evaluator.trace(Episode(genome, noops=7, seed=3, max_frames=400))
+    seconds, frames, score = time_world(ops, protocol, trace.actions, observes=observes, repetitions=2)
+    assert float(score) == trace.rewards.sum()
+    assert int(frames) == 400
+    wall, processor = np.moveaxis(seconds.numpy(), 2, 0)
+    assert wall.shape == processor.shape == (2, 3)  # start, steps, observations
+    assert np.all(wall[:, :2] > 0)
+    assert np.all(processor[:, :2] > 0)
+    assert np.all((wall[:, 2] > 0) == observes)
+
+
+def test_no_more_frames_are_repeated_than_the_episode_may_have(ops):
+    _, frames, _ = time_world(ops, PUBLISHED, [0] * 5, max_frames=18)
+    assert int(frames) == 18  # 4 * 4 + 2
+
+
+@pytest.mark.parametrize("decision", [-1, 18])
+def test_a_decision_that_the_game_does_not_have_is_refused(ops, decision):
+    with pytest.raises(NeurozooError, match=rf"^Action {decision} does not exist; the game has 18\.$"):
+        time_world(ops, PUBLISHED, [0, decision])
+
+
+def test_the_network_answers_as_in_the_episode_in_every_repetition(ops, evaluators):
+    evaluator = evaluators(game="frostbite", model="small")
+    genome = Genome(12_345)
+    evaluator.hold([genome])
+    trace = evaluator.trace(Episode(genome, noops=7, seed=3, max_frames=200))
+    layout = layout_of("frostbite", "small", PUBLISHED)
+    for repetitions in (1, 3):
+        seconds, outputs, *_ = time_forward(
+            ops, layout, parameters=evaluator.parameters(genome), planes=trace.planes, repetitions=repetitions
+        )
+        np.testing.assert_array_equal(outputs, trace.logits)
+        assert seconds.shape == (repetitions, 2)
+        assert np.all(seconds.numpy() > 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"parameters": np.zeros(3, np.float32)}, "Input 0 should have [0-9]+ values, but has 3"),
+        ({"planes": np.zeros((1, 84, 42, 1), np.float32)}, r"shape \[1,84,42,1\]"),
+        ({"planes": np.zeros((1, 84, 84, 3), np.float32)}, r"shape \[1,84,84,3\]"),  # 4 channels are no multiple of 3
+        ({"planes": np.zeros((84, 84), np.float32)}, r"shape \[84,84\]"),
+    ],
+)
+def test_what_does_not_fit_the_network_is_refused(ops, wrong, sentence):
+    layout = layout_of("frostbite", "small", PUBLISHED)
+    with pytest.raises(NeurozooError, match=sentence):
+        time_forward(ops, layout, **wrong)
