@@ -116,6 +116,14 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             ["experiments.demo.overrides: protocol 'uber2017' is unknown; did you mean 'uber2018'?"],
         ),
         (
+            {"overrides": {"engine": "bached"}},
+            ["experiments.demo.overrides: engine 'bached' is unknown; did you mean 'batched'? Known: batched, native."],
+        ),
+        (
+            {"games": ["gym.CartPole-v1"], "models": ["simple"], "overrides": {"engine": "batched"}},
+            ["demo.games[0]: The batched engine does not play Gymnasium's 'gym.CartPole-v1'. Set engine to native."],
+        ),
+        (
             {"overrides": {"mutation_power": {"type": "linar", "initial": 1, "final": 2, "length": 3}}},
             ["experiments.demo.overrides: schedule type 'linar' is unknown; did you mean 'linear'?"],
         ),

@@ -88,6 +88,18 @@ def test_a_run_outside_of_every_experiment_can_be_asked_for_by_its_path(snakemak
     assert job_counts(run.stdout)["train"] == 1
 
 
+def test_only_runs_of_the_batched_engine_ask_for_a_gpu(project, snakemake):
+    (project / "mine.yaml").write_text(
+        "experiments: {demo: {algo: ga, games: [pong], models: [small]}}\n"
+        "algorithms: {es: {overrides: {engine: batched}}}\n"
+    )
+    for algo, gpus in (("es", 1), ("ga", 0)):
+        run = snakemake("-n", f"results/runs/{algo}/pong/small/1/metrics.csv", "--configfile", "mine.yaml")
+        assert run.returncode == 0, run.stdout
+        (resources,) = re.findall(r"^rule train:\n(?:    .*\n)*?    resources: (.*)$", run.stdout, re.MULTILINE)
+        assert f"gpu={gpus}" in resources.split(", ")
+
+
 def test_a_figure_needs_no_frozen_network(snakemake):
     run = snakemake("-n", "results/figures/learning_curves.pdf")
     assert run.returncode == 0, run.stdout

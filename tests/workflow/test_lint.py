@@ -44,7 +44,7 @@ def test_environments_of_rules_exist(path):
 def test_conda_environments_have_the_versions_of_the_lock(path):
     text = (PROJECT / "envs" / "requirements-dev.txt").read_text()
     locked = dict(re.findall(r"^([\w-]+)==([^\s;]+)(?: ; python_full_version < '3\.12')? \\$", text, re.MULTILINE))
-    locked["tensorflow[and-cuda]"] = locked["tensorflow-cpu"]
+    locked |= {"tensorflow[and-cuda]": locked["tensorflow-cpu"], "jax[cuda12]": locked["jax"]}
     environment = yaml.safe_load(path.read_text())
     assert "python=3.11" in environment["dependencies"]
     pinned = dict(line.split("==") for line in environment["dependencies"][-1]["pip"])

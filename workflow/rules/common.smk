@@ -84,6 +84,11 @@ def settings_of(wildcards):
     return in_a_sentence(run_settings, config, **dict(wildcards.items()))
 
 
+def gpus_of(wildcards):
+    """Returns the GPUs that a run needs."""
+    return 1 if settings_of(wildcards)["engine"] == "batched" else 0
+
+
 def share_of_cores(wildcards):
     """Returns the cores for each run when all run side by side on this machine; profiles of clusters say their own."""
     return max(1, workflow.cores // max(1, len(PLANNED_RUNS)))

@@ -40,6 +40,9 @@ rule train:
     resources:
         mem_mb=4000,
         runtime="12h",
+        # The batched engine (docs/gpu.md): a GPU, and episodes at once, as many as its memory holds.
+        gpu=gpus_of,
+        batched_slots=256,
         # What the terminal gets: bar, lines or log. Bars of runs side by side would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
     params:

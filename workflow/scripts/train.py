@@ -16,5 +16,6 @@ with plain_errors(snakemake.log[0]):
         noise=snakemake.input.noise,
         run_dir=Path(snakemake.output.checkpoint).parent,
         threads=snakemake.threads,
+        slots=snakemake.resources.batched_slots,
         terminal=snakemake.resources.terminal,
     )

@@ -351,6 +351,26 @@ def test_changed_settings_start_anew_and_keep_the_old_state(runner, undisturbed,
     assert "The settings have changed: the old state is now in" in (tmp_path / "train.log").read_text()
 
 
+# ---- the other engine
+
+
+def test_a_run_of_the_batched_engine_equals_a_native_one_but_is_not_continued_by_it(runner, undisturbed, tmp_path):
+    process = runner.start(
+        tmp_path, crash="after a report and before the state", settings={"engine": "batched"}, slots=4
+    )
+    process.join(timeout=120)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    runner.finish(tmp_path, settings={"engine": "batched"}, slots=6)
+    assert reports(tmp_path) == reports(undisturbed)  # no two outputs are as good as equal in these episodes
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text())["engine"] == "batched"
+    assert "Batched engine: 6 slots of network 'small' need about" in (tmp_path / "train.log").read_text()
+    assert not (tmp_path / "superseded").exists()
+    runner.finish(tmp_path)
+    before = json.loads((tmp_path / "superseded" / "1" / "state.json").read_text())
+    assert before["identity"]["engine"] == "batched"
+    assert "engine" not in state_of(tmp_path)["identity"]  # as before there was a choice
+
+
 # ---- bad input
 
 

@@ -14,7 +14,7 @@ from jsonschema.exceptions import ValidationError
 
 from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, WITH_LINEAGE, resolve_settings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
-from neurozoo.games import check_behaviour, check_game, protocol_of
+from neurozoo.games import check_behaviour, check_engine, check_game, protocol_of
 from neurozoo.networks import NETWORKS, get_network
 from neurozoo.tabular import PUBLISHED_FIELDS
 
@@ -365,7 +365,8 @@ def _world_problems(config: Mapping) -> Iterator[str]:
 
 
 def _check_world(game: str, settings: Mapping) -> None:
-    protocol_of(game, **{name: settings[setting] for name, setting in PROTOCOL_CHOICES.items()})
+    protocol = protocol_of(game, **{name: settings[setting] for name, setting in PROTOCOL_CHOICES.items()})
+    check_engine(game, protocol, settings["engine"])
     check_behaviour(game, settings.get("behaviour") or "none")
 
 

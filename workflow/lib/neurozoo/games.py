@@ -332,6 +332,17 @@ def check_behaviour(game: str, behaviour: str) -> str:
     return behaviour
 
 
+def check_engine(game: str, protocol: Protocol, engine: str) -> str:
+    """Returns `engine` if it can play the game.
+
+    Raises:
+        NeurozooError: It cannot.
+    """
+    if engine == "batched" and protocol.world == "gymnasium":
+        raise NeurozooError(f"The batched engine does not play Gymnasium's {game!r}. Set engine to native.")
+    return engine
+
+
 def rom_path(game: str) -> Path:
     """Returns the game's ROM, which comes with ale-py.
 

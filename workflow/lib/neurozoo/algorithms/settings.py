@@ -15,6 +15,7 @@ PROTOCOL_CHOICES = {  # settings that choose a protocol, by the argument of `neu
     "observation": "observation",
     "start_state": "start_state",
 }
+ENGINES = ("native", "batched")
 ELITE_RULES = ("validated", "racing", "carried")
 FIRST_GENERATIONS = ("random", "mutations")
 RETURN_PROC_MODES = ("centered_rank", "sign", "centered_sign_rank")
@@ -40,6 +41,8 @@ class RunSettings:
         observation: Of the river crossing task, see `neurozoo.games.Protocol`; None for the protocol's own.
         start_state: `today`, `2018`, or None for the protocol's own.
         seed: Seed that a run shares with all runs of its experiment; the run number is added to it.
+        engine: Where episodes are played: `native` (threads of the processor) or `batched` (networks on a GPU), which
+            are equal but for the rounding of sums.
     """
 
     # budget
@@ -53,9 +56,11 @@ class RunSettings:
     observation: str | None = None
     start_state: str | None = None
     seed: int = 0
+    engine: str = "native"
 
     def __post_init__(self) -> None:
         self._check_counts(num_test_episodes=1, frames=1, seed=0)
+        self._check_choice("engine", ENGINES)
         if self.test_cutoff is not None:
             self._check_counts(test_cutoff=1)
         EpisodeCutoff.from_setting(self.episode_cutoff_mode)

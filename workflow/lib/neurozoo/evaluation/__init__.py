@@ -8,9 +8,11 @@ from typing import Protocol
 import numpy as np
 
 from neurozoo.games import Protocol as GameProtocol
-from neurozoo.games import layout_of
+from neurozoo.games import check_engine, layout_of
 from neurozoo.genomes import Genome
 from neurozoo.networks import Layout
+
+DEFAULT_SLOTS = 256  # episodes at once of the batched engine
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,10 @@ def make_evaluator(
     noise: str | os.PathLike,
     threads: int = 1,
     behaviour: str = "none",
+    engine: str = "native",
+    slots: int = DEFAULT_SLOTS,
 ) -> Evaluator:
-    """Makes the engine that plays a game: the native op, or Python for Gymnasium's environments.
+    """Makes the engine that plays a game; for Gymnasium's environments, which `native` does not know, Python.
 
     Args:
         game: Game id.
@@ -120,21 +124,27 @@ def make_evaluator(
         protocol: How episodes are played.
         ops: The op library.
         noise: The noise table.
-        threads: Episodes at once (native op).
+        threads: Episodes at once, or threads of the batched engine's worlds.
         behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+        engine: `native` or `batched`.
+        slots: Episodes at once of the batched engine, an even number.
 
     Raises:
         NeurozooError: Something is missing or does not fit.
     """
+    check_engine(game, protocol, engine)
     if protocol.world == "gymnasium":
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
         return StepwiseEvaluator(noise=noise, layout=layout, game=game, protocol=protocol, behaviour=behaviour)
+    given = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol}
+    if engine == "batched":
+        from neurozoo.evaluation.batched import BatchedEvaluator
+
+        return BatchedEvaluator(**given, threads=threads, behaviour=behaviour, slots=slots)
     from neurozoo.evaluation.native import NativeEvaluator
 
-    return NativeEvaluator(
-        ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads, behaviour=behaviour
-    )
+    return NativeEvaluator(**given, threads=threads, behaviour=behaviour)
 
 
 def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:

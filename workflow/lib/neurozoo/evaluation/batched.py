@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, EpisodeResult, Trace
+from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Trace
 from neurozoo.evaluation.array_backends import make_backend
 from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
@@ -21,7 +21,6 @@ from neurozoo.native import load_ops
 from neurozoo.networks import Layout
 from neurozoo.noise import open_noise_table
 
-DEFAULT_SLOTS = 256  # agents at once
 _BEGUN, _PLAYING, _ENDED = 1, 2, 3  # what NeurozooAdvance says of a world
 
 

@@ -11,11 +11,12 @@ import yaml
 from neurozoo.algorithms.base import Algorithm, Batch
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings import PROTOCOL_CHOICES, resolve_settings
+from neurozoo.clusters.gpus import claim_gpus
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.evaluation import EpisodeResult, Evaluator, make_evaluator
+from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult, Evaluator, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.files import write_json, write_text
-from neurozoo.games import layout_of, protocol_of
+from neurozoo.games import check_engine, layout_of, protocol_of
 from neurozoo.genomes import Weights, decode
 from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
@@ -38,6 +39,7 @@ def train(
     noise: str | os.PathLike,
     run_dir: str | os.PathLike,
     threads: int = 1,
+    slots: int = DEFAULT_SLOTS,
     terminal: Terminal = "log",
 ) -> None:
     """Trains one run, or continues it, up to its budget.
@@ -57,7 +59,8 @@ def train(
         ops: The op library.
         noise: The noise table.
         run_dir: Folder of the run.
-        threads: Episodes at once.
+        threads: Episodes at once, or threads of the batched engine's worlds.
+        slots: Episodes at once of the batched engine.
         terminal: What standard error gets: a progress `bar`, `lines` (one per generation) or the whole `log`.
 
     Raises:
@@ -68,6 +71,7 @@ def train(
     run_dir = Path(run_dir)
     checked = resolve_settings(algo, preset="demo", overrides=settings)
     protocol = protocol_of(game, **{name: getattr(checked, setting) for name, setting in PROTOCOL_CHOICES.items()})
+    check_engine(game, protocol, checked.engine)
     layout = layout_of(game, model, protocol)
     table = open_noise_table(noise)
     if len(table) < layout.parameter_count:
@@ -79,6 +83,8 @@ def train(
     reference = collect_reference(game, protocol, seed=checked.seed, run=run) if layout.needs_reference else None
     identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked), "noise_values": len(table)}
     identity["protocol"] = protocol.name
+    if checked.engine == "native":
+        del identity["engine"]  # as in states from when there was no other
     budget = identity.pop("frames")
 
     with Interruption() as interruption:
@@ -90,7 +96,13 @@ def train(
                 algorithm.set_state(state.saved["algorithm"], state.arrays())
             except (LookupError, TypeError, ValueError, AttributeError, NeurozooError) as error:
                 raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
-        facts = {**identity, "frames": budget, "protocol_record": asdict(protocol), **provenance()}
+        facts = {
+            **identity,
+            "engine": checked.engine,
+            "frames": budget,
+            "protocol_record": asdict(protocol),
+            **provenance(),
+        }
         write_text(run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
         reporter = RunReporter(
             kept=state.text_log,
@@ -108,6 +120,8 @@ def train(
                 reporter.say(f"Loaded iteration {algorithm.iteration} from {state.folder}")
             else:
                 reporter.say(f"Number of parameters: {layout.parameter_count}")
+            if checked.engine == "batched":
+                reporter.say(claim_gpus(cpu_allowed=True).reason)  # before TensorFlow or JAX see them
             with make_evaluator(
                 ops=ops,
                 noise=noise,
@@ -116,7 +130,11 @@ def train(
                 protocol=protocol,
                 threads=threads,
                 behaviour=algorithm.behaviour,
+                engine=checked.engine,
+                slots=slots,
             ) as evaluator:
+                if checked.engine == "batched":
+                    reporter.say(evaluator.announcement)
                 if reference is not None:
                     evaluator.set_reference(reference)
                 while not algorithm.is_done:
