@@ -17,12 +17,13 @@ _BUILD_FACTS = ("compiler", "march", "tensorflow", "ale", "commit", "sha256")
 def machine() -> dict[str, object]:
     """Returns the processor, its cores, the memory and the system, and how busy they were."""
     fields = _processor_fields()
+    release = ".".join(platform.release().split(".")[:2])
     return {
         "processor": fields[0].get("model name", platform.processor()) if fields else platform.processor(),
         "cores": os.cpu_count(),
         "physical_cores": physical_cores(),
         "memory_gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
-        "system": platform.platform(),
+        "system": f"{platform.system()} {release}, {platform.machine()}, {' '.join(platform.libc_ver())}",
         "load_average": round(os.getloadavg()[0], 2),
     }
 

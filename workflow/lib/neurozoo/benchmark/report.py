@@ -67,7 +67,7 @@ class Table:
         rules = ["---:" if column.format else "---" for column in self.columns]
         rows = [[column.cell(record) for column in self.columns] for record in self.records]
         lines = ["| " + " | ".join(row) + " |" for row in [heads, rules, *rows]]
-        return "\n".join([f"### {self.title}", "", *([self.note, ""] if self.note else []), *lines])
+        return "\n".join([f"## {self.title}", "", *([self.note, ""] if self.note else []), *lines])
 
 
 def _key(head: str, unit: str, key: str, format: str = "") -> Column:
@@ -82,8 +82,9 @@ def tables(report: Mapping) -> list[Table]:
 def _steps(report: Mapping) -> Table:
     return Table(
         "One step on one core",
-        "Processor time by parts, over the same episodes. The emulator's includes the starts of the episodes. `rest` "
-        "is what no part explains: weights, stacking of frames, queues.",
+        "Processor time by parts, over the same episodes; of the parts the fastest of three repetitions. The "
+        "emulator's includes the starts of the episodes. `rest` is what no part explains: weights, stacking of frames, "
+        "queues.",
         (
             _key("network", "", "network"),
             _key("game", "", "game"),
