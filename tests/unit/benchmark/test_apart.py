@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 from neurozoo.benchmark import alternative
 from neurozoo.benchmark.alternative import Alternative
@@ -53,9 +54,6 @@ def test_the_faster_way_to_call_keras_stands_for_it(monkeypatch):
 
 def test_an_alternative_counts_the_frames_of_all_environments_and_plays_what_the_policy_says(monkeypatch):
     class Environments:
-        class single_action_space:
-            n = 6
-
         def __init__(self, game, count, *, num_threads):
             assert (game, num_threads) == ("pong", 1)
             self.count, self.steps = count, 0
@@ -78,6 +76,22 @@ def test_an_alternative_counts_the_frames_of_all_environments_and_plays_what_the
     monkeypatch.setattr(alternative.time, "perf_counter", lambda: next(times))
     processor = iter([1.0, 2.0])
     monkeypatch.setattr(alternative.time, "process_time", lambda: next(processor))
-    found = alternative._measure("pong", "large", "eager", lambda num_actions: lambda seen: seen, seconds=1.0)
+    found = alternative._measure("pong", "large", "eager", lambda seen: seen, seconds=1.0)
     assert found.frames_per_second == 2 * 8 * 4 / 2.0  # 2 steps of 8 environments, 4 frames each, in 2 seconds
     assert found.frames_per_processor_second == 2 * 8 * 4 / 1.0
+
+
+def test_each_policy_sees_its_own_environment_with_the_frames_last():
+    seen = []
+
+    def policy(pictures):
+        seen.append(pictures)
+        return pictures.mean(axis=(0, 1, 2)) if len(seen) == 1 else -pictures.mean(axis=(0, 1, 2))
+
+    observations = np.zeros((2, 4, 3, 5), np.uint8)
+    observations[0, 2], observations[1, 2] = 51, 255  # the third frame is the brightest
+    act = alternative._keras_policies([policy, policy], "eager")
+    assert act(observations).tolist() == [2, 0]  # the second policy wants the darkest, and takes the first of equals
+    assert [one.shape for one in seen] == [(1, 3, 5, 4)] * 2
+    assert seen[0].max() == pytest.approx(0.2)
+    assert seen[1].max() == 1.0

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.games import protocol_of
-from neurozoo.networks import get_network
+from neurozoo.games import action_codes, layout_of, protocol_of
 
 POLICIES = 8  # environments, and models: enough that their weights do not stay in the caches, as in a population
 ENVIRONMENTS_ONLY = "environments only"
+WAYS = ("eager", "tf.function")
 
 
 @dataclass(frozen=True)
@@ -45,45 +45,40 @@ def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, secon
     """
     found = []
     for game in games:
-        protocol_of(game)
-        found.append(_measure(game, ENVIRONMENTS_ONLY, "", _random_actions(), seconds=seconds))
-        for network in networks:
-            ways = [
-                _measure(game, network, way, _keras_actions(network, way), seconds=seconds)
-                for way in ("eager", "tf.function")
-            ]
+        rules = protocol_of(game)
+        layouts = {network: layout_of(game, network, rules) for network in networks}
+        num_actions = len(action_codes(game, "minimal"))
+        found.append(_measure(game, ENVIRONMENTS_ONLY, "", _random_policy(num_actions), seconds=seconds))
+        for network, layout in layouts.items():
+            models = [layout.keras_model() for _ in range(POLICIES)]
+            ways = [_measure(game, network, way, _keras_policies(models, way), seconds=seconds) for way in WAYS]
             found.append(max(ways, key=lambda alternative: alternative.frames_per_processor_second))
     return found
 
 
-def _random_actions() -> Callable:
+def _random_policy(num_actions: int) -> Callable[[np.ndarray], np.ndarray]:
     random = np.random.default_rng(0)
-    return lambda num_actions: lambda observations: random.integers(num_actions, size=len(observations))
+    return lambda observations: random.integers(num_actions, size=len(observations))
 
 
-def _keras_actions(network: str, way: str) -> Callable:
-    """Returns a function from the number of actions to a function from observations to actions."""
-    import tensorflow as tf
+def _keras_policies(models: Sequence, way: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Returns a function from observations, uint8, (environments, stack, height, width), to actions."""
+    if way == "tf.function":
+        import tensorflow as tf
 
-    def policies(num_actions: int) -> Callable:
-        models = [get_network(network).layout(num_actions).keras_model() for _ in range(POLICIES)]
-        if way == "tf.function":
-            models = [tf.function(model) for model in models]
+        models = [tf.function(model) for model in models]
 
-        def act(observations: np.ndarray) -> np.ndarray:
-            pictures = np.moveaxis(observations, 1, -1).astype(np.float32) / 255
-            return np.array([int(np.argmax(model(pictures[i : i + 1]))) for i, model in enumerate(models)])
+    def act(observations: np.ndarray) -> np.ndarray:
+        pictures = np.moveaxis(observations, 1, -1).astype(np.float32) / 255
+        return np.array([int(np.argmax(model(pictures[i : i + 1]))) for i, model in enumerate(models)])
 
-        return act
-
-    return policies
+    return act
 
 
-def _measure(game: str, network: str, way: str, make_policy: Callable, *, seconds: float) -> Alternative:
+def _measure(game: str, network: str, way: str, act: Callable, *, seconds: float) -> Alternative:
     from ale_py.vector_env import AtariVectorEnv
 
     environments = AtariVectorEnv(game, POLICIES, num_threads=1)
-    act = make_policy(int(environments.single_action_space.n))
     observations, _ = environments.reset(seed=0)
     for _ in range(2):  # what is compiled is compiled now
         observations, *_ = environments.step(act(observations))
