@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kMostVectors = 8;  // sums that are held in registers
 constexpr int kRowsAtOnce = 8;   // weight rows that are streamed at once
+constexpr int kCacheLine = 16;   // floats
 
 // Whether two arrays differ in any bit.
 inline bool Differ(const float* a, const float* b, std::int64_t count) {
@@ -57,7 +58,7 @@ void BlockSums::FindChanges(const float* in, std::int64_t row_stride, std::int64
     for (std::int64_t line = 0; line < shape_.lines; ++line) {
       const float* values = block + line * line_stride;
       std::copy_n(values, length, seen + line * shape_.line_length);
-      std::int64_t weight = line * shape_.line_weights;
+      std::int64_t weight = index * shape_.block_weights + line * shape_.line_weights;
       for (std::int64_t k = 0; k < length; ++k, weight += shape_.channels) {
         *entry = {values[k], static_cast<std::int32_t>(weight)};
         entry += !IsZero(values[k]);  // the next overwrites a zero
@@ -147,24 +148,37 @@ void BlockSums::MultiplyByTaps(const float* weights) {
 
 void BlockSums::MultiplyByRows(const float* weights) {
   const std::int64_t channels = shape_.channels;
+  const std::int64_t wide_channels = channels / kCacheLine * kCacheLine;
   for (const Block& block : changed_) {
-    const float* from = weights + block.index * shape_.line_length * channels;
     float* shares = shares_.data() + block.index * channels;
     std::fill_n(shares, channels, 0.0f);
     const Entry* entry = block.begin;
     for (; entry + kRowsAtOnce <= block.end; entry += kRowsAtOnce) {
       float values[kRowsAtOnce];
       const float* rows[kRowsAtOnce];
-      for (int i = 0; i < kRowsAtOnce; ++i) values[i] = entry[i].value, rows[i] = from + entry[i].weight;
-      for (std::int64_t j = 0; j < channels; ++j) {
-        float sum = shares[j];
+      const float* next_rows[kRowsAtOnce];
+      for (int i = 0; i < kRowsAtOnce; ++i) {
+        values[i] = entry[i].value;
+        rows[i] = weights + entry[i].weight;
+        next_rows[i] = weights + std::min(entry + kRowsAtOnce + i, changed_.back().end - 1)->weight;
+      }
+      for (std::int64_t j = 0; j < wide_channels; j += kCacheLine) {
+        Vector low = LoadVector(shares + j), high = LoadVector(shares + j + kVector);
 #pragma GCC unroll 8
-        for (int i = 0; i < kRowsAtOnce; ++i) sum += values[i] * rows[i][j];
-        shares[j] = sum;
+        for (int i = 0; i < kRowsAtOnce; ++i) {
+          low += values[i] * LoadVector(rows[i] + j);
+          high += values[i] * LoadVector(rows[i] + j + kVector);
+          __builtin_prefetch(next_rows[i] + j);  // rows are too short for the processor to see a stream in them
+        }
+        StoreVector(shares + j) = low;
+        StoreVector(shares + j + kVector) = high;
+      }
+      for (std::int64_t j = wide_channels; j < channels; ++j) {
+        for (int i = 0; i < kRowsAtOnce; ++i) shares[j] += values[i] * rows[i][j];
       }
     }
     for (; entry != block.end; ++entry) {
-      const float* row = from + entry->weight;
+      const float* row = weights + entry->weight;
       for (std::int64_t j = 0; j < channels; ++j) shares[j] += entry->value * row[j];
     }
   }

@@ -21,6 +21,7 @@ class BlockSums {
     std::int64_t taps = 1;                    // rows, and columns, of outputs that a block has a share in
     std::int64_t lines = 1, line_length = 0;  // of a block: consecutive inputs
     std::int64_t last_length = 0;             // of the lines of the last block
+    std::int64_t block_weights = 0;           // from the weights of a block to those of the next
     std::int64_t line_weights = 0;            // from the weights of a line to those of the next
     std::int64_t tap_row_weights = 0;         // from the weights for an output to those for the one above
     std::int64_t tap_weights = 0;             // ... and to those for the one on its left

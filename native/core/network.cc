@@ -109,6 +109,7 @@ BlockSums::Shape BlocksOf(const LayerPlan& layer) {
     shape.columns = 1;
     shape.line_length = kDenseBlock;
     shape.last_length = layer.in_size() - (shape.rows - 1) * kDenseBlock;
+    shape.block_weights = kDenseBlock * layer.out_channels;
     return shape;
   }
   shape.taps = layer.kernel / layer.stride;

@@ -1,6 +1,8 @@
 #ifndef NEUROZOO_CORE_VECTORS_H_
 #define NEUROZOO_CORE_VECTORS_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -8,16 +10,23 @@
 
 namespace neurozoo {
 
-// Floats on cache-line boundaries.
+// Floats on cache-line boundaries; large arrays in huge pages where the system has some, since a step reads
+// megabytes of weights from all over them.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::size_t kCacheLine = 64, kHugePage = 2 << 20;
   AlignedAllocator() = default;
   template <typename U>
   AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
+  static bool IsLarge(std::size_t n) { return n * sizeof(T) >= 2 * kHugePage; }
+  static std::align_val_t Alignment(std::size_t n) { return std::align_val_t{IsLarge(n) ? kHugePage : kCacheLine}; }
+  T* allocate(std::size_t n) {
+    void* memory = ::operator new(n * sizeof(T), Alignment(n));
+    if (IsLarge(n)) madvise(memory, n * sizeof(T) / kHugePage * kHugePage, MADV_HUGEPAGE);
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* p, std::size_t n) { ::operator delete(p, Alignment(n)); }
   template <typename U>
   bool operator==(const AlignedAllocator<U>&) const {
     return true;
