@@ -25,6 +25,19 @@ _BEGUN, _PLAYING, _ENDED = 1, 2, 3  # what NeurozooAdvance says of a world
 
 
 @dataclass
+class Usage:
+    """What an evaluator has done so far.
+
+    Attributes:
+        decisions: Steps of all worlds.
+        world_seconds: Wall time in which worlds were being stepped.
+    """
+
+    decisions: int = 0
+    world_seconds: float = 0.0
+
+
+@dataclass
 class _Job:
     """A queued episode and what its weights are made of."""
 
@@ -71,7 +84,8 @@ class BatchedEvaluator:
     Attributes:
         layout: The network.
         announcement: A sentence about the device and its memory.
-        world_seconds: Time so far in which worlds were being stepped.
+        device: What computes the networks, such as `cuda:0`.
+        usage: What was done so far, and how long it took.
 
     Raises:
         NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not give the
@@ -97,6 +111,7 @@ class BatchedEvaluator:
             raise NeurozooError(f"The number of slots should be even and at least 2, but is {slots}.")
         self._tf = tf
         self._backend = make_backend()  # before TensorFlow's first op, which would take the GPU
+        self.device = self._backend.device
         self._ops = load_ops(ops)
         self._noise = open_noise_table(noise, verify=False)
         self.layout = layout
@@ -122,7 +137,7 @@ class BatchedEvaluator:
         self._threads = threads
         self._makers = ThreadPoolExecutor(threads)
         self._stepper = ThreadPoolExecutor(1)
-        self.world_seconds = 0.0
+        self.usage = Usage()
 
     def _check_fit(self, game: str) -> None:
         shape, has = observation_shape(game, self._protocol).observation, self.layout.observation_shape
@@ -141,17 +156,17 @@ class BatchedEvaluator:
 
     def _check_memory(self, slots: int) -> str:
         needed, free = memory_needed(self.layout, slots), self._backend.free_bytes()
-        name, device = self.layout.network.name, self._backend.device
+        name = self.layout.network.name
         if needed > free:
             most = int(free / needed * slots) // 2 * 2
             advice = f"ask for at most {most}" if most else "use engine: native"
             raise NeurozooError(
                 f"{slots} slots of network {name!r} need {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free on "
-                f"{device}; {advice}."
+                f"{self.device}; {advice}."
             )
         return (
             f"Batched engine: {slots} slots of network {name!r} need about {needed / 1e9:.1f} of {free / 1e9:.1f} GB "
-            f"that are free on {device}"
+            f"that are free on {self.device}"
         )
 
     def _make_half(self, first: int, slots: int) -> _Half:
@@ -268,9 +283,10 @@ class BatchedEvaluator:
 
     def _step(self, name: str, first: int, outputs: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values = np.asarray(outputs)  # waits for the device
-        begin = time.monotonic()
+        begin = time.perf_counter()
         news = self._advance(name, first, values)
-        self.world_seconds += time.monotonic() - begin
+        self.usage.world_seconds += time.perf_counter() - begin
+        self.usage.decisions += int(np.count_nonzero(news[2] >= _PLAYING))
         return news
 
     def _advance(self, name: str, first: int, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

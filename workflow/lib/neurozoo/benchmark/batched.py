@@ -1,0 +1,112 @@
+"""How fast the batched engine plays, and what it waits for."""
+
+import itertools
+import os
+import time
+from dataclasses import dataclass, replace
+
+from neurozoo.benchmark.workload import make_workload
+from neurozoo.evaluation import DEFAULT_SLOTS
+from neurozoo.evaluation.batched import BatchedEvaluator
+from neurozoo.evaluation.reference import collect_reference
+
+
+@dataclass(frozen=True)
+class BatchedSpeed:
+    """What was measured for one network and game.
+
+    Attributes:
+        network: Network name.
+        game: Game id.
+        backend: What Keras runs on.
+        device: What computed the networks.
+        slots: Episodes at once.
+        threads: Threads of the worlds.
+        episodes: Episodes that were finished meanwhile.
+        frames_per_second: Emulator frames per second of wall time; of a step's frames their mean.
+        decisions_per_second: Decisions of all agents.
+        emulator_share: Share of the time in which worlds were being stepped; in what is left they waited for networks.
+    """
+
+    network: str
+    game: str
+    backend: str
+    device: str
+    slots: int
+    threads: int
+    episodes: int
+    frames_per_second: float
+    decisions_per_second: float
+    emulator_share: float
+
+
+def measure_batched(
+    network: str,
+    game: str,
+    *,
+    threads: int,
+    seconds: float,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    slots: int = DEFAULT_SLOTS,
+    protocol: str | None = None,
+) -> BatchedSpeed:
+    """Plays the benchmark's episodes over and over for a while, as a generation does, and counts the frames.
+
+    Counted is from a point at which all slots play and everything is compiled.
+
+    Args:
+        network: Network name.
+        game: Game id of an Atari game.
+        threads: Threads of the worlds.
+        seconds: How long is counted.
+        ops: The op library.
+        noise: The noise table.
+        slots: Episodes at once.
+        protocol: How episodes are played; None for the game's own.
+
+    Raises:
+        NeurozooError: Something is missing or unknown, or the slots do not fit into memory.
+    """
+    import keras
+
+    load = make_workload(network, game, noise=noise, protocol=protocol)
+    numbers = itertools.count()
+    with BatchedEvaluator(
+        ops=ops, noise=noise, layout=load.layout, game=game, protocol=load.protocol, threads=threads, slots=slots
+    ) as evaluator:
+        if load.layout.needs_reference:
+            evaluator.set_reference(collect_reference(game, load.protocol, seed=0, run=1))
+        evaluator.hold(load.parents)
+
+        def submit(count: int) -> None:
+            chosen = itertools.islice(numbers, count)
+            evaluator.submit({number: load.episodes[number % len(load.episodes)] for number in chosen})
+
+        def play_on() -> int:
+            """Lets both halves do a step, and queues an episode for each that ended."""
+            finished = len(evaluator.receive(timeout=0.0))
+            submit(finished)
+            return finished
+
+        submit(3 * slots)  # one in play and two waiting for each slot
+        while evaluator.usage.decisions < 10 * slots:
+            play_on()
+        begin, before, episodes = time.perf_counter(), replace(evaluator.usage), 0
+        while (wall := time.perf_counter() - begin) < seconds:
+            episodes += play_on()
+        after, device = replace(evaluator.usage), evaluator.device
+    decisions = after.decisions - before.decisions
+    fewest, most = load.protocol.least_frame_skip or load.protocol.frame_skip, load.protocol.frame_skip
+    return BatchedSpeed(
+        network=network,
+        game=game,
+        backend=keras.backend.backend(),
+        device=device,
+        slots=slots,
+        threads=threads,
+        episodes=episodes,
+        frames_per_second=decisions * (fewest + most) / 2 / wall,
+        decisions_per_second=decisions / wall,
+        emulator_share=(after.world_seconds - before.world_seconds) / wall,
+    )
