@@ -97,6 +97,20 @@ def test_the_benchmark_counts_frames_per_second_and_core(engine, tmp_path, capsy
     assert page.read_text().endswith(f"{END}\nAfter.\n")
 
 
+def test_the_benchmark_of_the_batched_engine_says_how_long_worlds_were_stepped(engine, capsys):
+    words = ["--networks", "small", "--games", "pong", "--threads", "1", "--slots", "2", "4", "--seconds", "0.2"]
+    main(["bench", "--engine", "batched", *words, *engine])
+    speeds = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(speed["slots"], speed["threads"], speed["device"].upper()) for speed in speeds] == [
+        (2, 1, "CPU:0"),
+        (4, 1, "CPU:0"),
+    ]
+    for speed in speeds:
+        assert speed["frames_per_second"] == pytest.approx(4 * speed["decisions_per_second"])
+        assert speed["decisions_per_second"] > 1
+        assert 0 < speed["emulator_share"] < 1
+
+
 def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_path, capsys):
     settings = ["population_size=2", "selection_threshold=1", "validation_threshold=1", "num_validation_episodes=1"]
     settings += ["num_test_episodes=1", "episode_cutoff_mode=5", "frames=1e2"]

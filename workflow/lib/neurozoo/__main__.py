@@ -1,8 +1,10 @@
 """`python -m neurozoo`: the functions behind the rules, by hand."""
 
 import argparse
+import itertools
 import json
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -45,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
     )
     train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
+    train.add_argument("--slots", type=int, default=256, help="episodes at once, with --set engine=batched")
     _add_engine(train)
 
     parse = _command(commands, "parse", _parse, "turn a log, ours or one of the published codes, into metrics.csv")
@@ -126,6 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
     bench.add_argument("--threads", nargs="+", type=int, help="default: 1, 2, 4, ... to the physical cores")
     bench.add_argument("--seconds", type=float, default=5.0, help="of each measurement (default: %(default)s)")
+    bench.add_argument("--engine", choices=("native", "batched"), default="native", help="batched: see docs/gpu.md")
+    bench.add_argument("--slots", nargs="+", type=int, default=[256], help="of the batched engine (default: 256)")
     bench.add_argument("--json", action="store_true", help="print JSON")
     bench.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
     bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show what --save kept")
@@ -195,6 +200,7 @@ def _train(options):
         noise=options.noise,
         run_dir=run_dir,
         threads=options.threads,
+        slots=options.slots,
         terminal="bar",
     )
     print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
@@ -338,6 +344,8 @@ def _bench(options):
     from neurozoo.benchmark import as_text, run_benchmark, write_page
     from neurozoo.files import read_json, write_json
 
+    if options.engine == "batched":
+        return _bench_batched(options)
     if options.load:
         report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
     else:
@@ -349,6 +357,19 @@ def _bench(options):
     if options.write:
         write_page(options.write, report)
     print(json.dumps(report, indent=1) if options.json else as_text(report))
+
+
+def _bench_batched(options):
+    from neurozoo.clusters.gpus import claim_gpus
+
+    print(claim_gpus(cpu_allowed=True).reason, file=sys.stderr)  # before TensorFlow or JAX see them
+    from neurozoo.benchmark.batched import measure_batched
+
+    choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
+    for network, game, threads, slots in itertools.product(*choices, options.slots):
+        given = {"threads": threads, "slots": slots, "seconds": options.seconds}
+        speed = measure_batched(network, game, **given, ops=options.ops, noise=options.noise)
+        print(json.dumps(asdict(speed)), flush=True)
 
 
 def _show(options):
