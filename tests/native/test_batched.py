@@ -101,7 +101,7 @@ def test_of_a_thousand_recorded_decisions_all_but_one_are_the_native_engines(eng
     assert len(set(logits.argmax(-1).ravel())) > 1  # it is no one-sided game
 
 
-KINDS = """recurrent_large recurrent_large_iotas recurrent_large_evolved virtual_bn_large es_atari
+KINDS = """recurrent_large recurrent_large_iotas recurrent_large_evolved virtual_bn es_atari
 cshenton dense_tanh linear"""
 
 
@@ -159,7 +159,8 @@ def test_virtual_batch_norm_uses_the_reference_of_the_submission(engines):
     protocol = protocol_of("frostbite")
     layout = layout_of("frostbite", "es_atari", protocol)
     references = [
-        collect_reference("frostbite", protocol, seed=seed, run=1)[start::9] for seed, start in ((0, 0), (1, 4))
+        collect_reference("frostbite", protocol, seed=seed, run=1)[start : start + 64 : 8]
+        for seed, start in ((0, 0), (1, 4))
     ]
     genome, found = Genome(3, (Mutation(9, 0.05),)), {}
     for kind, more in ((NativeEvaluator, {}), (BatchedEvaluator, {"slots": 2})):
@@ -369,7 +370,7 @@ def test_other_backends_of_keras_are_refused(engines, monkeypatch):
 
 # ---- the other backend
 
-BACKEND_TESTS = "decisions or kind_of_layer or scores or batch_norm or recorded_episode or compiled or computed_while"
+BACKEND_TESTS = "decisions or kind_of_layer or scores or compiled or computed_while"
 
 
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="this is the other backend")

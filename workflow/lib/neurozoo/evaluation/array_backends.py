@@ -1,7 +1,6 @@
 """What Keras leaves to its backend: compiling, replacing one slot of an array in place, and asking for free memory."""
 
 import contextlib
-import os
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -117,7 +116,8 @@ def _updated_slices(arrays: dict, new: dict, slot: object) -> dict:
 
 
 def _free_host_bytes() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
 
 
 def make_backend() -> JaxBackend | TensorFlowBackend:
