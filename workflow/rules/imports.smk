@@ -55,7 +55,7 @@ rule evaluate:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/evaluate.log",
     conda:
         "../../envs/neurozoo.yaml"
-    threads: workflow.cores
+    threads: 8
     resources:
         mem_mb=4000,
         runtime="2h",
