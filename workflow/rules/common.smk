@@ -97,6 +97,5 @@ def share_of_cores(wildcards):
 def native_sources():
     """Returns what the op is compiled from, relative to the working directory where that is the project's."""
     files = (PROJECT / "native").rglob("*")
-    return sorted(
-        os.path.relpath(file) for file in files if file.suffix in (".cc", ".h", ".txt") and "tests" not in file.parts
-    )
+    suffixes = (".cc", ".h", ".inc", ".patch", ".txt")
+    return sorted(os.path.relpath(file) for file in files if file.suffix in suffixes and "tests" not in file.parts)

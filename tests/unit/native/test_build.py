@@ -27,6 +27,13 @@ endif()
 add_library(neurozoo_ops SHARED tiny.cc)
 target_compile_options(neurozoo_ops PRIVATE -march=${NEUROZOO_MARCH} ${NEUROZOO_TF_COMPILE_FLAGS})
 """
+PATCH = """\
+--- a/src/ale.hpp
++++ b/src/ale.hpp
+@@ -1 +1,2 @@
+ // the emulator
++#define PATCHED 1
+"""
 # pip asks a source package for its metadata, which this one makes by itself.
 BACKEND = f"""
 import os
@@ -47,7 +54,7 @@ def make_package(folder):
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
         "backend.py": BACKEND,
         "PKG-INFO": f"Metadata-Version: 2.1\nName: ale-py\nVersion: {ALE_VERSION}\n",
-        "src/ale.hpp": "",
+        "src/ale.hpp": "// the emulator\n",
     }
     with tarfile.open(path, "w:gz") as archive:
         for name, text in files.items():
@@ -63,6 +70,8 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 42; }\n')
+    (tmp_path / "sources" / "emulator").mkdir()
+    (tmp_path / "sources" / "emulator" / "ale.patch").write_text(PATCH)
     package = make_package(tmp_path)
     monkeypatch.setattr(build, "SOURCES", tmp_path / "sources")
     real_check, digest = check_package, sha256_of(package)
@@ -123,12 +132,59 @@ def test_sources_that_a_kill_left_half_unpacked_are_never_built(project, monkeyp
         patch.setattr(tarfile.TarFile, "extractall", killed)
         with pytest.raises(KeyboardInterrupt):
             make(project)
-    assert not (project / "build" / PACKAGE).exists()
+    assert not list((project / "build").rglob("ale_py*"))
     make(project)
     assert answer_of(project) == 42
 
 
+def test_the_emulator_is_patched_and_a_new_patch_is_applied_to_fresh_sources(project):
+    (project / "sources" / "tiny.cc").write_text('#include "ale.hpp"\nextern "C" int answer() { return PATCHED; }\n')
+    includes = "target_include_directories(neurozoo_ops PRIVATE ${NEUROZOO_ALE_SOURCE}/src)\n"
+    (project / "sources" / "CMakeLists.txt").write_text(CMAKE + includes)
+    make(project)
+    assert answer_of(project) == 1
+    (project / "sources" / "emulator" / "ale.patch").write_text(PATCH.replace("PATCHED 1", "PATCHED 2"))
+    make(project)
+    assert answer_of(project) == 2
+
+
+TRAINING = """
+#include <fstream>
+int main(int count, char**) {
+  std::ofstream(RUNS, std::ios::app) << count - 1 << std::endl;
+  return STATUS;
+}
+"""
+TRAINED = """
+target_compile_definitions(neurozoo_ops PRIVATE PROFILE_${NEUROZOO_PROFILE}=1)
+if(NEUROZOO_PROFILE STREQUAL "generate")
+  add_executable(emulator_training train.cc)
+  target_compile_definitions(emulator_training PRIVATE RUNS="${CMAKE_SOURCE_DIR}/runs.txt")
+endif()
+"""
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_the_emulator_is_trained_once_and_a_training_that_fails_is_no_error(project, succeeds):
+    (project / "sources" / "CMakeLists.txt").write_text(CMAKE + TRAINED)
+    (project / "sources" / "train.cc").write_text(TRAINING.replace("STATUS", "0" if succeeds else "1"))
+    profile = "PROFILE_use" if succeeds else "PROFILE_none"
+    (project / "sources" / "tiny.cc").write_text(f'extern "C" int answer() {{ return {profile}; }}\n')
+    make(project)
+    assert answer_of(project) == 1
+    assert json.loads((project / "build.json").read_text())["emulator_is_trained"] is succeeds
+    make(project)
+    runs = (project / "sources" / "runs.txt").read_text().split()
+    assert runs == [str(len(build.TRAINING_GAMES))] * (1 if succeeds else 2)
+
+
 # ---- failures of a build
+
+
+def test_a_patch_that_does_not_fit_is_told(project):
+    (project / "sources" / "emulator" / "ale.patch").write_text(PATCH.replace("// the", "// another"))
+    failure(project, "does not fit src/ale.hpp: line 1 should be '// another emulator'")
+    assert not list((project / "build").rglob("ale_py*"))
 
 
 def failure(project, complaint, **changes):

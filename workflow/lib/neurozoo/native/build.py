@@ -1,5 +1,6 @@
 """Builds the op library from source: the emulator's package, CMake, and TensorFlow's own flags."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained, sha256_of, write_json, written_whole
+from neurozoo.native.patches import apply_patch
 from neurozoo.provenance import provenance
 
 ALE_VERSION = "0.12.1"
@@ -20,6 +22,9 @@ ALE_SHA256 = "c503d574c5983e1063b451201ccb779d935919c0f6bf116fb0f4f8aa4c86d249"
 
 # How compilers, linkers, CMake and Ninja begin what went wrong; not -Werror, and not a file called error.cc.
 _ERROR = re.compile(r"\berror: |^CMake Error|undefined reference|cannot find -l|\bfatal: ")
+
+# What the emulator plays while the compiler watches it: scrolling, flicker, large sprites, bank switching.
+TRAINING_GAMES = ("space_invaders", "hero", "qbert", "asterix", "riverraid", "boxing", "amidar")
 
 SOURCES = Path(__file__).resolve().parents[4] / "native"
 
@@ -84,6 +89,10 @@ def build_native_op(
 ) -> None:
     """Compiles the op library (about two minutes on one core; later builds only what changed).
 
+    The emulator is patched (`native/emulator/ale.patch`), and compiled for what it does in a few games. Neither
+    changes what is played. Where it cannot be watched (another compiler than GCC, no games, an instruction set that
+    this machine lacks), it is compiled as usual.
+
     Args:
         source: The emulator's source package.
         library: `libneurozoo_ops.so`.
@@ -103,9 +112,10 @@ def build_native_op(
     check_package(source)
     compiler = find_compiler()
     build_dir.mkdir(parents=True, exist_ok=True)
-    ale = build_dir / f"ale_py-{ALE_VERSION}"
+    patch = (SOURCES / "emulator" / "ale.patch").read_text(encoding="utf-8")
+    ale = build_dir / f"ale_py-{ALE_VERSION}-{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
     if not ale.exists():
-        _unpack(source, ale)
+        _unpack(source, ale, patch=patch)
     _forget_moved_cache(build_dir)
     compile_flags, link_flags = tf.sysconfig.get_compile_flags(), tf.sysconfig.get_link_flags()
     configure = [
@@ -117,16 +127,20 @@ def build_native_op(
         f"-DNEUROZOO_TF_LINK_FLAGS={';'.join(link_flags)}",
         f"-DNEUROZOO_MARCH={march}",
     ]
-    build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target", "neurozoo_ops"]
-    if not (_run(configure, log=log) and _run(build, log=log, append=True)):
+    build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target"]
+    compiler_version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    is_trained = _train(configure, build, build_dir=build_dir, key=f"{ale.name} {march} {compiler_version}")
+    configure.append(f"-DNEUROZOO_PROFILE={'use' if is_trained else 'none'}")
+    if not (_run(configure, log=log) and _run([*build, "neurozoo_ops"], log=log, append=True)):
         raise NeurozooError(f"The op library could not be compiled; the first error in {log}: {_first_error(log)!r}.")
     facts = {
         **provenance(),
         "tensorflow": tf.__version__,
         "ale": ALE_VERSION,
         "ale_sha256": ALE_SHA256,
-        "compiler": subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0],
+        "compiler": compiler_version,
         "march": march,
+        "emulator_is_trained": is_trained,
         "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
         "sha256": sha256_of(build_dir / "cmake" / "libneurozoo_ops.so"),
     }
@@ -177,15 +191,43 @@ def tool(name: str) -> str:
     return path
 
 
-def _unpack(source: Path, target: Path) -> None:
+def _unpack(source: Path, target: Path, *, patch: str) -> None:
     # Whole or not at all: half a tree, left by a kill, would fail to compile for ever after.
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        unpacked = Path(folder) / f"ale_py-{ALE_VERSION}"
         try:
             with tarfile.open(source) as archive:
                 archive.extractall(folder, filter="data")
-            os.replace(Path(folder) / target.name, target)
+            apply_patch(patch, unpacked)
+            os.replace(unpacked, target)
         except OSError as error:
             raise explained(error, target) from error
+
+
+def _train(configure: list[str], build: list[str], *, build_dir: Path, key: str) -> bool:
+    # Profiles lie beside the object files, and are made anew when `key` changes. A failure is no error: profile.log
+    # tells the reason, and the emulator is compiled as usual.
+    stamp, log = build_dir / "cmake" / "profile.txt", build_dir / "profile.log"
+    if stamp.exists():
+        if stamp.read_text() == key:
+            return True
+        stamp.unlink()
+    for old in build_dir.rglob("*.gcda"):
+        old.unlink()
+    try:
+        from ale_py import roms
+
+        games = [str(roms.get_rom_path(game)) for game in TRAINING_GAMES]
+    except ImportError:
+        return False
+    is_trained = (
+        _run([*configure, "-DNEUROZOO_PROFILE=generate"], log=log)
+        and _run([*build, "emulator_training"], log=log, append=True)
+        and _run([str(build_dir / "cmake" / "emulator_training"), *games], log=log, append=True)
+    )
+    if is_trained:
+        stamp.write_text(key)
+    return is_trained
 
 
 def _forget_moved_cache(build_dir: Path) -> None:
