@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from neurozoo.clusters.slices import time_slice
 from neurozoo.errors import plain_errors
 from neurozoo.training import train
 
-with plain_errors(snakemake.log[0]):
+with plain_errors(snakemake.log[0]), time_slice():
     train(
         algo=snakemake.wildcards.algo,
         game=snakemake.wildcards.game,

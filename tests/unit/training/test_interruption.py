@@ -51,3 +51,23 @@ def test_outside_of_the_main_thread_it_watches_nothing_and_is_no_error():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_end_of_slice"),
+    [
+        ([signal.SIGUSR1], True),
+        ([signal.SIGUSR2, signal.SIGUSR1], True),
+        ([signal.SIGTERM], False),
+        ([signal.SIGINT], False),
+        ([signal.SIGUSR1, signal.SIGTERM], False),
+        ([signal.SIGTERM, signal.SIGUSR1], False),
+    ],
+)
+def test_the_end_of_a_slice_is_told_from_an_end_for_good(numbers, is_end_of_slice):
+    with Interruption() as interruption:
+        for number in numbers:
+            os.kill(os.getpid(), number)
+        with pytest.raises(Interrupted) as stop:
+            interruption.check()
+    assert stop.value.is_end_of_slice == is_end_of_slice

@@ -20,82 +20,9 @@ from neurozoo.noise import open_noise_table
 from neurozoo.tabular import GA_FIELDS, read_tables
 from neurozoo.training import train
 from neurozoo.training.checkpoint import read_checkpoint
+from training_processes import assert_same_results, reports
 
 SETTINGS = training_processes.SETTINGS
-TIMES = {
-    "TimestepsPerSecondThisIter",
-    "TimeElapsedThisIter",
-    "TimeElapsedThisIterTotal",
-    "TimeElapsed",
-    "TimeElapsedTotal",
-    "OverheadThisIter",
-}
-
-
-class Runner:
-    """Starts training processes and knows their arguments."""
-
-    def __init__(self, ops, noise, folder):
-        self.context = training_processes.context()
-        self.ops, self.noise, self.folder = ops, noise, folder
-
-    def arguments(self, run_dir, *, settings=None, whole_settings=None, **changes):
-        return {
-            "algo": "ga",
-            "game": "assault",
-            "model": "small",
-            "run": 1,
-            "settings": whole_settings or SETTINGS | (settings or {}),
-            "ops": self.ops,
-            "noise": self.noise,
-            "run_dir": run_dir,
-            "threads": 1,
-            "terminal": "lines",
-            **changes,
-        }
-
-    def start(self, run_dir, *, crash=None, **changes):
-        process = self.context.Process(
-            target=training_processes.call,
-            kwargs={"error_file": str(self.folder / "stderr"), "crash": crash} | self.arguments(run_dir, **changes),
-        )
-        process.start()
-        return process
-
-    def finish(self, run_dir, **changes):
-        """Trains to the end; returns what standard error got."""
-        process = self.start(run_dir, **changes)
-        process.join(timeout=120)
-        assert process.exitcode == 0, self.said()
-        return self.said()
-
-    def said(self):
-        return (self.folder / "stderr").read_text()
-
-
-@pytest.fixture(scope="session")
-def runner(ops, small_noise_table, tmp_path_factory):
-    return Runner(ops, small_noise_table, tmp_path_factory.mktemp("training"))
-
-
-@pytest.fixture(scope="session")
-def undisturbed(runner, tmp_path_factory):
-    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
-    runner.finish(run_dir)
-    return run_dir
-
-
-def reports(run_dir):
-    lines = (run_dir / "log.jsonl").read_text().splitlines()
-    return [{name: value for name, value in json.loads(line).items() if name not in TIMES} for line in lines]
-
-
-def assert_same_results(run_dir, expected):
-    for name in ("checkpoint.npz", "genome.json"):
-        assert (run_dir / name).read_bytes() == (expected / name).read_bytes(), name
-    assert reports(run_dir) == reports(expected)
-    for line in (run_dir / "log.jsonl").read_text().splitlines():
-        assert set(json.loads(line)) >= TIMES
 
 
 def content(folder):

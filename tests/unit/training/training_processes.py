@@ -4,16 +4,20 @@ A fork server has TensorFlow loaded and nothing started, so that a process takes
 """
 
 import contextlib
+import json
 import multiprocessing
 import os
+import runpy
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 from neurozoo import files
 from neurozoo.training import loop, train
 from neurozoo.training.state import RunState
 
+TRAIN_SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "train.py"
 SETTINGS = {
     "population_size": 6,
     "selection_threshold": 2,
@@ -23,6 +27,15 @@ SETTINGS = {
     "mutation_power": 0.02,
     "episode_cutoff_mode": 40,
     "frames": 4000,  # three generations of 10 episodes of 160 frames
+}
+
+TIMES = {
+    "TimestepsPerSecondThisIter",
+    "TimeElapsedThisIter",
+    "TimeElapsedThisIterTotal",
+    "TimeElapsed",
+    "TimeElapsedTotal",
+    "OverheadThisIter",
 }
 
 
@@ -46,6 +59,24 @@ def call(error_file: str, crash: str | None = None, **arguments: object) -> None
             for patch in CRASHES[crash]():
                 stack.enter_context(patch)
         train(**arguments)
+
+
+def call_script(error_file: str, variables: dict[str, str], **arguments: object) -> None:
+    """Runs `workflow/scripts/train.py` as Snakemake does, with some environment variables."""
+    with open(error_file, "w") as file:
+        os.dup2(file.fileno(), 2)
+    os.environ.update(variables)
+    folder = Path(arguments["run_dir"])
+    job = SimpleNamespace(
+        wildcards=SimpleNamespace(**{name: arguments[name] for name in ("algo", "game", "model", "run")}),
+        params=SimpleNamespace(settings=arguments["settings"]),
+        input=SimpleNamespace(ops=arguments["ops"], noise=arguments["noise"]),
+        output=SimpleNamespace(checkpoint=folder / "checkpoint.npz"),
+        resources=SimpleNamespace(batched_slots=256, terminal="lines"),
+        threads=arguments["threads"],
+        log=[folder / "train.log"],
+    )
+    runpy.run_path(str(TRAIN_SCRIPT), init_globals={"snakemake": job})
 
 
 def die() -> None:
@@ -118,3 +149,60 @@ CRASHES = {
     "between checkpoint and genome": lambda: [_writing("write_json")],
     "between genome and log": lambda: [_writing("publish")],
 }
+
+
+class Runner:
+    """Starts training processes and knows their arguments."""
+
+    def __init__(self, ops, noise, folder):
+        self.context = context()
+        self.ops, self.noise, self.folder = ops, noise, folder
+
+    def arguments(self, run_dir, *, settings=None, whole_settings=None, **changes):
+        return {
+            "algo": "ga",
+            "game": "assault",
+            "model": "small",
+            "run": 1,
+            "settings": whole_settings or SETTINGS | (settings or {}),
+            "ops": self.ops,
+            "noise": self.noise,
+            "run_dir": run_dir,
+            "threads": 1,
+            "terminal": "lines",
+            **changes,
+        }
+
+    def start(self, run_dir, *, crash=None, **changes):
+        return self._start(call, crash=crash, **self.arguments(run_dir, **changes))
+
+    def start_script(self, run_dir, *, variables=None, **changes):
+        return self._start(call_script, variables=variables or {}, **self.arguments(run_dir, **changes))
+
+    def _start(self, target, **arguments):
+        process = self.context.Process(target=target, kwargs={"error_file": str(self.folder / "stderr")} | arguments)
+        process.start()
+        return process
+
+    def finish(self, run_dir, **changes):
+        """Trains to the end; returns what standard error got."""
+        process = self.start(run_dir, **changes)
+        process.join(timeout=120)
+        assert process.exitcode == 0, self.said()
+        return self.said()
+
+    def said(self):
+        return (self.folder / "stderr").read_text()
+
+
+def reports(run_dir):
+    lines = (run_dir / "log.jsonl").read_text().splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name not in TIMES} for line in lines]
+
+
+def assert_same_results(run_dir, expected):
+    for name in ("checkpoint.npz", "genome.json"):
+        assert (run_dir / name).read_bytes() == (expected / name).read_bytes(), name
+    assert reports(run_dir) == reports(expected)
+    for line in (run_dir / "log.jsonl").read_text().splitlines():
+        assert set(json.loads(line)) >= TIMES

@@ -6,22 +6,32 @@ from types import FrameType
 
 from neurozoo.errors import NeurozooError
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+TIME_IS_UP = (signal.SIGUSR1, signal.SIGUSR2)  # what Grid Engine and Slurm send before the end of a job's time
+FOR_GOOD = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (*FOR_GOOD, *TIME_IS_UP)
 
 
 class Interrupted(NeurozooError):
-    """The run was asked to stop; everything up to the last finished episode is saved."""
+    """The run was asked to stop; everything up to the last finished episode is saved.
+
+    Attributes:
+        is_end_of_slice: The job's time is up, and the run is to go on in another; otherwise somebody stopped it.
+    """
+
+    def __init__(self, message: str, *, is_end_of_slice: bool = False) -> None:
+        super().__init__(message)
+        self.is_end_of_slice = is_end_of_slice
 
 
 class Interruption:
     """Notes a signal instead of dying from it, so that the loop can stop at a good moment. A context manager.
 
-    Grid Engine and Slurm announce the end of a job's time by SIGUSR1, SIGUSR2 or SIGTERM. Outside of the main thread
-    it watches nothing, since Python delivers signals only there.
+    Grid Engine and Slurm announce the end of a job's time by SIGUSR1 or SIGUSR2; whoever ends a job for good sends
+    SIGTERM or SIGINT. Outside of the main thread it watches nothing, since Python delivers signals only there.
     """
 
     def __init__(self) -> None:
-        self._came: str | None = None
+        self._came: list[signal.Signals] = []
         self._before: dict[int, object] = {}
 
     def check(self) -> None:
@@ -31,10 +41,15 @@ class Interruption:
             Interrupted: A signal came.
         """
         if self._came:
-            raise Interrupted(f"Stopped by {self._came}; the state is saved. Start the same command again to continue.")
+            for_good = [number for number in self._came if number in FOR_GOOD]
+            raise Interrupted(
+                f"Stopped by {(for_good or self._came)[0].name}; the state is saved. Start the same command again to "
+                "continue.",
+                is_end_of_slice=not for_good,
+            )
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        self._came = signal.Signals(number).name
+        self._came.append(signal.Signals(number))
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():

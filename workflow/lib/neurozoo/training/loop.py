@@ -79,15 +79,14 @@ def train(
             f"{model!r} needs a noise table of at least {layout.parameter_count:,} values, "
             f"but {noise} has {len(table):,}."
         )
-    # Drawn again whenever a run continues; equal draws are equal observations.
-    reference = collect_reference(game, protocol, seed=checked.seed, run=run) if layout.needs_reference else None
-    identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked), "noise_values": len(table)}
-    identity["protocol"] = protocol.name
-    if checked.engine == "native":
-        del identity["engine"]  # as in states from when there was no other
-    budget = identity.pop("frames")
-
     with Interruption() as interruption:
+        # Drawn again whenever a run continues; equal draws are equal observations.
+        reference = collect_reference(game, protocol, seed=checked.seed, run=run) if layout.needs_reference else None
+        identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked)}
+        identity |= {"noise_values": len(table), "protocol": protocol.name}
+        if checked.engine == "native":
+            del identity["engine"]  # as in states from when there was no other
+        budget = identity.pop("frames")
         state = RunState(run_dir, identity=identity, budget=budget)
         algorithm = ALGORITHMS[algo](checked, run=run, layout=layout, noise=table, protocol=protocol)
         algorithm.threads = threads
@@ -146,31 +145,31 @@ def train(
         finally:
             reporter.close()
 
-    best = algorithm.best
-    identity = {"algo": algo, "game": game, "model": model, "run": run}
-    theta = decode(best.genome, noise=table, layout=layout)
-    write_checkpoint(
-        run_dir / "checkpoint.npz",
-        Checkpoint(theta=theta, reference=reference, protocol=protocol, num_actions=layout.num_actions, **identity),
-    )
-    write_json(
-        run_dir / "genome.json",
-        {
-            **identity,
-            "protocol": protocol.name,
-            "action_set": protocol.action_set,
-            "observation": protocol.observation,
-            "start_state": protocol.start_state,
-            # Of weights that are no scaled noise, checkpoint.npz is the only record.
-            "genome": None if isinstance(best.genome.initial, Weights) else best.genome.to_json(),
-            "validation_score": best.validation_score,
-            "test_score": best.test_score,
-            "test_episodes": checked.num_test_episodes,
-            "iteration": best.iteration,
-            "frames": best.frames,
-        },
-    )
-    publish(state.log, run_dir / "log.jsonl")
+        best = algorithm.best
+        identity = {"algo": algo, "game": game, "model": model, "run": run}
+        theta = decode(best.genome, noise=table, layout=layout)
+        write_checkpoint(
+            run_dir / "checkpoint.npz",
+            Checkpoint(theta=theta, reference=reference, protocol=protocol, num_actions=layout.num_actions, **identity),
+        )
+        write_json(
+            run_dir / "genome.json",
+            {
+                **identity,
+                "protocol": protocol.name,
+                "action_set": protocol.action_set,
+                "observation": protocol.observation,
+                "start_state": protocol.start_state,
+                # Of weights that are no scaled noise, checkpoint.npz is the only record.
+                "genome": None if isinstance(best.genome.initial, Weights) else best.genome.to_json(),
+                "validation_score": best.validation_score,
+                "test_score": best.test_score,
+                "test_episodes": checked.num_test_episodes,
+                "iteration": best.iteration,
+                "frames": best.frames,
+            },
+        )
+        publish(state.log, run_dir / "log.jsonl")
 
 
 def _train_generation(

@@ -1,0 +1,100 @@
+"""A training that real signals cut into slices, started again as a job's script would, and the same in the end."""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+from training_processes import assert_same_results
+
+
+@pytest.fixture
+def again(tmp_path):
+    return tmp_path / "job" / "again"
+
+
+def wait_for_news(run_dir, process):
+    """Waits until a run has got ahead."""
+    watched = [run_dir / "state" / name for name in ("journal.jsonl", "state.json")]
+    before = [path.stat().st_mtime_ns if path.exists() else 0 for path in watched]
+    deadline = time.monotonic() + 60
+    while process.is_alive() and time.monotonic() < deadline:
+        if [path.stat().st_mtime_ns if path.exists() else 0 for path in watched] != before:
+            return
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, undisturbed, tmp_path, again, number):
+    run_dir, dice, slices = tmp_path / "run", random.Random(1), 0
+    while True:
+        process = runner.start_script(run_dir, variables={"NEUROZOO_AGAIN": str(again)})
+        wait_for_news(run_dir, process)
+        time.sleep(dice.uniform(0, 0.1))
+        if process.is_alive():
+            os.kill(process.pid, number)
+        process.join(timeout=60)
+        if process.exitcode == 0:
+            break
+        assert process.exitcode == 1, runner.said()  # not by the signal: what was done is saved
+        assert again.read_text() == "again\n"
+        assert f"Stopped by {number.name}; the state is saved" in runner.said()
+        slices += 1
+        assert slices < 60, "it does not get ahead"
+    assert slices >= 2
+    assert not again.exists()
+    assert_same_results(run_dir, undisturbed)
+
+
+@pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGUSR1, signal.SIGTERM]])
+def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, undisturbed, tmp_path, again, numbers):
+    again.parent.mkdir()
+    again.write_text("again\n")  # left by an earlier slice
+    process = runner.start_script(tmp_path / "run", variables={"NEUROZOO_AGAIN": str(again)})
+    wait_for_news(tmp_path / "run", process)
+    for number in numbers:
+        os.kill(process.pid, number)
+    process.join(timeout=60)
+    assert process.exitcode == 1
+    assert f"Stopped by {numbers[-1].name}; the state is saved" in runner.said()
+    assert not again.exists()
+    runner.finish(tmp_path / "run")
+    assert_same_results(tmp_path / "run", undisturbed)
+
+
+def test_a_run_that_fails_is_not_started_again(runner, tmp_path, again):
+    process = runner.start_script(tmp_path / "run", game="pnog", variables={"NEUROZOO_AGAIN": str(again)})
+    process.join(timeout=60)
+    assert process.exitcode == 1
+    assert "did you mean 'pong'" in runner.said()
+    assert not again.exists()
+
+
+def test_a_job_of_slurm_puts_itself_back_into_the_queue(runner, tmp_path):
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    (commands / "scontrol").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
+    (commands / "scontrol").chmod(0o755)
+    variables = {"SLURM_JOB_ID": "123", "PATH": f"{commands}:{os.environ['PATH']}"}
+    process = runner.start_script(tmp_path / "run", variables=variables)
+    wait_for_news(tmp_path / "run", process)
+    os.kill(process.pid, signal.SIGUSR1)
+    process.join(timeout=60)
+    assert process.exitcode == 1, runner.said()
+    assert (tmp_path / "asked").read_text() == "requeue 123\n"
+
+
+def test_where_the_scheduler_refuses_the_error_says_what_it_said(runner, tmp_path):
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    (commands / "scontrol").write_text("#!/bin/sh\necho 'slurm_requeue error: Requeue is disabled' >&2; exit 1\n")
+    (commands / "scontrol").chmod(0o755)
+    variables = {"SLURM_JOB_ID": "123", "PATH": f"{commands}:{os.environ['PATH']}"}
+    process = runner.start_script(tmp_path / "run", variables=variables)
+    wait_for_news(tmp_path / "run", process)
+    os.kill(process.pid, signal.SIGUSR1)
+    process.join(timeout=60)
+    assert process.exitcode == 1
+    assert "the state is saved" in runner.said()
+    assert "The scheduler could not be told to do so: slurm_requeue error: Requeue is disabled" in runner.said()
