@@ -10,8 +10,6 @@
 namespace neurozoo {
 namespace {
 
-constexpr std::size_t kPlanFields = 20;
-constexpr std::size_t kPlanScales = 3;
 constexpr double kEpsilon = 1e-3;              // of virtual batch normalisation
 constexpr int kLanes = 16;                     // output channels that one tile computes
 constexpr int kDenseBlock = 64;                // inputs of a dense layer that are looked at together
@@ -26,15 +24,6 @@ using Wide = Vector;
 constexpr int kTileRows = 6;
 #endif
 constexpr int kWide = sizeof(Wide) / sizeof(float);
-
-std::int64_t PaddingBefore(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  return std::max<std::int64_t>((out - 1) * stride + kernel - in, 0) / 2;  // TensorFlow's SAME: the odd one comes last
-}
-
-std::int64_t PaddingAfter(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + kernel - in, 0);
-  return total - total / 2;
-}
 
 // Computes 16 output channels at `kRows` positions.
 //
@@ -138,150 +127,7 @@ const float* BiasOfSums(const LayerPlan& layer, const float* parameters) {
   return has ? parameters + layer.bias_offset : nullptr;
 }
 
-[[noreturn]] void Refuse(std::size_t index, const std::string& reason) {
-  throw std::invalid_argument("Layer " + std::to_string(index) + " of the network's plan " + reason + ".");
-}
-
-// Scales each column to a length of `length`: a column holds the weights of one output. The squares are summed from the
-// first row to the last in double precision, which holds each of them exactly.
-void UnitColumns(const float* noise, std::int64_t rows, std::int64_t columns, float length, float* weights) {
-  std::vector<double> sums(columns, 0.0);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const double value = noise[i * columns + j];
-      sums[j] += value * value;
-    }
-  }
-  std::vector<float> scales(columns);
-  for (std::int64_t j = 0; j < columns; ++j) scales[j] = static_cast<float>(length / std::sqrt(sums[j]));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) weights[i * columns + j] = noise[i * columns + j] * scales[j];
-  }
-}
-
 }  // namespace
-
-NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales) {
-  if (numbers.empty() || numbers.size() % kPlanFields != 0) {
-    throw std::invalid_argument("A network's plan has 20 numbers for each layer, but " +
-                                std::to_string(numbers.size()) + " came.");
-  }
-  const std::size_t num_layers = numbers.size() / kPlanFields;
-  if (scales.size() != num_layers * kPlanScales) {
-    throw std::invalid_argument("A network's plan has 3 scales for each layer, but " + std::to_string(scales.size()) +
-                                " came for " + std::to_string(num_layers) + " layers.");
-  }
-  NetworkPlan plan;
-  std::int64_t offset = 0;
-  for (std::size_t index = 0; index < num_layers; ++index) {
-    const std::int64_t* n = &numbers[index * kPlanFields];
-    const float* s = &scales[index * kPlanScales];
-    const LayerPlan layer{n[0],  n[1],  n[2],  n[3],  n[4],  n[5],  n[6],  n[7],  n[8], n[9], n[10], n[11],
-                          n[12], n[13], n[14], n[15], n[16], n[17], n[18], n[19], s[0], s[1], s[2]};
-    const bool is_dense = layer.kind == LayerPlan::kDense;
-    const bool is_recurrent = layer.kind == LayerPlan::kRecurrentConv;
-    if (layer.kind < LayerPlan::kConv || layer.kind > LayerPlan::kDense) Refuse(index, "has an unknown kind");
-    if (layer.activation < LayerPlan::kLinear || layer.activation > LayerPlan::kTanh) {
-      Refuse(index, "has an unknown activation");
-    }
-    if (layer.initialisation < LayerPlan::kScaled || layer.initialisation > LayerPlan::kUnitColumns) {
-      Refuse(index, "has an unknown initialisation");
-    }
-    for (std::int64_t size : {n[1], n[2], n[3], n[4], n[5], n[6]}) {
-      if (size < 1) Refuse(index, "has an empty shape");
-    }
-    if (is_dense) {
-      if ((index > 0 && (n[1] != 1 || n[2] != 1)) || n[4] != 1 || n[5] != 1) {
-        Refuse(index, "is dense, but not one-dimensional");
-      }
-    } else {
-      if (layer.kernel < 1 || layer.stride < 1 || layer.cycles < 1) Refuse(index, "has no kernel, stride or cycle");
-      if (layer.out_height != (layer.in_height + layer.stride - 1) / layer.stride ||
-          layer.out_width != (layer.in_width + layer.stride - 1) / layer.stride) {
-        Refuse(index, "has an output shape that does not follow from its input and stride");
-      }
-      if (is_recurrent && (layer.in_channels != layer.out_channels || layer.stride != 1)) {
-        Refuse(index, "is recurrent, but changes the shape");
-      }
-    }
-    if (!is_recurrent && (layer.cycles != 1 || layer.skip != LayerPlan::kState || layer.inner_relu != 0)) {
-      Refuse(index, "is not recurrent, but has cycles");
-    }
-    if (layer.skip < LayerPlan::kState || layer.skip > LayerPlan::kGated) Refuse(index, "has an unknown recurrence");
-    if (layer.normalisation < LayerPlan::kNotNormalised || layer.normalisation > LayerPlan::kAfterBias) {
-      Refuse(index, "has an unknown normalisation");
-    }
-    if (is_recurrent && layer.normalisation != LayerPlan::kNotNormalised) {
-      Refuse(index, "is recurrent and normalised, which is not supported");
-    }
-    if (layer.normalisation == LayerPlan::kBeforeBias && layer.bias_offset < 0) {
-      Refuse(index, "is normalised, but has no bias to follow");
-    }
-    if (index > 0) {
-      const LayerPlan& before = plan.layers.back();
-      const bool fits = is_dense ? layer.in_channels == before.out_size()
-                                 : before.kind != LayerPlan::kDense && layer.in_height == before.out_height &&
-                                       layer.in_width == before.out_width && layer.in_channels == before.out_channels;
-      if (!fits) Refuse(index, "does not fit the layer before it");
-    }
-    const auto place = [&](std::int64_t given, bool is_there, std::int64_t count, const char* what) {
-      if (given != (is_there ? offset : -1)) Refuse(index, std::string("leaves a gap before its ") + what);
-      if (is_there) offset += count;
-    };
-    const bool has_affine = layer.normalisation == LayerPlan::kAfterBias;
-    place(layer.vector_offset, layer.skip != LayerPlan::kState, layer.out_channels, "factors");
-    place(layer.weight_offset, true, layer.weight_count(), "weights");
-    place(layer.bias_offset, layer.bias_offset >= 0, layer.out_channels, "biases");
-    place(layer.shift_offset, has_affine, layer.out_channels, "offsets");
-    place(layer.gain_offset, has_affine, layer.out_channels, "gains");
-    plan.layers.push_back(layer);
-  }
-  if (plan.layers.back().kind != LayerPlan::kDense) Refuse(plan.layers.size() - 1, "should be dense, as the last one");
-  return plan;
-}
-
-std::int64_t NetworkPlan::parameter_count() const {
-  std::int64_t count = 0;
-  for (const LayerPlan& layer : layers) {
-    count += layer.weight_count();
-    for (std::int64_t offset : {layer.vector_offset, layer.bias_offset, layer.shift_offset, layer.gain_offset}) {
-      if (offset >= 0) count += layer.out_channels;
-    }
-  }
-  return count;
-}
-
-bool NetworkPlan::needs_reference() const {
-  return std::any_of(layers.begin(), layers.end(),
-                     [](const LayerPlan& layer) { return layer.normalisation != LayerPlan::kNotNormalised; });
-}
-
-void NetworkPlan::Initialise(const float* noise, float* parameters) const {
-  for (const LayerPlan& layer : layers) {
-    const auto scale = [&](std::int64_t offset, std::int64_t count, float factor, float summand) {
-      if (offset < 0) return;
-      for (std::int64_t k = offset; k < offset + count; ++k) parameters[k] = noise[k] * factor;
-      if (summand != 0.0f) std::fill_n(parameters + offset, count, summand);
-    };
-    scale(layer.vector_offset, layer.out_channels, layer.vector_scale, 0.0f);
-    if (layer.initialisation == LayerPlan::kUnitColumns) {
-      UnitColumns(noise + layer.weight_offset, layer.weight_count() / layer.out_channels, layer.out_channels,
-                  layer.weight_scale, parameters + layer.weight_offset);
-    } else {
-      scale(layer.weight_offset, layer.weight_count(), layer.weight_scale, 0.0f);
-    }
-    scale(layer.bias_offset, layer.out_channels, 0.0f, 0.0f);  // zeros with the noise's sign, as published
-    scale(layer.shift_offset, layer.out_channels, 0.0f, 0.0f);
-    scale(layer.gain_offset, layer.out_channels, 0.0f, 1.0f);
-  }
-}
-
-PaddedImage::PaddedImage(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t border_before,
-                         std::int64_t border_after)
-    : border_before_(border_before),
-      channels_(channels),
-      row_stride_((border_before + width + border_after) * channels),
-      data_((border_before + height + border_after) * row_stride_, 0.0f) {}
 
 Network::Network(const NetworkPlan& plan) {
   std::int64_t flat_size = 0;
@@ -297,7 +143,7 @@ Network::Network(const NetworkPlan& plan) {
                            std::max(after(layer.in_height, layer.out_height), after(layer.in_width, layer.out_width)));
       };
       stage.in = image();
-      if (layer.kind == LayerPlan::kRecurrentConv) stage.between[0] = image(), stage.between[1] = image();
+      if (layer.kind == LayerPlan::kRecurrentConv) stage.between.assign(layer.cycles, image());
       if (layer.skip == LayerPlan::kInput) stage.skip = image();
       if (layer.skip == LayerPlan::kGated) stage.channel_cycles.resize(layer.out_channels);
     } else if (stages_.empty()) {
@@ -309,6 +155,7 @@ Network::Network(const NetworkPlan& plan) {
     const BlockSums::Shape blocks = BlocksOf(layer);
     stage.has_blocks = blocks.rows > 0;
     if (stage.has_blocks) stage.blocks = BlockSums(blocks);
+    if (layer.kind != LayerPlan::kDense) stage.changes = ChangedPositions(layer);
     flat_size = std::max(flat_size, layer.out_size());
     stages_.push_back(std::move(stage));
   }
@@ -316,23 +163,25 @@ Network::Network(const NetworkPlan& plan) {
   for (Floats& output : output_) output.resize(flat_size);
 }
 
-void Network::RunConv(const LayerPlan& layer, const float* parameters, const PaddedImage& in,
-                      const PaddedImage* residual, const Target& out, bool relu) {
+void Network::RunConv(const Stage& stage, const PaddedImage& in, const PaddedImage* residual, const Target& out,
+                      bool relu) {
+  const LayerPlan& layer = stage.layer;
+  const std::vector<ChangedPositions::Position>& outputs = stage.changes.outputs();
   const std::int64_t top = PaddingBefore(layer.in_height, layer.out_height, layer.kernel, layer.stride);
   const std::int64_t left = PaddingBefore(layer.in_width, layer.out_width, layer.kernel, layer.stride);
-  const std::int64_t positions = layer.out_height * layer.out_width;
+  const auto positions = static_cast<std::int64_t>(outputs.size());
   const std::int64_t row_length = layer.kernel * layer.in_channels;
   const std::int64_t wide_channels = layer.out_channels / kLanes * kLanes;
-  const float* weights = parameters + layer.weight_offset;
-  const float* bias = BiasOfSums(layer, parameters);
+  const float* weights = parameters_ + layer.weight_offset;
+  const float* bias = BiasOfSums(layer, parameters_);
   const float* patches[kTileRows];
   const float* residuals[kTileRows];
   float* targets[kTileRows];
-  std::int64_t y = 0, x = -1;
+  multiply_adds_ += positions * layer.weight_count();
   for (std::int64_t first = 0; first < positions; first += kTileRows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kTileRows, positions - first));
     for (int i = 0; i < rows; ++i) {
-      if (++x == layer.out_width) ++y, x = 0;
+      const auto [y, x] = outputs[first + i];
       patches[i] = in.Row(y * layer.stride - top) + (x * layer.stride - left) * layer.in_channels;
       if (residual != nullptr) residuals[i] = residual->Row(y) + x * layer.out_channels;
       targets[i] = out.first_row + y * out.row_stride + x * layer.out_channels;
@@ -355,12 +204,25 @@ void Network::RunConv(const LayerPlan& layer, const float* parameters, const Pad
   }
 }
 
-std::int64_t Network::RunRecurrentConv(Stage* stage, const float* parameters, const Target& out) {
+// Gives channels whose cycles are over their state back.
+void Network::KeepStates(const Stage& stage, std::int64_t cycle, const PaddedImage& state, const Target& out,
+                         bool relu) {
+  const std::int64_t channels = stage.layer.out_channels;
+  for (const auto [y, x] : stage.changes.outputs()) {
+    const float* before = state.Row(y) + x * channels;
+    float* after = out.first_row + y * out.row_stride + x * channels;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      if (cycle >= stage.channel_cycles[c]) after[c] = relu ? std::max(before[c], 0.0f) : before[c];
+    }
+  }
+}
+
+void Network::RunRecurrentConv(Stage* stage, const Target& out) {
   const LayerPlan& layer = stage->layer;
   const std::int64_t row_length = layer.in_width * layer.in_channels;
   const bool is_gated = layer.skip == LayerPlan::kGated;
   if (layer.skip == LayerPlan::kInput) {
-    const float* factors = parameters + layer.vector_offset;
+    const float* factors = parameters_ + layer.vector_offset;
     for (std::int64_t y = 0; y < layer.in_height; ++y) {
       const float* in = stage->in.Row(y);
       float* skip = stage->skip.Row(y);
@@ -377,24 +239,15 @@ std::int64_t Network::RunRecurrentConv(Stage* stage, const float* parameters, co
   const PaddedImage* state = &stage->in;
   for (std::int64_t cycle = 0; cycle < cycles; ++cycle) {
     const bool is_last = cycle == cycles - 1;
-    PaddedImage& between = stage->between[cycle % 2];
+    PaddedImage& between = stage->between[cycle];
+    if (cycle > 0) stage->changes.NextCycle();
     const Target target = is_last ? out : Target{between.Row(0), between.row_stride()};
     const bool relu = layer.inner_relu != 0 || (is_last && SumsEndInRelu(layer));
     const PaddedImage* residual = layer.skip == LayerPlan::kInput ? &stage->skip : state;
-    RunConv(layer, parameters, *state, residual, target, relu);
-    for (std::int64_t c = 0; is_gated && c < layer.out_channels; ++c) {
-      if (cycle < stage->channel_cycles[c]) continue;  // this channel keeps its state
-      for (std::int64_t y = 0; y < layer.in_height; ++y) {
-        const float* before = state->Row(y);
-        float* after = target.first_row + y * target.row_stride;
-        for (std::int64_t k = c; k < row_length; k += layer.in_channels) {
-          after[k] = relu ? std::max(before[k], 0.0f) : before[k];
-        }
-      }
-    }
+    RunConv(*stage, *state, residual, target, relu);
+    if (is_gated) KeepStates(*stage, cycle, *state, target, relu);
     state = &between;
   }
-  return cycles;
 }
 
 void Network::RunBlockedConv(Stage* stage, const Target& out) {
@@ -458,21 +311,20 @@ void Network::RunDenseBatch(const LayerPlan& layer, const float* parameters, con
 
 void Network::RunWholeConv(Stage* stage, const Target& out) {
   const LayerPlan& layer = stage->layer;
-  std::int64_t cycles = 1;
+  stage->changes.Compare(stage->in, stage->is_new);
+  stage->is_new = false;
   if (layer.kind == LayerPlan::kRecurrentConv) {
-    cycles = RunRecurrentConv(stage, parameters_, out);
+    RunRecurrentConv(stage, out);
   } else {
-    RunConv(layer, parameters_, stage->in, nullptr, out, SumsEndInRelu(layer));
+    RunConv(*stage, stage->in, nullptr, out, SumsEndInRelu(layer));
   }
-  multiply_adds_ += cycles * layer.out_height * layer.out_width * layer.weight_count();
 }
 
 void Network::Finish(const Stage& stage, const Target& out) {
-  const LayerPlan& layer = stage.layer;
-  if (!NeedsFinish(layer)) return;
-  for (std::int64_t y = 0; y < layer.out_height; ++y) {
-    float* row = out.first_row + y * out.row_stride;
-    for (std::int64_t x = 0; x < layer.out_width; ++x) FinishPosition(stage, row + x * layer.out_channels);
+  if (!NeedsFinish(stage.layer)) return;
+  const std::int64_t channels = stage.layer.out_channels;
+  for (const auto [y, x] : stage.changes.outputs()) {
+    FinishPosition(stage, out.first_row + y * out.row_stride + x * channels);
   }
 }
 
@@ -499,7 +351,6 @@ void Network::SetParameters(const float* parameters, const Reference* reference)
   bool needs_reference = false;
   for (Stage& stage : stages_) {
     const LayerPlan& layer = stage.layer;
-    stage.blocks.Forget();
     needs_reference = needs_reference || layer.normalisation != LayerPlan::kNotNormalised;
     for (std::size_t c = 0; c < stage.channel_cycles.size(); ++c) {
       // Halves go to the even number, as NumPy and TensorFlow round. Written so that NaN means none.
@@ -517,6 +368,10 @@ void Network::SetParameters(const float* parameters, const Reference* reference)
     }
     Measure(*reference);
   }
+  for (Stage& stage : stages_) {
+    stage.is_new = true;
+    stage.blocks.Forget();
+  }
   multiply_adds_ = 0;
 }
 
@@ -528,10 +383,8 @@ void Network::Measure(const Reference& reference) {
   for (std::size_t index = 0; index <= last; ++index) {
     Stage& stage = stages_[index];
     const LayerPlan& layer = stage.layer;
-    const std::int64_t row_length = layer.out_width * layer.out_channels;
     Floats& batch = batch_[index % 2];
     batch.resize(reference.count * layer.out_size());
-    const auto target = [&](std::int64_t b) { return Target{batch.data() + b * layer.out_size(), row_length}; };
     if (layer.kind == LayerPlan::kDense) {
       RunDenseBatch(layer, parameters_, in, reference.count, batch.data());
     } else {
@@ -540,7 +393,8 @@ void Network::Measure(const Reference& reference) {
         for (std::int64_t y = 0; y < layer.in_height; ++y, in += in_row_length) {
           std::copy_n(in, in_row_length, stage.in.Row(y));
         }
-        RunWholeConv(&stage, target(b));
+        stage.is_new = true;
+        RunWholeConv(&stage, {batch.data() + b * layer.out_size(), layer.out_width * layer.out_channels});
       }
     }
     if (layer.normalisation != LayerPlan::kNotNormalised) {
@@ -565,7 +419,7 @@ void Network::Measure(const Reference& reference) {
         stage.shift[c] = parameters_[(has_affine ? layer.shift_offset : layer.bias_offset) + c];
       }
     }
-    for (std::int64_t b = 0; index < last && b < reference.count; ++b) Finish(stage, target(b));
+    for (std::size_t k = 0; index < last && k < batch.size(); k += layer.out_channels) FinishPosition(stage, &batch[k]);
     in = batch.data();
   }
   stages_.front().in = kept;

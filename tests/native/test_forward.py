@@ -89,7 +89,8 @@ def native(tmp_path_factory):
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     shim = Path(__file__).with_name("network_shim.cc")
     options = ["-std=c++17", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", f"-I{SOURCES}"]
-    sources = [str(SOURCES / "core" / name) for name in ("network.cc", "block_sums.cc")]
+    names = ("block_sums", "changed_positions", "network", "network_plan")
+    sources = [str(SOURCES / "core" / f"{name}.cc") for name in names]
     command = [find_compiler(), *options, *sources, str(shim), "-o", str(library)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr[-4000:]
