@@ -7,11 +7,36 @@
 
 namespace neurozoo {
 
+ChangedRows::ChangedRows(int height, int width)
+    : height_(height),
+      width_(width),
+      previous_(static_cast<std::size_t>(height) * width),
+      current_(previous_.size()),
+      changed_(height) {}
+
+void ChangedRows::Update(const std::uint8_t* previous, const std::uint8_t* current) {
+  if (previous == nullptr) previous = current;
+  const auto take = [&](const std::uint8_t* source, std::uint8_t* known) {
+    if (std::memcmp(source, known, width_) == 0) return false;
+    std::memcpy(known, source, width_);
+    return true;
+  };
+  for (int y = 0; y < height_; ++y) {
+    const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(y) * width_;
+    const bool has_new_previous = take(previous + offset, previous_.data() + offset);
+    const bool has_new_current = take(current + offset, current_.data() + offset);
+    changed_[y] = is_first_ || has_new_previous || has_new_current;
+  }
+  is_first_ = false;
+}
+
 PublishedBilinear::PublishedBilinear(const Emulator& emulator)
     : width_(emulator.width()),
       rows_(Samples(emulator.height())),
       columns_(Samples(emulator.width())),
-      pooled_(emulator.width()) {
+      pooled_(emulator.width()),
+      changed_(emulator.height(), emulator.width()),
+      narrow_(static_cast<std::size_t>(emulator.height()) * kPlaneSide) {
   for (int i = 0; i < 256; ++i) {
     const std::uint32_t rgb = emulator.rgb_palette()[i];
     const float red = static_cast<float>((rgb >> 16) & 0xff) / 255.0f;
@@ -45,26 +70,24 @@ void PublishedBilinear::ProcessRow(const std::uint8_t* previous, const std::uint
 }
 
 void PublishedBilinear::Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) {
-  float buffers[2][kPlaneSide];
-  float* top = buffers[0];
-  float* bottom = buffers[1];
-  int bottom_row = -1;  // the source row that `bottom` holds, since the next cell may start with it
-  const auto process = [&](int y, float* row) {
+  changed_.Update(previous, current);
+  int done = -1;  // the newest row of pixels in `narrow_`: rows come in order, and some twice
+  const auto narrowed = [&](int y) {
+    float* row = narrow_.data() + static_cast<std::ptrdiff_t>(y) * kPlaneSide;
     const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(y) * width_;
-    ProcessRow(previous == nullptr ? nullptr : previous + offset, current + offset, row);
+    if (y > done && changed_[y]) ProcessRow(previous == nullptr ? nullptr : previous + offset, current + offset, row);
+    done = std::max(done, y);
+    return row;
   };
   for (int y = 0; y < kPlaneSide; ++y) {
     const Sample& sample = rows_[y];
-    if (sample.lower == bottom_row) {
-      std::swap(top, bottom);
-    } else {
-      process(sample.lower, top);
-    }
-    process(sample.upper, bottom);
-    bottom_row = sample.upper;
-    float* out = plane + y * kPlaneSide;
+    const float* top = narrowed(sample.lower);
+    const float* bottom = narrowed(sample.upper);
+    if (!changed_[sample.lower] && !changed_[sample.upper]) continue;
+    float* out = plane_.data() + y * kPlaneSide;
     for (int x = 0; x < kPlaneSide; ++x) out[x] = top[x] + (bottom[x] - top[x]) * sample.weight;
   }
+  std::copy(plane_.begin(), plane_.end(), plane);
 }
 
 Area::Area(const Emulator& emulator)
@@ -72,7 +95,8 @@ Area::Area(const Emulator& emulator)
       grey_(emulator.grey_palette()),
       rows_(Cells(emulator.height())),
       columns_(Cells(emulator.width())),
-      sums_(emulator.width()) {}
+      sums_(emulator.width()),
+      changed_(emulator.height(), emulator.width()) {}
 
 std::array<Area::Cell, kPlaneSide> Area::Cells(int size) {
   std::array<Cell, kPlaneSide> cells;
@@ -94,8 +118,12 @@ std::array<Area::Cell, kPlaneSide> Area::Cells(int size) {
 }
 
 void Area::Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) {
+  changed_.Update(previous, current);
   for (int y = 0; y < kPlaneSide; ++y) {
     const Cell& rows = rows_[y];
+    bool has_changed = false;
+    for (int i = 0; i < rows.count; ++i) has_changed |= changed_[rows.first + i];
+    if (!has_changed) continue;
     std::fill(sums_.begin(), sums_.end(), 0.0f);
     for (int i = 0; i < rows.count; ++i) {
       const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(rows.first + i) * width_;
@@ -113,9 +141,10 @@ void Area::Process(const std::uint8_t* previous, const std::uint8_t* current, fl
       const Cell& columns = columns_[x];
       float sum = 0;
       for (int i = 0; i < columns.count; ++i) sum += columns.weights[i] * sums_[columns.first + i];
-      plane[y * kPlaneSide + x] = std::nearbyint(sum) / 255.0f;
+      plane_[y * kPlaneSide + x] = std::nearbyint(sum) / 255.0f;
     }
   }
+  std::copy(plane_.begin(), plane_.end(), plane);
 }
 
 Rgb::Rgb(const Emulator& emulator) : height_(emulator.height()), width_(emulator.width()) {

@@ -15,9 +15,27 @@ namespace neurozoo {
 inline constexpr int kPlaneSide = 84;
 inline constexpr int kPlanePixels = kPlaneSide * kPlaneSide;
 
+// Tells which rows of the last two frames are others than in the call before.
+class ChangedRows {
+ public:
+  ChangedRows(int height, int width);
+
+  // Compares both frames with those of the last call, and remembers them. Without a `previous`, `current` stands for
+  // it.
+  void Update(const std::uint8_t* previous, const std::uint8_t* current);
+
+  bool operator[](int row) const { return changed_[row]; }
+
+ private:
+  int height_, width_;
+  bool is_first_ = true;
+  std::vector<std::uint8_t> previous_, current_, changed_;
+};
+
 // Makes one plane of an observation out of the last two frames.
 //
-// Stateless but for tables and scratch space; a preprocessor belongs to one thread.
+// A plane depends on its two frames only. What stands still from call to call is kept: of a game's picture, that is
+// most. A preprocessor belongs to one thread.
 class Preprocessor {
  public:
   virtual ~Preprocessor() = default;
@@ -52,6 +70,9 @@ class PublishedBilinear : public Preprocessor {
   std::array<float, 256> grey_;
   std::array<Sample, kPlaneSide> rows_, columns_;
   std::vector<float> pooled_;  // one row of pixels
+  ChangedRows changed_;
+  std::vector<float> narrow_;                // each row of pixels, `kPlaneSide` wide
+  std::array<float, kPlanePixels> plane_{};  // the last one
 };
 
 // Grey rounded to a byte, maximum of the two frames, area resize rounded to a byte, divided by 255: equal to ale-py's
@@ -73,6 +94,8 @@ class Area : public Preprocessor {
   std::array<std::uint8_t, 256> grey_;
   std::array<Cell, kPlaneSide> rows_, columns_;
   std::vector<float> sums_;  // one row of pixels, already averaged over the cell's rows
+  ChangedRows changed_;
+  std::array<float, kPlanePixels> plane_{};  // the last one
 };
 
 // The newest screen in colour, 0 to 255, as it is: the `-v4` environments of OpenAI Gym.
