@@ -14,6 +14,8 @@ BACKENDS = ("tensorflow", "jax")
 class JaxBackend:
     """JAX, whose arrays never change: one that is given up lends its memory to the one that comes out."""
 
+    name = "jax"
+
     def __init__(self) -> None:
         import jax
         import tensorflow as tf
@@ -65,6 +67,8 @@ class JaxBackend:
 
 class TensorFlowBackend:
     """TensorFlow, compiled by XLA; arrays that change are variables."""
+
+    name = "tensorflow"
 
     def __init__(self) -> None:
         import tensorflow as tf

@@ -4,7 +4,7 @@ import os
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -13,10 +13,11 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Trace
 from neurozoo.evaluation.array_backends import make_backend
+from neurozoo.evaluation.held_weights import HeldWeights
 from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
 from neurozoo.games import Protocol, check_behaviour, observation_shape, output_names
-from neurozoo.genomes import Genome, Mutation, Weights, check_genome, decode
+from neurozoo.genomes import Genome
 from neurozoo.native import load_ops
 from neurozoo.networks import Layout
 from neurozoo.noise import open_noise_table
@@ -39,14 +40,13 @@ class Usage:
 
 @dataclass
 class _Job:
-    """A queued episode and what its weights are made of."""
+    """A queued episode."""
 
     number: int
     episode: Episode
-    parent: np.ndarray | None  # None: initial weights
-    mutation: Mutation | None
-    reference: object
-    theta: Future | None = None
+    make: Callable[[], np.ndarray]  # its weights
+    reference: object  # of virtual batch norm
+    theta: Future | None = None  # weights that are being made
 
 
 @dataclass
@@ -113,15 +113,16 @@ class BatchedEvaluator:
         self._backend = make_backend()  # before TensorFlow's first op, which would take the GPU
         self.device = self._backend.device
         self._ops = load_ops(ops)
-        self._noise = open_noise_table(noise, verify=False)
+        table = open_noise_table(noise, verify=False)
+        self._held = HeldWeights(table, layout)
         self.layout = layout
         self._protocol = protocol
         self._behaviour = check_behaviour(game, behaviour)
         self._world = {**world_attributes(game, protocol), "behaviour": behaviour, "num_threads": threads}
-        if len(self._noise) < layout.parameter_count:
+        if len(table) < layout.parameter_count:
             raise NeurozooError(
                 f"The network has {layout.parameter_count:,} parameters, but the noise table has only "
-                f"{len(self._noise):,} values."
+                f"{len(table):,} values."
             )
         self._check_fit(game)
         shape = observation_shape(game, protocol)
@@ -129,7 +130,6 @@ class BatchedEvaluator:
         self.announcement = self._check_memory(slots)
         self._make_worlds("slots", slots)
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
-        self._held: dict[Genome, np.ndarray] = {}
         self._queue: deque[_Job] = deque()
         self._reference: object = None
         self._failure: NeurozooError | None = None
@@ -166,7 +166,7 @@ class BatchedEvaluator:
             )
         return (
             f"Batched engine: {slots} slots of network {name!r} need about {needed / 1e9:.1f} of {free / 1e9:.1f} GB "
-            f"that are free on {self.device}"
+            f"that are free on {self.device}, where Keras computes with {self._backend.name}"
         )
 
     def _make_half(self, first: int, slots: int) -> _Half:
@@ -192,30 +192,7 @@ class BatchedEvaluator:
             NeurozooError: A noise index lies outside the table.
         """
         self._check_open()
-        genomes = tuple(dict.fromkeys(genomes))
-        for genome in genomes:
-            self._check(genome)
-        self._held = dict(zip(genomes, self._makers.map(self._weights_of, genomes), strict=True))
-
-    def _check(self, genome: Genome) -> None:
-        if isinstance(genome.initial, Weights) and genome.initial.theta.shape != (self.layout.parameter_count,):
-            raise NeurozooError(
-                f"The network has {self.layout.parameter_count:,} parameters, but weights of shape "
-                f"{genome.initial.theta.shape} came."
-            )
-        check_genome(genome, parameters=self.layout.parameter_count, table_size=len(self._noise))
-
-    def _weights_of(self, genome: Genome) -> np.ndarray:
-        if genome in self._held:
-            return self._held[genome]
-        if genome.parent in self._held:
-            return self._mutated(self._held[genome.parent], genome.mutations[-1])
-        return decode(genome, noise=self._noise, layout=self.layout)
-
-    def _mutated(self, parent: np.ndarray, mutation: Mutation) -> np.ndarray:
-        """Products and sums are rounded one by one on the host, as everywhere: equal genomes are equal bits."""
-        child = self._noise[mutation.index : mutation.index + len(parent)] * np.float32(mutation.power)
-        return np.add(parent, child, out=child)
+        self._held.hold(genomes, self._makers)
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes by number.
@@ -228,14 +205,9 @@ class BatchedEvaluator:
         self._queue += [self._job(number, episode) for number, episode in episodes.items()]
 
     def _job(self, number: int, episode: Episode) -> _Job:
-        genome = episode.genome
-        parent = genome if genome in self._held else genome.parent
-        if parent not in self._held and (genome.mutations or isinstance(genome.initial, Weights)):
-            raise NeurozooError("An episode's genome or its parent must be held first.")
-        self._check(genome)
+        make = self._held.maker(episode.genome)
         self._check_episode(episode)
-        mutation = genome.mutations[-1] if parent in self._held and parent != genome else None
-        return _Job(number, episode, self._held.get(parent), mutation, self._reference)
+        return _Job(number, episode, make, self._reference)
 
     def _check_episode(self, episode: Episode) -> None:
         if episode.max_frames < 1:
@@ -318,7 +290,7 @@ class BatchedEvaluator:
         if not jobs:
             return
         for job in (*jobs, *(self._queue[i] for i in range(min(self._threads, len(self._queue))))):
-            job.theta = job.theta or self._makers.submit(self._make, job)
+            job.theta = job.theta or self._makers.submit(job.make)
         slots = free[: len(jobs)]
         for slot, job in zip(slots, jobs, strict=True):
             half.networks.load(slot, job.theta.result(), job.reference)
@@ -335,12 +307,6 @@ class BatchedEvaluator:
             seeds=np.array([episode.seed for episode in episodes], np.int64),
             max_frames=np.array([episode.max_frames for episode in episodes], np.int64),
         )
-
-    def _make(self, job: _Job) -> np.ndarray:
-        if job.parent is None:
-            start = job.episode.genome.initial
-            return self.layout.initialise(self._noise[start : start + self.layout.parameter_count])
-        return job.parent if job.mutation is None else self._mutated(job.parent, job.mutation)
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a held genome: float32, shape (parameters,)."""
@@ -374,7 +340,7 @@ class BatchedEvaluator:
             self._queue.clear()
             self._stepper.shutdown(wait=True, cancel_futures=True)
             self._makers.shutdown(wait=True, cancel_futures=True)
-            self._halves, self._tracer, self._held, self._reference = [], None, {}, None
+            self._halves, self._tracer, self._held, self._reference = [], None, None, None
         for handle in self._handles.values():
             self._tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
         self._handles = {}
