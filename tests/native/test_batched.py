@@ -17,6 +17,7 @@ from neurozoo.evaluation.batched import BatchedEvaluator
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
+from neurozoo.evaluation.world_pool import WorldPool
 from neurozoo.games import layout_of, protocol_of, rom_path
 from neurozoo.genomes import Genome, Mutation, Weights
 
@@ -230,21 +231,21 @@ def test_the_networks_of_one_half_are_computed_while_the_worlds_of_the_other_are
     play(evaluator, families())
     computed = {0: threading.Event(), 2: threading.Event()}
     overlaps = []
-    step_worlds, step_networks = BatchedEvaluator._advance, SlotNetworks.step
+    step_worlds, step_networks = WorldPool.advance, SlotNetworks.step
     half_of = {id(half.networks): half.first for half in evaluator._halves}
 
-    def advance(self, name, first, outputs):
+    def advance(self, first, outputs):
         other = computed[2 - first]
         overlaps.append(other.wait(timeout=2))  # goes on only when the other half's networks are asked meanwhile
         other.clear()
-        return step_worlds(self, name, first, outputs)
+        return step_worlds(self, first, outputs)
 
     def step(self, *given):
         outputs = step_networks(self, *given)
         computed[half_of[id(self)]].set()
         return outputs
 
-    monkeypatch.setattr(BatchedEvaluator, "_advance", advance)
+    monkeypatch.setattr(WorldPool, "advance", advance)
     monkeypatch.setattr(SlotNetworks, "step", step)
     play(evaluator, {n: Episode(PARENTS[n % 3], 1, 0, 80) for n in range(4)})
     # 20 steps and a reset for each half. The last one may wait in vain, when the other half has finished.

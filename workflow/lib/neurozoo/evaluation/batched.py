@@ -1,8 +1,8 @@
 """Episodes of a whole population in lockstep: networks as batches in Keras, on a GPU if there is one; worlds in C++."""
 
+import itertools
 import os
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,15 +14,12 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Trace
 from neurozoo.evaluation.array_backends import make_backend
 from neurozoo.evaluation.held_weights import HeldWeights
-from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
+from neurozoo.evaluation.world_pool import BEGUN, ENDED, PLAYING, WorldPool
 from neurozoo.games import Protocol, check_behaviour, observation_shape, output_names
 from neurozoo.genomes import Genome
-from neurozoo.native import load_ops
 from neurozoo.networks import Layout
 from neurozoo.noise import open_noise_table
-
-_BEGUN, _PLAYING, _ENDED = 1, 2, 3  # what NeurozooAdvance says of a world
 
 
 @dataclass
@@ -92,6 +89,8 @@ class BatchedEvaluator:
             behaviour, or the slots do not fit into memory.
     """
 
+    _is_open = False
+
     def __init__(
         self,
         *,
@@ -104,21 +103,16 @@ class BatchedEvaluator:
         slots: int = DEFAULT_SLOTS,
         behaviour: str = "none",
     ) -> None:
-        import tensorflow as tf
-
-        self._handles: dict[str, object] = {}
         if slots < 2 or slots % 2:
             raise NeurozooError(f"The number of slots should be even and at least 2, but is {slots}.")
-        self._tf = tf
         self._backend = make_backend()  # before TensorFlow's first op, which would take the GPU
         self.device = self._backend.device
-        self._ops = load_ops(ops)
+        self._ops = ops
         table = open_noise_table(noise, verify=False)
         self._held = HeldWeights(table, layout)
         self.layout = layout
         self._protocol = protocol
-        self._behaviour = check_behaviour(game, behaviour)
-        self._world = {**world_attributes(game, protocol), "behaviour": behaviour, "num_threads": threads}
+        check_behaviour(game, behaviour)
         if len(table) < layout.parameter_count:
             raise NeurozooError(
                 f"The network has {layout.parameter_count:,} parameters, but the noise table has only "
@@ -128,16 +122,18 @@ class BatchedEvaluator:
         shape = observation_shape(game, protocol)
         self._plane_shape = (shape.height, shape.width, shape.channels)
         self.announcement = self._check_memory(slots)
-        self._make_worlds("slots", slots)
+        self._pool = {"game": game, "protocol": protocol, "threads": threads, "behaviour": behaviour}
+        self._worlds = WorldPool(ops, worlds=slots, **self._pool)
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
         self._queue: deque[_Job] = deque()
         self._reference: object = None
         self._failure: NeurozooError | None = None
-        self._tracer: _Half | None = None
+        self._tracer: tuple[_Half, WorldPool] | None = None
         self._threads = threads
         self._makers = ThreadPoolExecutor(threads)
         self._stepper = ThreadPoolExecutor(1)
         self.usage = Usage()
+        self._is_open = True
 
     def _check_fit(self, game: str) -> None:
         shape, has = observation_shape(game, self._protocol).observation, self.layout.observation_shape
@@ -148,11 +144,6 @@ class BatchedEvaluator:
             raise NeurozooError(
                 f"The network has {self.layout.num_actions} outputs, but the game has {actions} actions."
             )
-
-    def _make_worlds(self, name: str, count: int) -> None:
-        self._handles[name] = call_op(
-            self._ops.neurozoo_worlds, **self._world, num_worlds=count, shared_name=f"neurozoo-{uuid.uuid4()}"
-        )
 
     def _check_memory(self, slots: int) -> str:
         needed, free = memory_needed(self.layout, slots), self._backend.free_bytes()
@@ -243,41 +234,33 @@ class BatchedEvaluator:
 
     def _play_on(self, half: _Half) -> dict[int, EpisodeResult]:
         """Waits for the worlds of a half, and lets their next step begin as soon as the networks have answered."""
+        results: dict[int, EpisodeResult] = {}
         if half.step is not None:
             half.planes, half.rewards, half.states = half.step.result()
             half.step = None
-        results = self._finished(half)
+            results = self._finished(half)
         self._refill(half)
         if half.playing:
-            outputs = half.networks.step(half.planes, half.states == _BEGUN)
-            half.step = self._stepper.submit(self._step, "slots", half.first, outputs)
+            outputs = half.networks.step(half.planes, half.states == BEGUN)
+            half.step = self._stepper.submit(self._step, half.first, outputs)
         return results
 
-    def _step(self, name: str, first: int, outputs: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _step(self, first: int, outputs: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values = np.asarray(outputs)  # waits for the device
         begin = time.perf_counter()
-        news = self._advance(name, first, values)
+        news = self._worlds.advance(first, values)
         self.usage.world_seconds += time.perf_counter() - begin
-        self.usage.decisions += int(np.count_nonzero(news[2] >= _PLAYING))
+        self.usage.decisions += int(np.count_nonzero(news[2] >= PLAYING))
         return news
 
-    def _advance(self, name: str, first: int, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        handle = self._handles[name]
-        planes, rewards, states = call_op(self._ops.neurozoo_advance, handle=handle, first=first, outputs=outputs)
-        return planes.numpy(), rewards.numpy(), states.numpy()
-
     def _finished(self, half: _Half) -> dict[int, EpisodeResult]:
-        ended = np.flatnonzero(half.states == _ENDED)
+        ended = np.flatnonzero(half.states == ENDED)
         if not len(ended):
             return {}
-        half.states[ended] = 0
-        worlds = (half.first + ended).astype(np.int32)
-        *facts, data, sizes = call_op(self._ops.neurozoo_outcomes, handle=self._handles["slots"], worlds=worlds)
-        described = shaped_behaviours(data.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
+        outcomes = self._worlds.outcomes(half.first + ended)
         results, now = {}, time.monotonic()
-        for slot, *numbers, behaviour in zip(ended, *(fact.numpy().tolist() for fact in facts), described, strict=True):
+        for slot, (score, sign_score, steps, frames, behaviour) in zip(ended, outcomes, strict=True):
             job, begin = half.playing.pop(slot)
-            score, sign_score, steps, frames = numbers
             results[job.number] = EpisodeResult(score, steps, frames, now - begin, sign_score, behaviour)
         return results
 
@@ -289,27 +272,19 @@ class BatchedEvaluator:
         jobs = [self._queue.popleft() for _ in range(min(wanted, len(free), len(self._queue)))]
         if not jobs:
             return
-        for job in (*jobs, *(self._queue[i] for i in range(min(self._threads, len(self._queue))))):
-            job.theta = job.theta or self._makers.submit(job.make)
         slots = free[: len(jobs)]
-        for slot, job in zip(slots, jobs, strict=True):
+        upcoming = [*jobs, *itertools.islice(self._queue, self._threads)]
+        for index, (slot, job) in enumerate(zip(slots, jobs, strict=True)):
+            for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each takes as much as a slot
+                soon.theta = soon.theta or self._makers.submit(soon.make)
             half.networks.load(slot, job.theta.result(), job.reference)
             half.playing[slot] = job, time.monotonic()
             job.theta = None
-        self._start("slots", [half.first + slot for slot in slots], [job.episode for job in jobs])
-
-    def _start(self, name: str, worlds: list[int], episodes: list[Episode]) -> None:
-        call_op(
-            self._ops.neurozoo_start,
-            handle=self._handles[name],
-            worlds=np.array(worlds, np.int32),
-            noops=np.array([episode.noops for episode in episodes], np.int64),
-            seeds=np.array([episode.seed for episode in episodes], np.int64),
-            max_frames=np.array([episode.max_frames for episode in episodes], np.int64),
-        )
+        self._worlds.start([half.first + slot for slot in slots], [job.episode for job in jobs])
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a held genome: float32, shape (parameters,)."""
+        self._check_open()
         return self._held[genome]
 
     def trace(self, episode: Episode) -> Trace:
@@ -318,35 +293,33 @@ class BatchedEvaluator:
         theta = self._held[episode.genome]
         self._check_episode(episode)
         if self._tracer is None:
-            self._make_worlds("tracer", 1)
-            self._tracer = self._make_half(0, 1)
-        half = self._tracer
+            self._tracer = self._make_half(0, 1), WorldPool(self._ops, worlds=1, **self._pool | {"threads": 1})
+        half, worlds = self._tracer
         half.networks.load(0, theta, self._reference)
-        self._start("tracer", [0], [episode])
+        worlds.start([0], [episode])
         planes, outputs, rewards = [], [], []
-        news = self._advance("tracer", 0, np.zeros((1, self.layout.num_actions), np.float32))
-        while news[2][0] != _ENDED:
+        news = worlds.advance(0, np.zeros((1, self.layout.num_actions), np.float32))
+        while news[2][0] != ENDED:
             planes.append(news[0][0])
-            outputs.append(np.asarray(half.networks.step(news[0], news[2] == _BEGUN)))
-            news = self._advance("tracer", 0, outputs[-1])
+            outputs.append(np.asarray(half.networks.step(news[0], news[2] == BEGUN)))
+            news = worlds.advance(0, outputs[-1])
             rewards.append(news[1][0])
         return Trace(np.stack(planes), np.concatenate(outputs), np.array(rewards, np.float32))
 
     def close(self) -> None:
         """Drops what is queued, breaks off what runs (within a step), and frees the memory."""
-        if not self._handles:
+        if not self._is_open:
             return
-        if hasattr(self, "_stepper"):
-            self._queue.clear()
-            self._stepper.shutdown(wait=True, cancel_futures=True)
-            self._makers.shutdown(wait=True, cancel_futures=True)
-            self._halves, self._tracer, self._held, self._reference = [], None, None, None
-        for handle in self._handles.values():
-            self._tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
-        self._handles = {}
+        self._is_open = False
+        self._queue.clear()
+        self._stepper.shutdown(wait=True, cancel_futures=True)
+        self._makers.shutdown(wait=True, cancel_futures=True)
+        for worlds in (self._worlds, *(self._tracer or ())[1:]):
+            worlds.close()
+        self._halves, self._tracer, self._held, self._reference = [], None, None, None
 
     def _check_open(self) -> None:
-        if not self._handles:
+        if not self._is_open:
             raise NeurozooError("The evaluator is closed.")
 
     def __enter__(self) -> "BatchedEvaluator":
@@ -356,5 +329,4 @@ class BatchedEvaluator:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handles", None):
-            self.close()
+        self.close()

@@ -1,0 +1,93 @@
+"""Python's face of the op's worlds, which are played in lockstep by threads of their own."""
+
+import os
+import uuid
+from collections.abc import Sequence
+
+import numpy as np
+
+from neurozoo.evaluation import Episode
+from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
+from neurozoo.games import Protocol
+from neurozoo.native import load_ops
+
+BEGUN, PLAYING, ENDED = 1, 2, 3  # what `advance` says of a world; 0: nothing is played in it
+
+
+class WorldPool:
+    """Plays an episode in each of its worlds; what becomes of it does not depend on the number of threads.
+
+    Args:
+        ops: Path of the op library.
+        game: Game id.
+        protocol: How episodes are played.
+        worlds: How many.
+        threads: Threads of the pool.
+        behaviour: What outcomes describe their episodes by: `none`, `ram` or `final_position`.
+
+    Raises:
+        NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
+    """
+
+    _handle = None
+
+    def __init__(
+        self, ops: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
+    ) -> None:
+        self._ops = load_ops(ops)
+        self._protocol, self._behaviour = protocol, behaviour
+        self._handle = call_op(
+            self._ops.neurozoo_worlds,
+            **world_attributes(game, protocol),
+            behaviour=behaviour,
+            num_worlds=worlds,
+            num_threads=threads,
+            shared_name=f"neurozoo-{uuid.uuid4()}",
+        )
+
+    def start(self, worlds: Sequence[int], episodes: Sequence[Episode]) -> None:
+        """Lets worlds begin an episode each when they are advanced next."""
+        call_op(
+            self._ops.neurozoo_start,
+            handle=self._handle,
+            worlds=np.array(worlds, np.int32),
+            noops=np.array([episode.noops for episode in episodes], np.int64),
+            seeds=np.array([episode.seed for episode in episodes], np.int64),
+            max_frames=np.array([episode.max_frames for episode in episodes], np.int64),
+        )
+
+    def advance(self, first: int, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Resets the worlds that were started, and lets those that play do a step. Other threads of Python go on.
+
+        Args:
+            first: The first of the worlds.
+            outputs: float32, (worlds, outputs), what the networks say.
+
+        Returns:
+            The newest planes, float32, (worlds, height, width, channels), zeros where nothing is played any more;
+            rewards, float64, (worlds,); states, uint8, (worlds,).
+
+        Raises:
+            NeurozooError: A world failed; the pool cannot be used any more.
+        """
+        news = call_op(self._ops.neurozoo_advance, handle=self._handle, first=first, outputs=outputs)
+        planes, rewards, states = (column.numpy() for column in news)
+        return planes, rewards, states
+
+    def outcomes(self, worlds: Sequence[int]) -> list[tuple]:
+        """Returns score, sign score, steps, frames and behaviour of the episodes that ended in some worlds, once."""
+        numbers = np.array(worlds, np.int32)
+        *facts, data, sizes = call_op(self._ops.neurozoo_outcomes, handle=self._handle, worlds=numbers)
+        described = shaped_behaviours(data.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
+        return list(zip(*(fact.numpy().tolist() for fact in facts), described, strict=True))
+
+    def close(self) -> None:
+        """Ends the threads and frees the memory."""
+        if self._handle is not None:
+            import tensorflow as tf
+
+            tf.raw_ops.DestroyResourceOp(resource=self._handle, ignore_lookup_error=True)
+            self._handle = None
+
+    def __del__(self) -> None:
+        self.close()
