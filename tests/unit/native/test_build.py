@@ -176,6 +176,9 @@ def test_the_emulator_is_trained_once_and_a_training_that_fails_is_no_error(proj
     make(project)
     runs = (project / "sources" / "runs.txt").read_text().split()
     assert runs == [str(len(build.TRAINING_GAMES))] * (1 if succeeds else 2)
+    (project / "sources" / "emulator" / "more.inc").write_text("// other code, which is counted anew")
+    make(project)
+    assert len((project / "sources" / "runs.txt").read_text().split()) == len(runs) + 1
 
 
 # ---- failures of a build

@@ -129,7 +129,10 @@ def build_native_op(
     ]
     build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target"]
     compiler_version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    is_trained = _train(configure, build, build_dir=build_dir, key=f"{ale.name} {march} {compiler_version}")
+    # Counts are worth nothing for other code than they were taken of.
+    code = [sha256_of(file) for file in sorted((SOURCES / "emulator").iterdir())]
+    key = "\n".join([march, compiler_version, *code])
+    is_trained = _train(configure, build, build_dir=build_dir, key=key)
     configure.append(f"-DNEUROZOO_PROFILE={'use' if is_trained else 'none'}")
     if not (_run(configure, log=log) and _run([*build, "neurozoo_ops"], log=log, append=True)):
         raise NeurozooError(f"The op library could not be compiled; the first error in {log}: {_first_error(log)!r}.")
