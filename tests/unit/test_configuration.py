@@ -62,7 +62,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ("{}", ["the key 'experiments' is missing."]),
         (
             DEMO + "moive: {}",
-            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, evaluation, experiments,"],
+            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, distributed, evaluation,"],
         ),
         (DEMO + "movie: {fsp: 30}", ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, max_steps."]),
         (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
@@ -370,3 +370,10 @@ def test_generations_are_filmed_of_the_experiments_that_ask_for_it():
     assert filmed_runs(checked(DEMO)) == []
     config = checked(DEMO + "generations: {experiments: [demo]}")
     assert filmed_runs(config) == planned_runs(config) == [PlannedRun("ga", "pong", "large", 1)]
+
+
+def test_a_dask_cluster_is_read_and_a_slip_in_it_is_found():
+    assert checked(DEMO)["distributed"] is None
+    assert checked(DEMO + "distributed: local workers=2")["distributed"] == "local workers=2"
+    with pytest.raises(NeurozooError, match="distributed: key 'worker' is unknown; did you mean 'workers'"):
+        checked(DEMO + "distributed: {cluster: slurm, worker: 3}")

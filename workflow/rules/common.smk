@@ -19,6 +19,7 @@ PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 # Snakemake hands sys.path on to every `script:`, so this line is all that a node of a cluster needs, too.
 sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 
+from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.configuration import (
     check_config,
     filmed_runs,
@@ -87,6 +88,12 @@ def settings_of(wildcards):
 def gpus_of(wildcards):
     """Returns the GPUs that a run needs."""
     return 1 if settings_of(wildcards)["engine"] == "batched" else 0
+
+
+def cluster_of(wildcards):
+    """Returns the Dask cluster of a run in the words of a resource; empty for none, and for the batched engine."""
+    cluster = ClusterSettings.of(config["distributed"])
+    return cluster.to_words() if cluster and settings_of(wildcards)["engine"] == "native" else ""
 
 
 def share_of_cores(wildcards):

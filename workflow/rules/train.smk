@@ -43,6 +43,9 @@ rule train:
         # The batched engine (docs/gpu.md): a GPU, and episodes at once, as many as its memory holds.
         gpu=gpus_of,
         batched_slots=256,
+        # A Dask cluster that plays the episodes (docs/dask.md), such as "slurm workers=20 threads=8"; a way to run, not
+        # a setting of the run, so that changing it repeats nothing.
+        distributed=cluster_of,
         # What the terminal gets: bar, lines or log. Bars of runs side by side would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
     params:

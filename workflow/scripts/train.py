@@ -19,4 +19,5 @@ with plain_errors(snakemake.log[0]), time_slice():
         threads=snakemake.threads,
         slots=snakemake.resources.batched_slots,
         terminal=snakemake.resources.terminal,
+        distributed=snakemake.resources.distributed,
     )

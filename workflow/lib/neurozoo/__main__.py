@@ -4,6 +4,7 @@ import argparse
 import itertools
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -48,6 +49,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
     train.add_argument("--slots", type=int, default=256, help="episodes at once, with --set engine=batched")
+    train.add_argument(
+        *("--distributed", "-d"),
+        nargs="+",
+        metavar="WORD",
+        help="play on a Dask cluster, such as: local workers=4, or: slurm workers=20 threads=8 (docs/dask.md)",
+    )
     _add_engine(train)
 
     parse = _command(commands, "parse", _parse, "turn a log, ours or one of the published codes, into metrics.csv")
@@ -202,6 +209,7 @@ def _train(options):
         threads=options.threads,
         slots=options.slots,
         terminal="bar",
+        distributed=shlex.join(options.distributed or ()),
     )
     print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
 

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, WITH_LINEAGE, resolve_settings
+from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
 from neurozoo.games import check_behaviour, check_engine, check_game, protocol_of
 from neurozoo.networks import NETWORKS, get_network
@@ -317,6 +318,7 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
             known = config["experiments"]
             problems.append(f"generations.experiments[{number}]: {unknown_name('experiment', name, known)}")
     problems += _import_problems(config)
+    problems += _complaint("distributed", lambda: ClusterSettings.of(config["distributed"]))
     for number, field in enumerate(config["metrics"]["columns"] or ()):
         if field not in PUBLISHED_FIELDS:
             problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")

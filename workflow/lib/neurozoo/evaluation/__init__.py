@@ -3,10 +3,14 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.errors import NeurozooError
 from neurozoo.games import Protocol as GameProtocol
 from neurozoo.games import check_engine, layout_of
 from neurozoo.genomes import Genome
@@ -115,6 +119,8 @@ def make_evaluator(
     behaviour: str = "none",
     engine: str = "native",
     slots: int = DEFAULT_SLOTS,
+    cluster: ClusterSettings | None = None,
+    cluster_dir: str | os.PathLike | None = None,
 ) -> Evaluator:
     """Makes the engine that plays a game; for Gymnasium's environments, which `native` does not know, Python.
 
@@ -128,11 +134,28 @@ def make_evaluator(
         behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
         engine: `native` or `batched`.
         slots: Episodes at once of the batched engine, an even number.
+        cluster: Workers that play instead of this process; the results are the same.
+        cluster_dir: Folder for the cluster's keys and logs.
 
     Raises:
         NeurozooError: Something is missing or does not fit.
     """
     check_engine(game, protocol, engine)
+    if cluster is not None:
+        if engine != "native":
+            raise NeurozooError(f"A Dask cluster plays with the native engine, but engine: {engine} came; choose one.")
+        from neurozoo.evaluation.distributed import DistributedEvaluator
+
+        make = partial(
+            make_evaluator,
+            game=game,
+            layout=layout,
+            protocol=protocol,
+            ops=Path(ops).resolve(),
+            noise=Path(noise).resolve(),
+            behaviour=behaviour,
+        )
+        return DistributedEvaluator(make, settings=cluster, folder=cluster_dir)
     if protocol.world == "gymnasium":
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 

@@ -11,6 +11,7 @@ import yaml
 from neurozoo.algorithms.base import Algorithm, Batch
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings import PROTOCOL_CHOICES, resolve_settings
+from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.clusters.gpus import claim_gpus
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult, Evaluator, make_evaluator
@@ -41,6 +42,7 @@ def train(
     threads: int = 1,
     slots: int = DEFAULT_SLOTS,
     terminal: Terminal = "log",
+    distributed: str | Mapping[str, object] | None = None,
 ) -> None:
     """Trains one run, or continues it, up to its budget.
 
@@ -62,6 +64,7 @@ def train(
         threads: Episodes at once, or threads of the batched engine's worlds.
         slots: Episodes at once of the batched engine.
         terminal: What standard error gets: a progress `bar`, `lines` (one per generation) or the whole `log`.
+        distributed: The Dask cluster that plays the episodes, as `ClusterSettings.of` reads it; none for this process.
 
     Raises:
         NeurozooError: Bad input, a full disk, or a signal (`Interrupted`); the state is saved or left intact.
@@ -69,6 +72,7 @@ def train(
     if algo not in ALGORITHMS:
         raise unknown_name("algorithm", algo, ALGORITHMS)
     run_dir = Path(run_dir)
+    cluster = ClusterSettings.of(distributed)
     checked = resolve_settings(algo, preset="demo", overrides=settings)
     protocol = protocol_of(game, **{name: getattr(checked, setting) for name, setting in PROTOCOL_CHOICES.items()})
     check_engine(game, protocol, checked.engine)
@@ -131,8 +135,10 @@ def train(
                 behaviour=algorithm.behaviour,
                 engine=checked.engine,
                 slots=slots,
+                cluster=cluster,
+                cluster_dir=run_dir / "dask",
             ) as evaluator:
-                if checked.engine == "batched":
+                if checked.engine == "batched" or cluster:
                     reporter.say(evaluator.announcement)
                 if reference is not None:
                     evaluator.set_reference(reference)

@@ -1,0 +1,67 @@
+import pytest
+from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.errors import NeurozooError
+
+FILES = {"ca_file": "/k/ca.pem", "certificate": "/k/me.pem", "key": "/k/me.key"}
+
+
+def test_words_and_keys_say_the_same():
+    words = ClusterSettings.of("slurm workers=20 threads=8 'directives=-C avx2; --exclusive' walltime=04:00:00")
+    keys = {
+        "cluster": "slurm",
+        "workers": 20,
+        "threads": 8,
+        "directives": "-C avx2; --exclusive",
+        "walltime": "04:00:00",
+    }
+    assert words == ClusterSettings.of(keys)
+    assert (words.workers, words.threads, words.directives) == (20, 8, "-C avx2; --exclusive")
+
+
+@pytest.mark.parametrize("words", ["local", "sge workers=3 least_workers=0", "slurm 'directives=-C \"a b\"; -x n1'"])
+def test_words_can_be_written_and_read_again(words):
+    settings = ClusterSettings.of(words)
+    assert ClusterSettings.of(settings.to_words()) == settings
+
+
+@pytest.mark.parametrize("nothing", [None, "", {}])
+def test_nothing_is_no_cluster(nothing):
+    assert ClusterSettings.of(nothing) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("lokal", "did you mean 'local'"),
+        ("workers=3", "Say which Dask cluster"),
+        ("local wrkers=3", "did you mean 'workers'"),
+        ("local workers=0", "workers should be a whole number from 1, but 0 came"),
+        ("local workers=two", "workers should be a whole number from 1, but 'two' came"),
+        ({"cluster": "local", "workers": True}, "but True came"),
+        ("local workers=2 least_workers=3", "at most workers (2), but 3 came"),
+        ("local sge", "given once"),
+        ("slurm 'directives=unclosed", "cannot be read"),
+        ("slurm 'queue=a; rm -rf x'", "queue has characters that it may not have"),
+        ("slurm 'account=$(id)'", "account has characters that it may not have"),
+        ({"cluster": "slurm", "directives": "-C a\nrm -rf x"}, "directives should be text in one line"),
+        ({"cluster": "slurm", "walltime": 4}, "walltime should be text"),
+        ("tls://node7:8786", "needs the files ca_file, certificate, key"),
+        ("tcp://node7:8786", "is not encrypted"),
+        ({"cluster": "tcp://127.0.0.1.example.org:8786"}, "is not encrypted"),
+        ({"cluster": "ucx://127.0.0.1:8786"}, "is not encrypted"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence(value, words):
+    with pytest.raises(NeurozooError) as caught:
+        ClusterSettings.of(value)
+    assert words in str(caught.value)
+
+
+def test_an_address_is_accepted_with_keys_and_without_them_only_on_this_machine():
+    assert ClusterSettings.of({"cluster": "tls://node7:8786", **FILES}).is_address
+    assert ClusterSettings.of("tcp://127.0.0.1:8786").is_address
+
+
+def test_the_number_of_episodes_at_once_is_unknown_for_an_address():
+    assert ClusterSettings.of("local workers=3 threads=4").slots == 12
+    assert ClusterSettings.of("tcp://127.0.0.1:8786").slots == 0

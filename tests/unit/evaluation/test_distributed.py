@@ -1,0 +1,229 @@
+"""A Dask cluster on this machine: the results of one process, whatever happens to the workers."""
+
+import signal
+import stat
+import time
+
+import numpy as np
+import psutil
+import pytest
+from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, make_evaluator, play
+from neurozoo.evaluation.distributed import TASK_SECONDS, task_size
+from neurozoo.games import layout_of, protocol_of
+from neurozoo.genomes import Genome, Mutation, Weights
+
+GAME = "gym.CartPole-v1"  # in Python, so that workers need no TensorFlow
+
+
+@pytest.fixture(scope="module")
+def world(ops, small_noise_table):
+    protocol = protocol_of(GAME)
+    layout = layout_of(GAME, "simple", protocol)
+    return {"game": GAME, "layout": layout, "protocol": protocol, "ops": ops, "noise": small_noise_table}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("the run's $(folder)")  # with characters that a shell would take for its own
+
+
+@pytest.fixture(scope="module")
+def cluster(world, folder):
+    settings = ClusterSettings.of("local workers=2 least_workers=2 threads=2")
+    with make_evaluator(**world, cluster=settings, cluster_dir=folder) as evaluator:
+        yield evaluator
+
+
+@pytest.fixture(scope="module")
+def alone(world):
+    with make_evaluator(**world) as evaluator:
+        yield evaluator
+
+
+def started_by_us():
+    return psutil.Process().children(recursive=True)
+
+
+def workers():
+    """Processes that play; the others watch over them."""
+    return [process for process in started_by_us() if "spawn_main" in " ".join(process.cmdline())]
+
+
+def scores(results):
+    return {number: (result.score, result.steps, result.frames) for number, result in results.items()}
+
+
+@pytest.fixture(scope="module")
+def parents(world):
+    """A genome from noise, and one that starts from weights."""
+    theta = np.linspace(-1, 1, world["layout"].parameter_count, dtype=np.float32)
+    return [Genome(5, (Mutation(6, 0.5),)), Genome(Weights.of(theta))]
+
+
+def population(parents, size, *, first=0):
+    """Episodes of the parents, of their children, and of initial weights that nobody holds."""
+    kinds = [
+        lambda n: parents[0],
+        lambda n: parents[1],
+        lambda n: parents[0].mutated(n, 0.5),
+        lambda n: parents[1].mutated(n, 0.5),
+        lambda n: Genome(n),
+    ]
+    return {n: Episode(kinds[n % 5](n), 0, n, 200) for n in range(first, first + size)}
+
+
+def test_results_are_those_of_one_process(cluster, alone, parents):
+    episodes = population(parents, 60)
+    for evaluator in (cluster, alone):
+        evaluator.hold(parents)
+    found = play(cluster, episodes)
+    assert scores(found) == scores(play(alone, episodes))
+    assert len({result.score for result in found.values()}) > 3
+
+
+def test_killed_workers_cost_only_time(cluster, alone, parents):
+    episodes = population(parents, 3000, first=100)
+    for evaluator in (cluster, alone):
+        evaluator.hold(parents)
+    cluster.submit(episodes)
+    found = cluster.receive(timeout=60)
+    for share in (0.2, 0.5):
+        while len(found) < share * len(episodes):
+            found |= cluster.receive(timeout=1)
+        victims = workers()
+        assert victims
+        for process in victims:
+            process.send_signal(signal.SIGKILL)
+    while len(found) < len(episodes):
+        found |= cluster.receive(timeout=1)
+    assert scores(found) == scores(play(alone, episodes))
+
+
+def test_genomes_that_are_held_now_count_and_not_those_before(cluster, alone, parents):
+    child = parents[0].mutated(9, 0.5)
+    episodes = {1: Episode(child.mutated(11, 0.5), 0, 1, 200)}
+    cluster.hold(parents)
+    with pytest.raises(NeurozooError, match="must be held first"):
+        cluster.submit(episodes)
+    for evaluator in (cluster, alone):
+        evaluator.hold([child])
+    assert scores(play(cluster, episodes)) == scores(play(alone, episodes))
+
+
+def test_an_episode_can_be_recorded_on_a_worker(cluster, alone, parents):
+    traces = []
+    for evaluator in (cluster, alone):
+        evaluator.hold(parents)
+        traces.append(evaluator.trace(Episode(parents[0], 0, 3, 200)))
+    assert traces[0].logits.tobytes() == traces[1].logits.tobytes()
+    assert len(traces[0].rewards) > 5
+
+
+def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder):
+    sockets = [
+        connection
+        for process in [psutil.Process(), *started_by_us()]
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(sockets) >= 3  # the scheduler and two workers
+    assert {connection.laddr.ip for connection in sockets} == {"127.0.0.1"}
+    (keys,) = folder.glob("keys-*")
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o600}
+    secret = (keys / "key.pem").read_text().splitlines()[1]
+    for process in started_by_us():
+        assert secret not in " ".join(process.cmdline())
+        assert secret not in " ".join(process.environ().values())
+
+
+def test_nobody_without_the_key_gets_in(cluster, python):
+    code = """
+import sys
+from distributed import Client, Security
+address = sys.argv[1]
+for security in (None, Security.temporary()):
+    for scheme in ("tcp", "tls"):
+        try:
+            Client(address.replace("tls", scheme, 1), security=security, timeout=3)
+            print("in")
+        except Exception as error:
+            print("out")
+"""
+    address = cluster._client.scheduler.address
+    assert python(code, address, check=False).stdout.split() == ["out"] * 4
+
+
+def test_what_goes_wrong_on_a_worker_is_said_in_a_sentence(cluster, parents):
+    cluster.hold(parents)
+    cluster.submit({1: Episode(Genome(10**9), 0, 1, 200)})
+    with pytest.raises(NeurozooError, match=r"On a worker of the Dask cluster: .*lies outside the noise table"):
+        cluster.receive(timeout=60)
+
+
+def test_afterwards_nothing_is_left_but_logs(world, tmp_path, parents):
+    settings = ClusterSettings.of("local workers=1")
+    before = {process.pid for process in started_by_us()}
+    with make_evaluator(**world, cluster=settings, cluster_dir=tmp_path) as evaluator:
+        evaluator.hold(parents)
+        play(evaluator, population(parents, 2))
+        address = evaluator._client.scheduler.address
+    end = time.monotonic() + 10
+    while time.monotonic() < end and {process.pid for process in started_by_us()} - before:
+        time.sleep(0.1)
+    assert {process.pid for process in started_by_us()} <= before
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+    assert not any(
+        connection.laddr == ("127.0.0.1", int(address.rpartition(":")[2]))
+        for connection in psutil.Process().net_connections()
+    )
+    with pytest.raises(NeurozooError, match="closed"):
+        evaluator.receive(timeout=0)
+
+
+def test_keys_that_a_killed_run_left_are_removed(world, tmp_path):
+    old = tmp_path / "keys-old"
+    old.mkdir()
+    (old / "key.pem").write_text("old")
+    with make_evaluator(**world, cluster=ClusterSettings.of("local workers=1"), cluster_dir=tmp_path):
+        assert not old.exists()
+
+
+def test_the_batched_engine_is_not_for_a_cluster(world, tmp_path):
+    atari = {**world, "game": "pong", "protocol": protocol_of("pong")}
+    with pytest.raises(NeurozooError, match="engine: batched came"):
+        make_evaluator(**atari, engine="batched", cluster=ClusterSettings.of("local"), cluster_dir=tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["sge", "slurm"])
+def test_a_cluster_without_its_commands_is_refused_at_once(world, tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NeurozooError, match="which is not here"):
+        make_evaluator(**world, cluster=ClusterSettings.of(kind), cluster_dir=tmp_path)
+
+
+def test_an_address_where_nobody_is_gives_a_sentence(world, tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.clusters.dask_clusters.CONNECT_SECONDS", 1)
+    with pytest.raises(NeurozooError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "):
+        make_evaluator(**world, cluster=ClusterSettings.of("tcp://127.0.0.1:1"), cluster_dir=tmp_path)
+
+
+def test_tasks_last_as_long_as_they_should():
+    assert task_size(10**6, slots=16, seconds=0.01) == TASK_SECONDS / 0.01
+    assert task_size(10**6, slots=16, seconds=5.0) == 1
+
+
+def test_tasks_have_one_episode_while_nobody_knows_how_long_it_takes():
+    assert task_size(10**6, slots=16, seconds=float("inf")) == 1
+
+
+def test_tasks_get_shorter_until_the_end():
+    unsent, sizes = 1000, []
+    while unsent:
+        sizes.append(task_size(unsent, slots=4, seconds=0.01))
+        unsent -= sizes[-1]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == 1000 // 8
+    assert sizes[-8:] == [1] * 8

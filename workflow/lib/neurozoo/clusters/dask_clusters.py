@@ -1,0 +1,215 @@
+"""Dask clusters that come with a run and go with it, or that are there already."""
+
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import dask
+from distributed import Client, Security
+
+from neurozoo.clusters.dask_jobs import JobNotes, make_job_cluster
+from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.errors import NeurozooError
+
+SUBMIT_COMMANDS = {"sge": "qsub", "slurm": "sbatch"}
+MOST_REFUSALS = 5  # in a row
+CONNECT_SECONDS = 30
+IDLE_SECONDS = 60  # after which a worker without work may go: longer than the end of a generation
+
+# What does not depend on the user's own files of settings.
+DASK_SETTINGS = {
+    "distributed.scheduler.allowed-failures": 10,  # workers that a task may lose before it is to blame
+    "distributed.scheduler.worker-saturation": 1.0,  # tasks wait in the scheduler, where any worker can take them
+    "distributed.scheduler.http.routes": [],
+    "distributed.deploy.lost-worker-timeout": "5s",
+    "distributed.admin.large-graph-warning-threshold": "1GB",  # weights of an evolution strategy travel once
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+}
+# The same for all kinds of clusters, whatever the user's files say about them.
+_JOB_DEFAULTS = {
+    **dict.fromkeys(("name", "cores", "memory", "processes", "python", "interface", "local-directory", "queue")),
+    **dict.fromkeys(("project", "account", "walltime", "job-cpu", "job-mem", "resource-spec", "log-directory")),
+    **dict.fromkeys(("extra", "env-extra", "job-extra", "header-skip", "shared-temp-directory")),
+    "death-timeout": 60,
+    "worker-command": "distributed.cli.dask_worker",
+    "worker-extra-args": [],
+    "job-script-prologue": [],
+    "job-extra-directives": [],
+    "job-directives-skip": [],
+    "scheduler-options": {},
+    "shebang": "#!/bin/bash",
+}
+
+
+@dataclass
+class Cluster:
+    """A cluster in use.
+
+    Attributes:
+        client: Through which tasks go.
+        settings: What was asked for.
+        notes: What became of jobs; None for somebody else's cluster.
+        folder: Where logs of workers are.
+    """
+
+    client: Client
+    settings: ClusterSettings
+    notes: JobNotes | None
+    folder: Path
+
+    @property
+    def announcement(self) -> str:
+        """One line about where episodes are played."""
+        settings = self.settings
+        if settings.is_address:
+            return f"Episodes are played by the Dask cluster at {settings.cluster}"
+        kind = {"local": "on this machine", "sge": "in Grid Engine", "slurm": "in Slurm"}[settings.cluster]
+        return (
+            f"Episodes are played by {settings.least_workers} to {settings.workers} Dask workers {kind}, "
+            f"{settings.threads} at once in each; their logs are in {self.folder / 'logs'}"
+        )
+
+    def check(self) -> None:
+        """Notices what would otherwise be waited for without end.
+
+        Raises:
+            NeurozooError: The scheduler is gone, our jobs are refused, or workers end before they work.
+        """
+        if self.client.status != "running":
+            raise self.lost()
+        if self.notes is None:
+            return
+        if len(self.notes.refusals) >= MOST_REFUSALS:
+            raise NeurozooError(
+                f"The cluster takes no jobs of workers; it said: {' '.join(self.notes.refusals[-1].split())} "
+                "Mend the settings under distributed; the state is kept."
+            )
+
+    def check_workers(self, *, seen: bool) -> None:
+        """Gives up when one job after the other has ended without a worker.
+
+        Args:
+            seen: Whether there has been a worker.
+
+        Raises:
+            NeurozooError: That is so.
+        """
+        if self.notes and not seen and self.notes.submitted > 3 * self.settings.workers + 5:
+            raise NeurozooError(
+                f"{self.notes.submitted} jobs were started, but no worker came of them. What they say is in "
+                f"{self.folder / 'logs'}; mend it and start again."
+            )
+
+    def lost(self) -> NeurozooError:
+        """Words the error for a scheduler that is gone."""
+        where = self.settings.cluster if self.settings.is_address else "of this run"
+        return NeurozooError(
+            f"The Dask scheduler {where} is gone. Finished episodes are saved; start the scheduler and then the same "
+            "command again to continue."
+        )
+
+
+@contextlib.contextmanager
+def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Iterator[Cluster]:
+    """Starts a cluster and ends it, or connects to one.
+
+    Everything that listens speaks TLS. Keys are made for this run, for its user to read (mode 600), and are removed at
+    the end; those of a run that was killed are removed when it starts again.
+
+    Args:
+        settings: Which cluster.
+        folder: Folder of its own, for keys and the workers' logs; on every node the same.
+
+    Raises:
+        NeurozooError: The scheduler's commands are missing, or the address does not answer.
+    """
+    folder = Path(folder).resolve()
+    for name in ("distributed", "distributed.deploy.adaptive", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    dask.config.set(DASK_SETTINGS)
+    dask.config.set({f"jobqueue.{kind}": _JOB_DEFAULTS for kind in ("local", "sge", "slurm")})
+    if settings.is_address:
+        with _connected(settings, folder) as cluster:
+            yield cluster
+        return
+    command = SUBMIT_COMMANDS.get(settings.cluster)
+    if command and not shutil.which(command):
+        raise NeurozooError(
+            f"A Dask cluster in {settings.cluster} needs the command {command}, which is not here. Start the run on a "
+            "node from which jobs can be submitted, or choose another cluster."
+        )
+    notes = JobNotes()
+    with contextlib.ExitStack() as stack:
+        security = stack.enter_context(_keys(folder))
+        jobs = make_job_cluster(settings, security=security, folder=folder, notes=notes)
+        stack.callback(_end, jobs)
+        jobs.adapt(
+            minimum=settings.least_workers,
+            maximum=settings.workers,
+            interval="1s",
+            wait_count=IDLE_SECONDS,
+            target_duration="1s",
+        )
+        client = Client(jobs.scheduler_address, security=security, set_as_default=False, timeout=CONNECT_SECONDS)
+        stack.callback(client.close, timeout=5)
+        yield Cluster(client, settings, notes, folder)
+
+
+def _end(jobs: object) -> None:
+    with contextlib.suppress(Exception):  # whatever state it is in: its workers end by themselves without it
+        jobs.close(timeout=20)
+
+
+@contextlib.contextmanager
+def _connected(settings: ClusterSettings, folder: Path) -> Iterator[Cluster]:
+    security = None
+    if settings.cluster.startswith("tls://"):
+        for file in (settings.ca_file, settings.certificate, settings.key):
+            if not os.access(file, os.R_OK):
+                raise NeurozooError(f"The file {file} for the Dask scheduler cannot be read.")
+        security = Security(
+            tls_ca_file=settings.ca_file,
+            tls_client_cert=settings.certificate,
+            tls_client_key=settings.key,
+            require_encryption=True,
+        )
+    try:
+        client = Client(settings.cluster, security=security, set_as_default=False, timeout=CONNECT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise NeurozooError(
+            f"No Dask scheduler answers at {settings.cluster} ({error}). Is it running, and are the keys its own?"
+        ) from error
+    try:
+        yield Cluster(client, settings, None, folder)
+    finally:
+        client.close(timeout=5)
+
+
+@contextlib.contextmanager
+def _keys(folder: Path) -> Iterator[Security]:
+    """Makes a key and its certificate as files, for as long as the cluster is used."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("keys-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    made = Security.temporary()
+    place = Path(tempfile.mkdtemp(prefix="keys-", dir=folder))  # mode 700
+    try:
+        certificate, key = place / "certificate.pem", place / "key.pem"
+        for path, text in ((certificate, made.tls_worker_cert), (key, made.tls_worker_key)):
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(text)
+        roles = ("client", "scheduler", "worker")
+        yield Security(
+            require_encryption=True,
+            tls_ca_file=str(certificate),
+            **{f"tls_{role}_cert": str(certificate) for role in roles},
+            **{f"tls_{role}_key": str(key) for role in roles},
+        )
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
