@@ -1,6 +1,7 @@
 #include "core/evaluator.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -9,7 +10,10 @@
 namespace neurozoo {
 namespace {
 
-constexpr std::int64_t kBlock = 16384;  // parameters that are decoded at once: their sums stay in the cache
+// Mutations that are added whenever the weights of a held genome are needed (a millisecond and a half each for 4
+// million parameters); of more, all but the last few become a base, which relatives share.
+constexpr std::size_t kMostMutations = 16;
+constexpr std::size_t kLastMutations = 8;
 
 // Calls `function` with 0 ... count - 1 in several threads; throws what the first of them that fails throws.
 template <typename Function>
@@ -38,15 +42,14 @@ void ForEach(int num_threads, std::size_t count, const Function& function) {
   if (failure) std::rethrow_exception(failure);
 }
 
-// Products and sums are rounded one by one (no fused multiply-add), as NumPy does it.
-void AddScaled(const float* noise, float power, std::int64_t count, float* sums) {
-  for (std::int64_t i = 0; i < count; ++i) sums[i] += power * noise[i];
-}
-
 }  // namespace
 
 Evaluator::Evaluator(const EvaluatorOptions& options)
-    : options_(options), parameter_count_(options.plan.parameter_count()), noise_(options.noise_path) {
+    : options_(options),
+      parameter_count_(options.plan.parameter_count()),
+      noise_(options.noise_path),
+      decoder_{options_.plan, noise_, parameter_count_},
+      pool_(std::make_shared<WeightPool>(parameter_count_)) {
   if (options.num_threads < 1) throw std::invalid_argument("An evaluator needs at least 1 thread.");
   noise_.Slice(0, parameter_count_);
   auto first = MakePlayer();  // a bad ROM shows here
@@ -102,55 +105,67 @@ void Evaluator::CheckHeld(const std::vector<Genome>& genomes, std::size_t num_he
   for (const Genome& genome : genomes) {
     if (genome.base >= static_cast<int>(num_held)) throw std::out_of_range("No genome is held in that slot.");
     if (genome.base < 0 && genome.weights == nullptr) noise_.Slice(genome.initial, parameter_count_);
-    for (const Genome::Mutation& mutation : genome.mutations) noise_.Slice(mutation.index, parameter_count_);
+    for (const Mutation& mutation : genome.mutations) noise_.Slice(mutation.index, parameter_count_);
   }
 }
 
 void Evaluator::Hold(const std::vector<Genome>& genomes) {
-  std::vector<std::shared_ptr<const Floats>> before;
+  std::vector<std::shared_ptr<HeldGenome>> before;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     before = held_;
   }
   CheckHeld(genomes, before.size());
-  std::vector<std::shared_ptr<const Floats>> held(genomes.size());
-  std::vector<std::shared_ptr<Floats>> fresh(genomes.size());
-  for (std::size_t i = 0; i < genomes.size(); ++i) {  // memory comes from this thread, so that it goes back whole
-    if (genomes[i].base >= 0 && genomes[i].mutations.empty()) {
-      held[i] = before[genomes[i].base];
-    } else {
-      held[i] = fresh[i] = std::make_shared<Floats>(parameter_count_);
+  std::vector<std::shared_ptr<HeldGenome>> held;
+  std::map<Recipe, std::shared_ptr<Floats>> bases;
+  for (const Genome& genome : genomes) {
+    if (genome.base >= 0 && genome.mutations.empty()) {
+      held.push_back(before[genome.base]);
+      continue;
     }
+    Recipe recipe;
+    if (genome.base >= 0) {
+      recipe = before[genome.base]->recipe();
+    } else if (genome.weights != nullptr) {
+      const std::shared_ptr<Floats> weights = pool_->Take();
+      std::copy_n(genome.weights, parameter_count_, weights->data());
+      recipe.base = weights;
+    } else {
+      recipe.initial = genome.initial;
+    }
+    std::vector<Mutation>& mutations = recipe.mutations;
+    mutations.insert(mutations.end(), genome.mutations.begin(), genome.mutations.end());
+    if (mutations.size() > kMostMutations) {
+      const auto last = mutations.end() - kLastMutations;
+      std::shared_ptr<Floats>& base = bases[{recipe.base, recipe.initial, {mutations.begin(), last}}];
+      if (base == nullptr) base = pool_->Take();
+      recipe = {base, 0, {last, mutations.end()}};
+    }
+    held.push_back(std::make_shared<HeldGenome>(std::move(recipe)));
   }
-  ForEach(options_.num_threads, genomes.size(), [&](std::size_t i) {
-    const Genome& genome = genomes[i];
-    if (fresh[i] == nullptr) return;
-    if (genome.base < 0 && genome.weights == nullptr) {
-      options_.plan.Initialise(noise_.Slice(genome.initial, parameter_count_), fresh[i]->data());
-    } else {
-      std::copy_n(genome.base < 0 ? genome.weights : before[genome.base]->data(), parameter_count_, fresh[i]->data());
-    }
-  });
-  const std::int64_t blocks = (parameter_count_ + kBlock - 1) / kBlock;
-  ForEach(options_.num_threads, genomes.size() * blocks, [&](std::size_t item) {
-    const std::size_t i = item / blocks;
-    if (fresh[i] == nullptr) return;
-    const std::int64_t start = static_cast<std::int64_t>(item % blocks) * kBlock;
-    const std::int64_t count = std::min(kBlock, parameter_count_ - start);
-    for (const Genome::Mutation& mutation : genomes[i].mutations) {
-      AddScaled(noise_.Slice(mutation.index + start, count), mutation.power, count, fresh[i]->data() + start);
-    }
+  const std::vector<std::pair<Recipe, std::shared_ptr<Floats>>> fresh(bases.begin(), bases.end());
+  ForEach(options_.num_threads, fresh.size(),
+          [&](std::size_t i) { decoder_.Start(fresh[i].first, fresh[i].second->data()); });
+  const std::int64_t blocks = (parameter_count_ + kDecodedAtOnce - 1) / kDecodedAtOnce;
+  ForEach(options_.num_threads, fresh.size() * blocks, [&](std::size_t item) {
+    const auto& [recipe, weights] = fresh[item / blocks];
+    const std::int64_t start = static_cast<std::int64_t>(item % blocks) * kDecodedAtOnce;
+    decoder_.Mutate(recipe, start, std::min(kDecodedAtOnce, parameter_count_ - start), weights->data());
   });
   std::lock_guard<std::mutex> lock(mutex_);
   held_ = std::move(held);
 }
 
-std::shared_ptr<const Floats> Evaluator::Parameters(int slot) const {
+std::shared_ptr<HeldGenome> Evaluator::Held(int slot) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (slot < 0 || slot >= static_cast<int>(held_.size())) {
     throw std::out_of_range("No genome is held in slot " + std::to_string(slot) + ".");
   }
   return held_[slot];
+}
+
+std::shared_ptr<const Floats> Evaluator::Parameters(int slot) const {
+  return Held(slot)->Weights(decoder_, pool_.get());
 }
 
 void Evaluator::Submit(const std::vector<Task>& tasks) {
@@ -160,8 +175,10 @@ void Evaluator::Submit(const std::vector<Task>& tasks) {
   for (const Task& task : tasks) {
     if (task.parent < 0 || task.noise_index >= 0) noise_.Slice(task.noise_index, parameter_count_);
     if (task.start.max_frames < 1) throw std::out_of_range("An episode needs at least 1 frame.");
-    queued.push_back({task, task.parent < 0 ? nullptr : Parameters(task.parent), reference});
+    queued.push_back({task, task.parent < 0 ? nullptr : Held(task.parent), reference});
   }
+  std::stable_sort(queued.begin(), queued.end(),
+                   [](const QueuedTask& a, const QueuedTask& b) { return a.task.parent < b.task.parent; });
   {
     std::lock_guard<std::mutex> lock(mutex_);
     std::move(queued.begin(), queued.end(), std::back_inserter(queue_));
@@ -176,37 +193,44 @@ std::vector<TaskResult> Evaluator::Receive(std::chrono::duration<double> timeout
   return std::exchange(results_, {});
 }
 
-const Floats& Evaluator::Weights(const QueuedTask& queued, Floats* own) const {
-  const Task& task = queued.task;
-  if (queued.parent != nullptr && task.noise_index < 0) return *queued.parent;
+const float* Evaluator::Weights(const Task& task, const Floats* parent, Floats* own) const {
+  if (parent != nullptr && task.noise_index < 0) return parent->data();
   own->resize(parameter_count_);
-  if (queued.parent == nullptr) {
-    options_.plan.Initialise(noise_.Slice(task.noise_index, parameter_count_), own->data());
+  const float* noise = noise_.Slice(task.noise_index, parameter_count_);
+  if (parent == nullptr) {
+    options_.plan.Initialise(noise, own->data());
   } else {
-    const float* noise = noise_.Slice(task.noise_index, parameter_count_);
-    const float* parent = queued.parent->data();
+    const float* weights = parent->data();
     float* child = own->data();
-    for (std::int64_t i = 0; i < parameter_count_; ++i) child[i] = parent[i] + task.power * noise[i];
+    for (std::int64_t i = 0; i < parameter_count_; ++i) child[i] = weights[i] + task.power * noise[i];
   }
-  return *own;
+  return own->data();
 }
 
 void Evaluator::Work(std::unique_ptr<EpisodePlayer> player) {
   try {
     if (player == nullptr) player = MakePlayer();
     Floats own;
+    std::shared_ptr<HeldGenome> held;
+    std::shared_ptr<const Floats> parent;  // weights of `held`, for the next task, too
     while (true) {
       QueuedTask queued;
       {
         std::unique_lock<std::mutex> lock(mutex_);
+        if (queue_.empty()) parent = nullptr;
         has_task_.wait(lock, [this] { return !queue_.empty() || should_stop_; });
         if (should_stop_) return;
         queued = std::move(queue_.front());
         queue_.pop_front();
       }
       const auto begin = std::chrono::steady_clock::now();
-      EpisodeOutcome outcome =
-          player->Play(Weights(queued, &own).data(), queued.reference.get(), queued.task.start, should_stop_);
+      if (parent == nullptr || queued.parent != held) {
+        parent = nullptr;  // first, so that the next ones can have its memory
+        held = queued.parent;
+        if (held != nullptr) parent = held->Weights(decoder_, pool_.get());
+      }
+      EpisodeOutcome outcome = player->Play(Weights(queued.task, parent.get(), &own), queued.reference.get(),
+                                            queued.task.start, should_stop_);
       if (!outcome.finished) return;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
       {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/episode.h"
+#include "core/held_genome.h"
 #include "core/network.h"
 #include "core/noise_table.h"
 
@@ -22,10 +23,6 @@ namespace neurozoo {
 
 // A recipe for weights, see genomes.py.
 struct Genome {
-  struct Mutation {
-    std::int64_t index;
-    float power;
-  };
   int base = -1;                   // slot of a held genome to start from, or -1: `weights`
   const float* weights = nullptr;  // parameters to start from, which Hold copies, or null: scaled noise at `initial`
   std::int64_t initial = 0;
@@ -58,8 +55,9 @@ struct EvaluatorOptions {
 //
 // Hold, Submit, Receive, Parameters and Trace may be called from any thread. Each worker owns an EpisodePlayer and
 // the weights that it plays with. Held genomes are shared, read-only; a task keeps its parent alive, so that Hold may
-// be called while episodes run. An exception in a worker ends all workers and is thrown by the next Receive. The
-// destructor drops what is queued and breaks off running episodes within a step.
+// be called while episodes run. The weights of a held genome are in memory only while episodes of it or of its children
+// are played, which is why these are played one genome after the other. An exception in a worker ends all workers and
+// is thrown by the next Receive. The destructor drops what is queued and breaks off running episodes within a step.
 class Evaluator {
  public:
   // Throws what the noise table or the first world throws, and std::runtime_error if a thread cannot be started.
@@ -72,7 +70,8 @@ class Evaluator {
   // std::invalid_argument if they are not of the network's shape.
   void SetReference(Reference reference);
 
-  // Replaces the held genomes; `base` refers to the ones held before. Decodes in `num_threads` threads. Throws
+  // Replaces the held genomes; `base` refers to the ones held before. What long genomes have in common is decoded once,
+  // in `num_threads` threads, and kept as their base. Throws
   // std::out_of_range for a slot or a noise index that does not exist, and changes nothing then.
   void Hold(const std::vector<Genome>& genomes);
 
@@ -98,7 +97,7 @@ class Evaluator {
  private:
   struct QueuedTask {
     Task task;
-    std::shared_ptr<const Floats> parent;
+    std::shared_ptr<HeldGenome> parent;
     std::shared_ptr<const Reference> reference;
   };
 
@@ -107,16 +106,19 @@ class Evaluator {
   void Stop();
   void CheckHeld(const std::vector<Genome>& genomes, std::size_t num_held) const;
   std::shared_ptr<const Reference> reference() const;
-  const Floats& Weights(const QueuedTask& queued, Floats* own) const;
+  std::shared_ptr<HeldGenome> Held(int slot) const;
+  const float* Weights(const Task& task, const Floats* parent, Floats* own) const;
 
   const EvaluatorOptions options_;
   const std::int64_t parameter_count_;
   const NoiseTable noise_;
+  const Decoder decoder_;
+  const std::shared_ptr<WeightPool> pool_;
   ObservationShape shape_{};
 
   mutable std::mutex mutex_;
   std::condition_variable has_task_, has_result_;
-  std::vector<std::shared_ptr<const Floats>> held_;
+  std::vector<std::shared_ptr<HeldGenome>> held_;
   std::shared_ptr<const Reference> reference_;
   std::deque<QueuedTask> queue_;
   std::vector<TaskResult> results_;

@@ -11,22 +11,38 @@
 namespace neurozoo {
 
 // Floats on cache-line boundaries; large arrays in huge pages where the system has some, since a step reads
-// megabytes of weights from all over them.
+// megabytes of weights from all over them. The system gets those back as soon as they go: what a thread's allocator is
+// given it keeps, and that would be the weights of every thread that ever was.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
-  static constexpr std::size_t kCacheLine = 64, kHugePage = 2 << 20;
+  static constexpr std::size_t kCacheLine = 64, kPage = 4096, kHugePage = 2 << 20;
   AlignedAllocator() = default;
   template <typename U>
   AlignedAllocator(const AlignedAllocator<U>&) {}
   static bool IsLarge(std::size_t n) { return n * sizeof(T) >= 2 * kHugePage; }
-  static std::align_val_t Alignment(std::size_t n) { return std::align_val_t{IsLarge(n) ? kHugePage : kCacheLine}; }
   T* allocate(std::size_t n) {
-    void* memory = ::operator new(n * sizeof(T), Alignment(n));
-    if (IsLarge(n)) madvise(memory, n * sizeof(T) / kHugePage * kHugePage, MADV_HUGEPAGE);
-    return static_cast<T*>(memory);
+    const std::size_t size = n * sizeof(T);
+    if (!IsLarge(n)) return static_cast<T*>(::operator new(size, std::align_val_t{kCacheLine}));
+    const std::size_t reserved = (size / kHugePage + 2) * kHugePage;
+    void* memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
+    char* start = static_cast<char*>(memory) + before;
+    if (before > 0) munmap(memory, before);
+    munmap(start + Mapped(size), reserved - before - Mapped(size));
+    madvise(start, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+    return reinterpret_cast<T*>(start);
   }
-  void deallocate(T* p, std::size_t n) { ::operator delete(p, Alignment(n)); }
+  void deallocate(T* p, std::size_t n) {
+    if (IsLarge(n)) {
+      munmap(p, Mapped(n * sizeof(T)));
+    } else {
+      ::operator delete(p, std::align_val_t{kCacheLine});
+    }
+  }
+  // Bytes of whole pages.
+  static std::size_t Mapped(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
   template <typename U>
   bool operator==(const AlignedAllocator<U>&) const {
     return true;

@@ -13,7 +13,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, play
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.games import action_codes, get_protocol, rom_path, start_actions
-from neurozoo.genomes import Genome, Mutation, read_genome
+from neurozoo.genomes import Genome, Mutation, decode, read_genome
 from neurozoo.networks import get_network
 
 UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
@@ -437,6 +437,41 @@ def test_memory_does_not_grow_over_200_episodes(evaluators):
     generation(100)
     generation(200)
     assert private_memory(process) - memory < 2e6  # 10 kB for each episode would show
+
+
+def test_parents_take_memory_only_while_they_are_played(ops, noise_table):
+    process = psutil.Process()
+    layout = get_network("large").layout(18)
+    with NativeEvaluator(
+        ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=2
+    ) as evaluator:
+
+        def generation(parents):
+            evaluator.hold(parents)
+            children = [parent.mutated(i, 0.01) for i in range(2) for parent in parents]
+            play(evaluator, {i: Episode(child, 1, 0, 8) for i, child in enumerate(children)})
+            return private_memory(process)
+
+        few = generation([Genome(0), Genome(1)])
+        assert generation([Genome(i) for i in range(20)]) - few < 50e6  # 18 more of 16 MB each would be 292 MB
+
+
+def test_weights_stay_those_of_the_genome_over_generations_that_share_ancestors(evaluators, noise):
+    evaluator = evaluators(model="small", threads=2)
+    layout = get_network("small").layout(18)
+    random = np.random.default_rng(0)
+    parents = [Genome(i) for i in range(4)]
+    kept = None
+    for number in range(40):
+        evaluator.hold([*parents, *([kept] if kept else [])])
+        if number % 8 == 7:
+            for genome in (parents[number % 4], kept):
+                expected = decode(genome, noise=noise, layout=layout)
+                np.testing.assert_array_equal(evaluator.parameters(genome), expected, strict=True)
+        if number == 3:
+            kept = parents[0]  # an elite that stays while the others go on
+        chosen = random.integers(4, size=4)
+        parents = [parents[i].mutated(int(random.integers(10**6)), 0.002) for i in chosen]
 
 
 def private_memory(process):
