@@ -1,15 +1,36 @@
 """What the three commands of this profile know about jobs: one small folder, and one call of qstat for all jobs."""
 
+import getpass
 import json
 import os
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 FOLDER = Path(".snakemake/sge")  # in the working directory, which all nodes see
 QSTAT_AGE = 5  # seconds for which one answer of qstat serves all jobs
-GRACE = 60  # seconds until a job that qstat does not list counts as gone: file systems and schedulers lag behind
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A job as qstat lists it.
+
+    Attributes:
+        state: Letters, such as `r`, `qw`, `Eqw` or `dr`.
+        queue_state: Letters for what is wrong with the queue that it runs in; `u` is a node that does not answer.
+    """
+
+    state: str
+    queue_state: str = ""
+
+
+def site() -> dict:
+    """Returns what the top of config.yaml says about this cluster."""
+    return yaml.safe_load((Path(__file__).resolve().parent / "config.yaml").read_text())["__variables__"]
 
 
 def write(path: Path, text: str) -> None:
@@ -41,24 +62,27 @@ def exit_code(token: str) -> int | None:
         return None
 
 
-def qstat() -> str | None:
-    """Returns qstat's list of all the user's jobs as XML, at most some seconds old, or None if it does not answer."""
+def qstat(*, age: float = QSTAT_AGE) -> str | None:
+    """Returns qstat's list of all the user's jobs as XML, at most `age` seconds old, or None if it does not answer."""
     answer = FOLDER / "qstat.xml"
     try:
-        if time.time() - answer.stat().st_mtime < QSTAT_AGE:
+        if time.time() - answer.stat().st_mtime < age:
             return answer.read_text()
     except OSError:
         pass
-    run = subprocess.run(["qstat", "-xml"], capture_output=True, text=True)
+    # -f: with the states of the queues; -ne: only of those that hold a job.
+    run = subprocess.run(["qstat", "-f", "-ne", "-xml", "-u", getpass.getuser()], capture_output=True, text=True)
     if run.returncode or "</job_info>" not in run.stdout:
         return None
     write(answer, run.stdout)
     return run.stdout
 
 
-def state_in(xml: str, job: str) -> str | None:
-    """Finds a job's state, such as `r`, `qw` or `Eqw`, in qstat's list; None if it is not there."""
-    for entry in ElementTree.fromstring(xml).iter("job_list"):
+def listed(xml: str, job: str) -> Listed | None:
+    """Finds a job in qstat's list; None if it is not there."""
+    tree = ElementTree.fromstring(xml)
+    queues = {id(entry): queue.findtext("state") for queue in tree.iter("Queue-List") for entry in queue}
+    for entry in tree.iter("job_list"):
         if entry.findtext("JB_job_number") == job:
-            return entry.findtext("state")
+            return Listed(entry.findtext("state"), queues.get(id(entry)) or "")
     return None

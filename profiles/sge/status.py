@@ -5,31 +5,43 @@ What the job's script noted down decides; qstat only says whether a job without 
 answer is `running`, since Snakemake ends the whole workflow when this command fails.
 """
 
+import os
 import subprocess
 import sys
 import time
 
-from jobs import FOLDER, GRACE, exit_code, qstat, read_record, state_in, write
+from jobs import FOLDER, Listed, exit_code, listed, qstat, read_record, site, write
 
 
-def judge(code: int | None, state: str | None, *, silent_for: float) -> tuple[str, str]:
+def judge(code: int | None, found: Listed | None, *, silent_for: float, names: dict) -> tuple[str, str]:
     """Decides what became of a job.
 
     Args:
         code: Exit code that the job's script noted down, if it did.
-        state: State in qstat's list, such as `qw`; None if the job is not listed.
-        silent_for: Seconds since the job was submitted or last listed.
+        found: What qstat lists; None if it does not list the job.
+        silent_for: Seconds since the job was submitted, or last listed on a node that answers.
+        names: As returned by `site`.
 
     Returns:
         Snakemake's word, and the reason for people where it is not obvious.
     """
     if code is not None:
         return ("success", "") if code == 0 else ("failed", f"ended with exit code {code}")
-    if state is not None and "E" in state:  # never ends by itself
-        return "failed", f"is in error state {state}, and is deleted"
-    if state is not None or silent_for < GRACE:
-        return "running", ""
-    return "failed", "left the queue without an exit code: time or memory limit, qdel, or a lost node"
+    if found is None:
+        if silent_for < names["grace"]:
+            return "running", ""
+        return "failed", "left the queue without an exit code: time or memory limit, or qdel (qacct -j says which)"
+    if "E" in found.state:  # never ends by itself
+        return "failed", f"is in error state {found.state} and is deleted"
+    if "u" in found.queue_state and silent_for >= names["patience"]:
+        return "failed", f"is given up: its node has not answered for {silent_for:.0f} s"
+    return "running", ""
+
+
+def explanation(job: str) -> str:
+    """Returns Grid Engine's own words about an error state."""
+    answer = subprocess.run(["qstat", "-j", job], capture_output=True, text=True, timeout=30).stdout
+    return " ".join(line.partition(":")[2].strip() for line in answer.splitlines() if line.startswith("error reason"))
 
 
 def status(job: str) -> tuple[str, str]:
@@ -38,17 +50,29 @@ def status(job: str) -> tuple[str, str]:
     if facts is None:
         return "failed", f"is not on record in {FOLDER}"
     if (code := exit_code(facts["token"])) is not None:
-        return judge(code, None, silent_for=0)
+        return finished(code, facts["log"])
     if (listing := qstat()) is None:
         return "running", ""
-    seen, now, state = FOLDER / f"{job}.seen", time.time(), state_in(listing, job)
-    if state is not None:
-        write(seen, str(now))
+    seen, found = FOLDER / f"{job}.seen", listed(listing, job)
+    if found is not None and "u" not in found.queue_state:
+        write(seen, str(time.time()))
     last = float(seen.read_text()) if seen.exists() else facts["time"]
-    word, reason = judge(exit_code(facts["token"]), state, silent_for=now - last)
-    if state is not None and word == "failed":
+    if (code := exit_code(facts["token"])) is not None:  # it may have ended between the two looks
+        return finished(code, facts["log"])
+    word, reason = judge(None, found, silent_for=time.time() - last, names=site())
+    if found is not None and word == "failed":
+        if said := explanation(job):
+            reason += f" ({said})"
         subprocess.run(["qdel", job], capture_output=True)
     return word, f"{reason}; its log is {facts['log']}" if reason else ""
+
+
+def finished(code: int, log: str) -> tuple[str, str]:
+    """Judges by the note; what Grid Engine kept of a good job's output is of no use to anybody."""
+    word, reason = judge(code, None, silent_for=0, names={})
+    if word == "success" and os.path.exists(log):
+        os.unlink(log)
+    return word, f"{reason}; its log is {log}" if reason else ""
 
 
 def main() -> None:

@@ -8,15 +8,20 @@ of being submitted twice: two trainings must never write into one folder.
 import hashlib
 import json
 import math
+import os
 import re
 import subprocess
 import sys
 import time
-import tomllib
 import uuid
 from pathlib import Path
 
-from jobs import FOLDER, exit_code, read_record, record, write
+from jobs import FOLDER, Listed, exit_code, listed, qstat, read_record, record, site, write
+
+# What a job inherits. Not all (-V): everybody on the cluster can read a job's variables, and some hold passwords.
+VARIABLES = re.compile(r"PATH|LD_LIBRARY_PATH|LANG|LC_\w+|VIRTUAL_ENV|(CONDA|CUDA|KERAS|TF|XLA|JAX)_\w+")
+
+UNREACHABLE = re.compile("commlib|unable to (contact|send|connect)|can't connect")
 
 
 def read_properties(script: str) -> dict:
@@ -31,12 +36,19 @@ def name_of(properties: dict) -> str:
     return re.sub(r"[^\w.-]", "_", ".".join(map(str, parts)))
 
 
-def qsub_options(properties: dict, site: dict) -> list[str]:
+def log_of(properties: dict) -> str:
+    """Returns where Grid Engine puts what the job prints: beside the rule's own log, by the job's number."""
+    logs = properties.get("log")
+    stem = Path(logs[0]).with_suffix("") if logs else Path(properties["output"][0]).parent / name_of(properties)
+    return f"{stem}.sge-$JOB_ID.log"
+
+
+def qsub_options(properties: dict, names: dict) -> list[str]:
     """Translates threads and resources.
 
     Args:
         properties: As returned by `read_properties`.
-        site: The contents of site.toml.
+        names: As returned by `site`.
 
     Returns:
         Options of qsub.
@@ -45,43 +57,44 @@ def qsub_options(properties: dict, site: dict) -> list[str]:
         ValueError: The GPUs do not divide among the slots, where the cluster counts them per slot.
     """
     resources, threads = properties.get("resources", {}), int(properties.get("threads", 1))
-    options = ["-pe", site["parallel_environment"], str(threads)] if threads > 1 else []
+    options = ["-pe", names["parallel_environment"], str(threads)] if threads > 1 else []
     limits = []
     if "runtime" in resources:
         seconds = int(float(resources["runtime"]) * 60)
         limits.append(f"h_rt={seconds}")
-        if seconds > 2 * site["warning"]:
-            limits.append(f"s_rt={seconds - site['warning']}")
-    if "mem_mb" in resources and site["memory"]:
-        shares = threads if site["memory_per_slot"] else 1
-        limits.append(f"{site['memory']}={math.ceil(int(resources['mem_mb']) / shares)}M")
+        if seconds > 2 * names["warning"]:
+            limits.append(f"s_rt={seconds - names['warning']}")
+    if "mem_mb" in resources and names["memory"]:
+        shares = threads if names["memory_per"] == "slot" else 1
+        limits.append(f"{names['memory']}={math.ceil(int(resources['mem_mb']) / shares)}M")
     if gpus := int(resources.get("gpu", 0)):
-        shares = threads if site["gpu_per_slot"] else 1
+        shares = threads if names["gpu_per"] == "slot" else 1
         if gpus % shares:
             raise ValueError(
-                f"{name_of(properties)}: {gpus} GPUs do not divide among {threads} slots, but {site['gpu']!r} counts "
-                "per slot here (site.toml). Ask for as many GPUs as threads, or for a multiple."
+                f"{name_of(properties)}: {gpus} GPUs do not divide among {threads} slots, but {names['gpu']!r} counts "
+                "per slot here (profiles/sge/config.yaml). Ask for as many GPUs as threads, or for a multiple."
             )
-        limits.append(f"{site['gpu']}={gpus // shares}")
+        limits.append(f"{names['gpu']}={gpus // shares}")
     if limits:
         options += ["-l", ",".join(limits)]
-    if site["queue"]:
-        options += ["-q", site["queue"]]
-    return [*options, *site["options"]]
+    return [*options, *map(str, names["options"])]
 
 
 def wrapped(script: str, token: str) -> str:
     """Puts a job script into one that notes down how it ended, which Grid Engine forgets.
 
-    The warning signals are for the program inside, not for the shells and the Snakemake around it. Exit codes 99 and
-    100 would tell Grid Engine to start the job again, or to keep it in the queue for ever.
+    The warning signals are for the program inside, not for the shells and the Snakemake around it. To exit with 99
+    asks Grid Engine to start the same job again, which happens only if the program wants it; 100 would keep the job in
+    the queue for ever.
     """
     return f"""#!/bin/bash
 trap '' USR1 USR2
+export NEUROZOO_AGAIN="$PWD/{FOLDER}/{token}.again"
 (
 {script}
 )
 code=$?
+if [ $code -ne 0 ] && [ -s "$NEUROZOO_AGAIN" ]; then rm "$NEUROZOO_AGAIN"; exit 99; fi
 echo $code > {FOLDER}/.{token}.exit && mv {FOLDER}/.{token}.exit {FOLDER}/{token}.exit
 [ $code -ne 99 ] && [ $code -ne 100 ] || code=1
 exit $code
@@ -100,50 +113,62 @@ def taken_over(claim: Path, recipe: str) -> str | None:
     except (OSError, ValueError):
         return None
     job, facts = earlier["job"], read_record(earlier["job"])
-    if facts is None or exit_code(facts["token"]) is not None or not is_alive(job):
+    if facts is None or exit_code(facts["token"]) is not None or (found := look_up(job)) is None:
         return None
-    if earlier["recipe"] == recipe:
+    if earlier["recipe"] == recipe and "d" not in found.state:
         print(f"Job {job} of an earlier Snakemake is still making these files; it is taken over.", file=sys.stderr)
         return job
     subprocess.run(["qdel", job], capture_output=True)
     for _ in range(60):
-        if not is_alive(job):
+        found = look_up(job)
+        if found is None or "u" in found.queue_state:  # its node learns of the qdel before it does anything else
             return None
         time.sleep(1)
-    sys.exit(f"Job {job} makes the same files from other settings and cannot be ended. End it first: qdel {job}")
+    sys.exit(f"Job {job} makes the same files and cannot be ended. End it first: qdel {job}")
 
 
-def is_alive(job: str) -> bool:
-    """Asks Grid Engine whether it knows a job."""
-    return subprocess.run(["qstat", "-j", job], capture_output=True).returncode == 0
+def look_up(job: str) -> Listed | None:
+    """Asks Grid Engine about a job now; None if it does not know it."""
+    if (listing := qstat(age=0)) is None:
+        sys.exit("Grid Engine does not answer (qstat failed). Start again when it does; nothing was submitted.")
+    return listed(listing, job)
+
+
+def submitted(command: list[str], script: str) -> str:
+    """Runs qsub and returns the job's id; a master that is restarted meanwhile is waited for."""
+    start = time.monotonic()
+    while True:
+        run = subprocess.run(command, input=script, capture_output=True, text=True)
+        if not run.returncode and (answer := re.search(r"^\d+", run.stdout, re.MULTILINE)):
+            return answer.group()
+        if not UNREACHABLE.search(run.stderr) or time.monotonic() - start > site()["patience"]:
+            sys.exit(f"Grid Engine refused the job: {run.stdout}{run.stderr}\nThe command was: {' '.join(command)}")
+        print(f"Grid Engine does not answer; trying again: {run.stderr.strip()}", file=sys.stderr)
+        time.sleep(10)
 
 
 def main() -> None:
     """Submits the job script whose path is the last argument."""
     script = Path(sys.argv[-1]).read_text()
     properties = read_properties(script)
-    site = tomllib.loads((Path(__file__).resolve().parent / "site.toml").read_text())
     claim = FOLDER / f"{digest(properties.get('output') or properties.get('jobid'))}.claim"
     recipe = digest([properties.get(key) for key in ("rule", "input", "output", "params", "threads")])
     if job := taken_over(claim, recipe):
         print(job)
         return
-    token, log = uuid.uuid4().hex[:12], FOLDER.resolve() / "logs"
-    log.mkdir(parents=True, exist_ok=True)
-    command = ["qsub", "-terse", "-S", "/bin/bash", "-cwd", "-V", "-r", "n", "-w", "e", "-j", "y", "-o"]
-    command += [f"{log}/$JOB_NAME.$JOB_ID.log", "-N", name_of(properties)]
+    token, name, log = uuid.uuid4().hex[:12], name_of(properties), log_of(properties)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    variables = ",".join(sorted(variable for variable in os.environ if VARIABLES.fullmatch(variable)))
+    command = ["qsub", "-terse", "-S", "/bin/bash", "-cwd", "-v", variables, "-r", "n", "-w", "e", "-j", "y"]
+    command += ["-o", log, "-N", name]
     try:
-        command += qsub_options(properties, site)
+        command += qsub_options(properties, site())
     except ValueError as error:
         sys.exit(str(error))
-    run = subprocess.run(command, input=wrapped(script, token), capture_output=True, text=True)
-    answer = re.search(r"^\d+", run.stdout, re.MULTILINE)
-    if run.returncode or not answer:
-        sys.exit(f"Grid Engine refused the job: {run.stdout}{run.stderr}\nThe command was: {' '.join(command)}")
-    job = answer.group()
-    write(
-        record(job), json.dumps({"token": token, "time": time.time(), "log": f"{log}/{name_of(properties)}.{job}.log"})
-    )
+    job = submitted(command, wrapped(script, token))
+    facts = {"token": token, "time": time.time(), "name": name, "log": log.replace("$JOB_ID", job)}
+    write(record(job), json.dumps({**facts, "output": properties.get("output")}))
     write(claim, json.dumps({"job": job, "recipe": recipe}))
     print(job)
 

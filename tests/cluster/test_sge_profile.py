@@ -1,43 +1,33 @@
 import importlib
 import subprocess
-import sys
-import time
-import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 PROJECT = Path(__file__).parents[2]
 PROFILE = PROJECT / "profiles" / "sge"
-SITE = tomllib.loads((PROFILE / "site.toml").read_text())
+SITE = yaml.safe_load((PROFILE / "config.yaml").read_text())["__variables__"]
 
 QSTAT_XML = """<?xml version='1.0'?>
 <job_info>
   <queue_info>
-    <job_list state="running"><JB_job_number>12</JB_job_number><state>r</state></job_list>
+    <Queue-List>
+      <name>all.q@one</name>
+      <job_list state="running"><JB_job_number>12</JB_job_number><state>r</state></job_list>
+    </Queue-List>
+    <Queue-List>
+      <name>all.q@two</name>
+      <state>au</state>
+      <job_list state="running"><JB_job_number>13</JB_job_number><state>dr</state></job_list>
+    </Queue-List>
   </queue_info>
   <job_info>
     <job_list state="pending"><JB_job_number>123</JB_job_number><state>qw</state></job_list>
     <job_list state="pending"><JB_job_number>124</JB_job_number><state>Eqw</state></job_list>
   </job_info>
 </job_info>
-"""
-
-WORKFLOW = """
-rule all:
-    input: "good.txt", "long.txt"
-rule good:
-    output: "good.txt"
-    threads: 2
-    resources: mem_mb=3001, runtime="20m"
-    shell: "echo made > {output}"
-rule long:
-    output: "long.txt"
-    shell: "sleep 2; echo made > {output}"
-rule bad:
-    output: "bad.txt"
-    shell: "echo half > {output}; exit 99"
 """
 
 
@@ -63,37 +53,38 @@ def status(profile):
     return profile.import_module("status")
 
 
-def test_a_state_is_that_of_the_job_with_exactly_this_number(jobs):
-    assert jobs.state_in(QSTAT_XML, "12") == "r"
-    assert jobs.state_in(QSTAT_XML, "123") == "qw"
-    assert jobs.state_in(QSTAT_XML, "124") == "Eqw"
-    assert jobs.state_in(QSTAT_XML, "2") is None
+def test_a_state_is_that_of_the_job_with_exactly_this_number_and_of_its_queue(jobs):
+    assert jobs.listed(QSTAT_XML, "12") == jobs.Listed("r")
+    assert jobs.listed(QSTAT_XML, "13") == jobs.Listed("dr", "au")
+    assert jobs.listed(QSTAT_XML, "123") == jobs.Listed("qw")
+    assert jobs.listed(QSTAT_XML, "124") == jobs.Listed("Eqw")
+    assert jobs.listed(QSTAT_XML, "2") is None
 
 
 @pytest.mark.parametrize(
-    ("code", "state", "silent_for", "word"),
+    ("code", "state", "queue_state", "silent_for", "word"),
     [
-        (0, None, 0, "success"),
-        (1, None, 0, "failed"),
-        (0, "r", 0, "success"),  # the note decides; qstat may be some seconds old
-        (None, "qw", 0, "running"),
-        (None, "hqw", 9999, "running"),
-        (None, "r", 0, "running"),
-        (None, "Rr", 0, "running"),
-        (None, "T", 0, "running"),
-        (None, "dr", 0, "running"),
-        (None, "Eqw", 0, "failed"),
-        (None, None, 5, "running"),  # not listed yet, or no longer
-        (None, None, 61, "failed"),
+        (0, None, "", 0, "success"),
+        (1, None, "", 0, "failed"),
+        (None, "qw", "", 0, "running"),
+        (None, "hqw", "", 9999, "running"),
+        (None, "r", "", 0, "running"),
+        (None, "Rr", "", 0, "running"),
+        (None, "T", "", 0, "running"),
+        (None, "dr", "", 0, "running"),
+        (None, "Eqw", "", 0, "failed"),
+        (None, "r", "au", SITE["patience"] - 1, "running"),  # the daemon may only be starting anew
+        (None, "r", "au", SITE["patience"], "failed"),
+        (None, "r", "a", 9999, "running"),  # overloaded
+        (None, None, "", SITE["grace"] - 1, "running"),  # not listed yet, or no longer
+        (None, None, "", SITE["grace"], "failed"),
     ],
 )
-def test_a_job_is_judged_by_its_note_then_by_its_state_then_by_its_silence(status, code, state, silent_for, word):
-    assert status.judge(code, state, silent_for=silent_for)[0] == word
-
-
-def test_a_failure_comes_with_its_reason(status):
-    assert "error state Eqw" in status.judge(None, "Eqw", silent_for=0)[1]
-    assert "left the queue without an exit code" in status.judge(None, None, silent_for=100)[1]
+def test_a_job_is_judged_by_its_note_then_by_its_state_then_by_its_silence(
+    jobs, status, code, state, queue_state, silent_for, word
+):
+    found = jobs.Listed(state, queue_state) if state else None
+    assert status.judge(code, found, silent_for=silent_for, names=SITE)[0] == word
 
 
 def test_memory_is_divided_among_the_slots_and_rounded_up(submit):
@@ -109,14 +100,26 @@ def test_a_short_job_with_one_thread_asks_for_no_slots_and_gets_no_warning(submi
 def test_gpus_are_divided_among_the_slots_only_where_the_cluster_counts_them_so(submit):
     properties = {"rule": "train", "threads": 4, "resources": {"gpu": 4}}
     assert submit.qsub_options(properties, SITE)[-1] == "gpu=4"
-    assert submit.qsub_options(properties, {**SITE, "gpu_per_slot": True})[-1] == "gpu=1"
+    assert submit.qsub_options(properties, {**SITE, "gpu_per": "slot"})[-1] == "gpu=1"
     with pytest.raises(ValueError, match="1 GPUs do not divide among 4 slots"):
-        submit.qsub_options({**properties, "resources": {"gpu": 1}}, {**SITE, "gpu_per_slot": True})
+        submit.qsub_options({**properties, "resources": {"gpu": 1}}, {**SITE, "gpu_per": "slot"})
 
 
-def test_a_queue_and_further_options_come_from_the_site(submit):
-    site = {**SITE, "memory": "", "queue": "long.q", "options": ["-P", "zoo"]}
-    assert submit.qsub_options({"threads": 1, "resources": {"mem_mb": 1}}, site) == ["-q", "long.q", "-P", "zoo"]
+def test_further_options_come_from_the_top_of_the_profile(submit):
+    site = {**SITE, "memory": "", "options": ["-P", "zoo", "-q", "long.q"]}
+    assert submit.qsub_options({"threads": 1, "resources": {"mem_mb": 1}}, site) == ["-P", "zoo", "-q", "long.q"]
+
+
+def test_a_job_inherits_the_way_to_programs_and_no_secrets(submit):
+    names = ("PATH", "LD_LIBRARY_PATH", "TF_CPP_MIN_LOG_LEVEL", "HF_TOKEN", "PASSWORD", "SSH_AUTH_SOCK", "MYPATH")
+    assert [bool(submit.VARIABLES.fullmatch(name)) for name in names] == [True, True, True, False, False, False, False]
+
+
+def test_the_scheduler_s_log_lies_beside_the_rule_s_own(submit):
+    properties = {"rule": "train", "log": ["results/runs/ga/pong/large/1/train.log"]}
+    assert submit.log_of(properties) == "results/runs/ga/pong/large/1/train.sge-$JOB_ID.log"
+    properties = {"groupid": "tables", "output": ["results/tables/scores.csv"]}
+    assert submit.log_of(properties) == "results/tables/tables.sge-$JOB_ID.log"
 
 
 @pytest.mark.parametrize(("code", "seen"), [(0, 0), (1, 1), (7, 7), (99, 1), (100, 1)])
@@ -137,53 +140,11 @@ def test_the_warning_signal_passes_by_the_shell_around_the_program(submit, jobs,
     assert run.returncode == 3
 
 
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(snakemake_command(*arguments), cwd=folder, capture_output=True, text=True, timeout=120)
-
-
-def snakemake_command(*arguments: str) -> list[str]:
-    quick = ["--latency-wait", "2", "--seconds-between-status-checks", "1", "--retries", "0"]
-    return [sys.executable, "-m", "snakemake", *arguments, "--profile", str(PROFILE), *quick]
-
-
-def test_jobs_go_through_the_queue_and_come_back(grid_engine, tmp_path):
-    (tmp_path / "Snakefile").write_text(WORKFLOW)
-    run = snakemake(tmp_path)
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert (tmp_path / "good.txt").read_text() == (tmp_path / "long.txt").read_text() == "made\n"
-    options = [(grid_engine / f"{job}.options").read_text() for job in (101, 102)]
-    good = next(line for line in options if "-N good" in line)
-    assert "-pe smp 2 -l h_rt=1200,s_rt=900,h_vmem=1501M" in good
-    assert "-w e" in good
-    assert "-r n" in good
-
-
-def test_a_job_that_exits_with_99_has_failed_and_leaves_no_half_output(grid_engine, tmp_path):
-    (tmp_path / "Snakefile").write_text(WORKFLOW)
-    run = snakemake(tmp_path, "bad.txt")
-    assert run.returncode != 0
-    assert "ended with exit code 1" in run.stderr
-    assert not (tmp_path / "bad.txt").exists()
-
-
-def test_a_job_that_outlived_its_snakemake_is_taken_over_instead_of_submitted_twice(grid_engine, tmp_path):
-    (tmp_path / "Snakefile").write_text(WORKFLOW.replace("sleep 2", "sleep 12"))
-    first = subprocess.Popen(
-        snakemake_command("long.txt"), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    wait_until(lambda: list((tmp_path / ".snakemake" / "sge").glob("*.claim")))
-    first.kill()
-    first.wait()
-    snakemake(tmp_path, "--unlock", "long.txt")
-    run = snakemake(tmp_path, "long.txt")
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "101" in (grid_engine / "last").read_text(), "a second job was submitted"
-    assert (tmp_path / "long.txt").read_text() == "made\n"
-
-
-def wait_until(happened, seconds: float = 60) -> None:
-    for _ in range(int(seconds * 10)):
-        if happened():
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"nothing happened within {seconds} s")
+def test_a_program_that_asks_for_it_is_started_again_and_leaves_no_note(submit, jobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jobs.FOLDER.mkdir(parents=True)
+    script = submit.wrapped('[ -e second ] && exit 0; touch second; echo again > "$NEUROZOO_AGAIN"; exit 1', "abc")
+    assert subprocess.run(["bash"], input=script, text=True).returncode == 99
+    assert jobs.exit_code("abc") is None
+    assert subprocess.run(["bash"], input=script, text=True).returncode == 0
+    assert jobs.exit_code("abc") == 0

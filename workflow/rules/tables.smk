@@ -16,6 +16,10 @@ The merged table and the scores span the planned runs, not whatever else lies in
 """
 
 
+localrules:
+    parse_log,  # a second or two, for every run
+
+
 rule parse_log:
     input:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
