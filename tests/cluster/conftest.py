@@ -1,45 +1,85 @@
-"""A Grid Engine small enough for a test: jobs are background processes, and qstat lists those that still run."""
+"""Real schedulers on this machine, an experiment to run on them, and what it should come to."""
 
 import os
-import stat
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-QSUB = """#!/bin/bash
-# Takes the script from its standard input, as the real one does.
-number=$(( $(cat "$FAKE_SGE/last" 2>/dev/null || echo 100) + 1 )); echo $number > "$FAKE_SGE/last"
-echo "$@" > "$FAKE_SGE/$number.options"
-cat > "$FAKE_SGE/$number.sh"
-setsid bash "$FAKE_SGE/$number.sh" > "$FAKE_SGE/$number.out" 2>&1 < /dev/null &
-echo $! > "$FAKE_SGE/$number.pid"
-echo $number
-"""
+# The clusters are modules beside this file.
+sys.path.insert(0, str(Path(__file__).parent))
 
-QSTAT = """#!/bin/bash
-if [ "$1" = -j ]; then kill -0 "$(cat "$FAKE_SGE/$2.pid")" 2>/dev/null; exit; fi
-echo "<job_info><queue_info>"
-for file in "$FAKE_SGE"/*.pid; do
-    kill -0 "$(cat "$file")" 2>/dev/null || continue
-    echo "<job_list><JB_job_number>$(basename "$file" .pid)</JB_job_number><state>r</state></job_list>"
-done
-echo "</queue_info></job_info>"
-"""
+from experiment import RESULTS, Experiment, copy_project
+from grid_engine import GridEngine
 
-QDEL = """#!/bin/bash
-for job in "$@"; do kill -9 -- "-$(cat "$FAKE_SGE/$job.pid")"; done
-"""
+
+@pytest.fixture(scope="session")
+def undisturbed(ops, tmp_path_factory) -> Callable[[int], dict[str, bytes]]:
+    """Returns what the experiment with some frames comes to on this machine, without any cluster."""
+    made: dict[int, dict[str, bytes]] = {}
+
+    def results(frames: int) -> dict[str, bytes]:
+        if frames not in made:
+            folder = tmp_path_factory.mktemp("undisturbed")
+            copy_project(folder, frames=frames)
+            answer = subprocess.run(
+                [sys.executable, "-m", "snakemake", *RESULTS, "--cores", "2", "--configfile", "hurt.yaml"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+            )
+            assert answer.returncode == 0, answer.stderr
+            made[frames] = {name: (folder / name).read_bytes() for name in RESULTS}
+        return made[frames]
+
+    return results
+
+
+@pytest.fixture(scope="session")
+def cluster_folder() -> Iterator[Path]:
+    """A folder that all users may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="neurozoo-", dir="/var/tmp") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def started_grid_engine(cluster_folder) -> Iterator[GridEngine]:
+    """A cell with one node; starting it takes some seconds."""
+    if reason := GridEngine.what_is_missing():
+        pytest.skip(f"no Grid Engine here: {reason}")
+    cell = GridEngine(cluster_folder / "sge")
+    yield cell
+    cell.stop()
 
 
 @pytest.fixture
-def grid_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Puts qsub, qstat and qdel into the path; returns the folder where they keep their jobs."""
-    commands, jobs = tmp_path / "bin", tmp_path / "jobs"
-    commands.mkdir()
-    jobs.mkdir()
-    for name, text in (("qsub", QSUB), ("qstat", QSTAT), ("qdel", QDEL)):
-        (commands / name).write_text(text)
-        (commands / name).chmod(0o755 | stat.S_IEXEC)
-    monkeypatch.setenv("FAKE_SGE", str(jobs))
-    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
-    return jobs
+def grid_engine(started_grid_engine) -> Iterator[GridEngine]:
+    """The cell, with a healthy node; what a test leaves in the queue is deleted."""
+    yield started_grid_engine
+    if not started_grid_engine.node_answers():
+        started_grid_engine.start_node()
+    started_grid_engine.delete_all_jobs()
+
+
+@pytest.fixture
+def sge(ops, grid_engine, cluster_folder) -> Iterator[Callable[..., Experiment]]:
+    """Makes an experiment that runs through `--profile sge`."""
+    made: list[Experiment] = []
+
+    def make(**options: int) -> Experiment:
+        folder = Path(tempfile.mkdtemp(prefix="project-", dir=cluster_folder))
+        experiment = Experiment(grid_engine, "sge", folder, **options)
+        experiment.change("__variables__", grace=5, patience=10)
+        made.append(experiment)
+        return experiment
+
+    yield make
+    for experiment in made:
+        if experiment.process and experiment.is_running:
+            experiment.signal(signal.SIGKILL)
+            experiment.wait()

@@ -1,0 +1,145 @@
+"""A small experiment on a cluster, and what is known of it from outside."""
+
+import copy
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import yaml
+from machine import PROJECT, USER, Machine, wait_until
+
+PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "sge", "slurm", "envs", "native")
+EXPERIMENT = {
+    "experiments": {
+        "hurt": {
+            "algo": "ga",
+            "preset": "demo",
+            "games": ["frostbite"],
+            "models": ["small"],
+            "runs": 2,
+            "overrides": {
+                "population_size": 4,
+                "selection_threshold": 2,
+                "validation_threshold": 2,
+                "num_validation_episodes": 1,
+                "num_test_episodes": 1,
+                "episode_cutoff_mode": 100,  # steps
+                "frames": 50_000,
+            },
+        }
+    },
+    "pathvars": {"results": "results/hurt", "noise": "results/hurt/noise"},
+    "noise": {"size": 5_000_000},
+}
+RUN = "results/hurt/runs/ga/frostbite/small/{}"
+
+# What comes out the same to the byte, however a run was disturbed.
+RESULTS = [f"{RUN.format(run)}/{name}" for run in (1, 2) for name in ("checkpoint.npz", "genome.json")]
+
+
+class Experiment:
+    """A copy of the project that belongs to a cluster's user, with the op and a small experiment.
+
+    Args:
+        cluster: Where it runs.
+        profile: Name of the profile.
+        folder: A new folder, which all may enter.
+        frames: Budget of a run.
+    """
+
+    def __init__(self, cluster: Machine, profile: str, folder: Path, *, frames: int = 50_000) -> None:
+        self.cluster, self.profile, self.folder, self.frames = cluster, profile, folder, frames
+        copy_project(folder, frames=frames)
+        subprocess.run(["chown", "-R", f"{USER}:{USER}", folder], check=True)
+        self.log = folder / "snakemake.out"
+        self.settings = folder / "profiles" / profile / "config.yaml"
+        self.process: subprocess.Popen | None = None
+
+    def change(self, *keys: str, **values: object) -> None:
+        """Changes values of the profile, below some keys."""
+        settings = part = yaml.safe_load(self.settings.read_text())
+        for key in keys:
+            part = part.setdefault(key, {})
+        part.update(values)
+        self.settings.write_text(yaml.safe_dump(settings, sort_keys=False))
+
+    def command(self, *arguments: str) -> tuple[str, ...]:
+        """Returns the command of the README, for two trainings, with short waits."""
+        quick = ("--latency-wait", "5", "--seconds-between-status-checks", "1")
+        common = ("--profile", self.profile, "--configfile", "hurt.yaml", *quick)
+        targets = [f"{RUN.format(run)}/checkpoint.npz" for run in (1, 2)]
+        return ("snakemake", *(arguments or targets), *common)
+
+    def start(self, *arguments: str) -> None:
+        """Starts Snakemake."""
+        self.process = self.cluster.start(*self.command(*arguments), cwd=self.folder, log=self.log)
+
+    def wait(self, *, seconds: float = 400) -> int:
+        """Waits for Snakemake and returns its exit code."""
+        return self.process.wait(seconds)
+
+    def run(self, *arguments: str) -> str:
+        """Runs Snakemake to its good end and returns what it said."""
+        self.start(*arguments)
+        assert self.wait() == 0, self.said
+        return self.said
+
+    @property
+    def is_running(self) -> bool:
+        """Says whether Snakemake has not ended."""
+        return self.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to Snakemake as a terminal does: to it and to what it has started itself."""
+        os.killpg(self.process.pid, number)
+
+    @property
+    def said(self) -> str:
+        """What Snakemake has said so far."""
+        return self.log.read_text()
+
+    def wait_for(self, words: str, *, seconds: float = 120) -> None:
+        """Waits until Snakemake says something."""
+        wait_until(lambda: words in self.said or not self.is_running, seconds=seconds, what=f"no {words!r}")
+        assert words in self.said, self.said
+
+    def wait_for_training(self, run: int = 1) -> None:
+        """Waits until a training has something to lose."""
+        log = self.folder / RUN.format(run) / "state" / "log.jsonl"
+        wait_until(
+            lambda: (log.exists() and log.stat().st_size) or not self.is_running, seconds=200, what="no generation"
+        )
+        assert self.is_running, self.said
+        assert not (self.folder / RUN.format(run) / "checkpoint.npz").exists(), (
+            "the training is too short for this test"
+        )
+
+    def submitted(self, rule: str) -> list[str]:
+        """Returns the runs of all jobs of a rule that Grid Engine ever got from this experiment."""
+        records = [json.loads(path.read_text()) for path in (self.folder / ".snakemake" / "sge").glob("*.json")]
+        return [record["name"].split(".")[-1] for record in records if record["name"].startswith(f"{rule}.")]
+
+    @property
+    def results(self) -> dict[str, bytes]:
+        """The files that come out the same to the byte, however a run was disturbed."""
+        return {name: (self.folder / name).read_bytes() for name in RESULTS}
+
+
+def copy_project(folder: Path, *, frames: int) -> None:
+    """Copies the project and its op, with a small experiment."""
+    for part in PARTS:
+        source, target = PROJECT / part, folder / part
+        if source.is_symlink() or source.is_file():
+            shutil.copy2(source, target, follow_symlinks=False)
+        else:
+            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    native = folder / "results" / "native"
+    native.mkdir(parents=True)
+    for name in ("libneurozoo_ops.so", "build.json"):
+        shutil.copy(PROJECT / "results" / "native" / name, native / name)  # younger than its sources
+    settings = copy.deepcopy(EXPERIMENT)
+    settings["experiments"]["hurt"]["overrides"]["frames"] = frames
+    (folder / "hurt.yaml").write_text(yaml.safe_dump(settings))
