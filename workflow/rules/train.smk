@@ -13,9 +13,9 @@ OUTPUTS:
     genome     = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
     records    = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
 
-A run killed half-way continues from state/ when it is started again. That folder is not declared, because
-Snakemake deletes the outputs of a failed job, and its logs as soon as a job starts: training keeps both in
-state/ too, and writes log.jsonl whole at the end.
+A run killed half-way continues from state/ when it is started again. Neither that folder nor snapshots/ is
+declared, because Snakemake deletes the outputs of a failed job, and its logs as soon as a job starts: training keeps
+both in state/ too, and writes log.jsonl whole at the end.
 
 Op and noise table are ancient: building them again makes the same bits, so nothing is trained again.
 """

@@ -33,6 +33,7 @@ def test_the_published_settings_are_the_published_ones():
         "start_state": None,
         "seed": 0,
         "engine": "native",
+        "snapshot_frames": None,
     }
 
 
@@ -70,6 +71,7 @@ def test_the_published_evolution_strategies_are_the_published_ones():
         "start_state": None,
         "seed": 0,
         "engine": "native",
+        "snapshot_frames": None,
     }
     # Section 1.7 (frostbite_es): noise of 0.005; 1 % of 5000 episodes were played without noise.
     assert resolve_settings("es", preset="uber2017") == dataclasses.replace(

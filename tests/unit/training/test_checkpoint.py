@@ -9,7 +9,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.games import get_protocol
 from neurozoo.networks import get_network
-from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
 
 COUNT = get_network("small").layout(4).parameter_count
 
@@ -198,7 +198,7 @@ import json
 import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.games import get_protocol
-from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
 
 path = f"{sys.argv[1]}/checkpoint.npz"
 facts = {"algo": "ga", "game": "breakout", "model": "small", "run": 1, "num_actions": 4}
@@ -218,3 +218,20 @@ print(json.dumps([message, float(read_checkpoint(path).theta.mean())]))
     )
     assert "checkpoint.npz could not be written: no space left on device" in message
     assert value == 1.0
+
+
+def test_a_snapshot_is_a_checkpoint_with_its_facts_inside(tmp_path):
+    write_checkpoint(tmp_path / "1000.npz", checkpoint(), facts={"test_score": 5.0, "genome": [1, [2, 0.1]]})
+    np.testing.assert_array_equal(read_checkpoint(tmp_path / "1000.npz").theta, checkpoint().theta)
+    assert read_facts(tmp_path / "1000.npz") == {"test_score": 5.0, "genome": [1, [2, 0.1]]}
+
+
+def test_facts_that_are_missing_or_damaged_are_answered_by_a_sentence(tmp_path):
+    write(tmp_path / "checkpoint.npz")
+    with pytest.raises(NeurozooError, match="is damaged or no snapshot"):
+        read_facts(tmp_path / "checkpoint.npz")
+    with pytest.raises(NeurozooError, match=r"nowhere\.npz is missing"):
+        read_facts(tmp_path / "nowhere.npz")
+    np.savez(tmp_path / "list.npz", facts=np.array("[1]"))
+    with pytest.raises(NeurozooError, match="its facts are a list"):
+        read_facts(tmp_path / "list.npz")

@@ -38,7 +38,7 @@ def state_of(run_dir):
 
 def test_a_run_leaves_all_its_files_and_they_agree(undisturbed, small_noise_table):
     assert {path.name for path in undisturbed.iterdir()} == {
-        "config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "state",
+        "config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "snapshots", "state",
     }  # fmt: skip
     records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
@@ -245,7 +245,7 @@ def test_a_finished_run_is_not_trained_again_when_its_results_are_gone(runner, u
     runner.finish(tmp_path)
     assert_same_results(tmp_path, undisturbed)
     after = content(tmp_path / "state")
-    assert {name for name in before if before[name] != after[name]} == {"train.log"}
+    assert {name for name in before if before[name] != after[name]} == {"train.log", "process.json"}
     assert not (tmp_path / "superseded").exists()
 
 
@@ -259,12 +259,14 @@ def test_a_larger_budget_continues_and_equals_a_run_that_had_it_from_the_start(r
 
 def test_a_smaller_budget_that_is_spent_starts_anew_and_keeps_the_old_state(runner, undisturbed, tmp_path):
     runner.finish(tmp_path)
-    state = content(tmp_path / "state")
+    state, snapshots = content(tmp_path / "state"), content(tmp_path / "snapshots")
     runner.finish(tmp_path, settings={"frames": 1500})
     assert reports(tmp_path) == reports(undisturbed)[: len(reports(tmp_path))]
     assert reports(tmp_path)[-1]["frames"] >= 1500
     assert len(reports(tmp_path)) < len(reports(undisturbed))
-    assert content(tmp_path / "superseded" / "1") == state
+    shelf = content(tmp_path / "superseded" / "1")
+    assert {name: shelf.pop(f"snapshots/{name}") for name in snapshots} == snapshots
+    assert shelf == state
 
 
 def test_changed_settings_start_anew_and_keep_the_old_state(runner, undisturbed, tmp_path):
@@ -397,9 +399,8 @@ print(json.dumps(outcomes))
 
 def test_a_full_disk_ends_a_run_with_a_sentence_and_it_continues_when_there_is_room(small_disk, ops, small_noise_table):
     spares = [0, 4096, 8192, 12288, 65536]
-    outcomes = small_disk(
-        FULL_DISK, ops, small_noise_table, json.dumps(SETTINGS | {"frames": 2000}), json.dumps(spares), size="12m"
-    )
+    settings = SETTINGS | {"frames": 2000, "snapshot_frames": 0}
+    outcomes = small_disk(FULL_DISK, ops, small_noise_table, json.dumps(settings), json.dumps(spares), size="12m")
     files = set()
     for message, is_kept, is_same in outcomes:
         found = re.search(r"/(\S+) could not be written: no space left on device\. What stood there before", message)

@@ -239,6 +239,26 @@ def test_changed_settings_move_the_old_state_out_of_the_way(tmp_path):
     assert names(tmp_path / "superseded") == ["1", "2"]
 
 
+def test_snapshots_of_a_run_that_is_no_more_move_out_of_the_way_with_its_state(tmp_path):
+    save_generation(open_state(tmp_path), 1)
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "1000.npz").write_bytes(b"old")
+    open_state(tmp_path)
+    assert names(tmp_path / "snapshots") == ["1000.npz"]
+    open_state(tmp_path, identity={"seed": 1})
+    assert (tmp_path / "superseded" / "1" / "snapshots" / "1000.npz").read_bytes() == b"old"
+    assert (tmp_path / "superseded" / "1" / "state.json").exists()
+    assert not (tmp_path / "snapshots").exists()
+
+
+def test_snapshots_without_a_state_move_out_of_the_way_too(tmp_path):
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "1000.npz").write_bytes(b"old")
+    open_state(tmp_path)
+    assert (tmp_path / "superseded" / "1" / "snapshots" / "1000.npz").read_bytes() == b"old"
+    assert not (tmp_path / "snapshots").exists()
+
+
 def test_settings_that_change_within_the_first_generation_do_not_inherit_its_episodes(tmp_path):
     state = open_state(tmp_path)
     state.journal(0, "population", {1: RESULT})

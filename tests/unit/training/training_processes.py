@@ -10,11 +10,11 @@ import os
 import runpy
 import signal
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from unittest import mock
 
 from neurozoo import files
-from neurozoo.training import loop, train
+from neurozoo.training import loop, results, train
 from neurozoo.training.state import RunState
 
 TRAIN_SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "train.py"
@@ -26,6 +26,7 @@ SETTINGS = {
     "num_test_episodes": 1,
     "mutation_power": 0.02,
     "episode_cutoff_mode": 40,
+    "snapshot_frames": 1000,
     "frames": 4000,  # three generations of 10 episodes of 160 frames
 }
 
@@ -133,8 +134,8 @@ def _rename(suffix: str, when: str) -> mock._patch:
     return mock.patch.object(files.os, "replace", replace)
 
 
-def _writing(name: str) -> mock._patch:
-    return mock.patch.object(loop, name, side_effect=lambda *_, **__: die())
+def _writing(module: ModuleType, name: str) -> mock._patch:
+    return mock.patch.object(module, name, side_effect=lambda *_, **__: die())
 
 
 # Where a run may be killed, and what kills it there.
@@ -145,9 +146,11 @@ CRASHES = {
     "after a report and before the state": lambda: [_method("report", after=die)],
     "while the state is written": lambda: [_rename("state.json", "before")],
     "after the state and before the journal is emptied": lambda: [_rename("state.json", "after")],
-    "before the checkpoint": lambda: [_writing("write_checkpoint")],
-    "between checkpoint and genome": lambda: [_writing("write_json")],
-    "between genome and log": lambda: [_writing("publish")],
+    "before a snapshot": lambda: [_rename("000.npz", "before")],
+    "between snapshot and state": lambda: [_rename("000.npz", "after")],
+    "before the checkpoint": lambda: [_writing(results, "write_checkpoint")],
+    "between checkpoint and genome": lambda: [_writing(results, "write_json")],
+    "between genome and log": lambda: [_writing(loop, "publish")],
 }
 
 
@@ -203,6 +206,10 @@ def reports(run_dir):
 def assert_same_results(run_dir, expected):
     for name in ("checkpoint.npz", "genome.json"):
         assert (run_dir / name).read_bytes() == (expected / name).read_bytes(), name
+    names = {path.name for path in (expected / "snapshots").glob("*")}
+    assert {path.name for path in (run_dir / "snapshots").glob("*")} == names
+    for name in names:
+        assert (run_dir / "snapshots" / name).read_bytes() == (expected / "snapshots" / name).read_bytes(), name
     assert reports(run_dir) == reports(expected)
     for line in (run_dir / "log.jsonl").read_text().splitlines():
         assert set(json.loads(line)) >= TIMES

@@ -12,11 +12,12 @@ from neurozoo.errors import NeurozooError
 
 
 @contextlib.contextmanager
-def written_whole(path: str | os.PathLike) -> Iterator[Path]:
+def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterator[Path]:
     """Gives a temporary name beside `path` and renames it on success, so that nobody ever reads half a file.
 
     Args:
         path: The file that is to appear. Its folder is made if it is missing.
+        is_durable: Whether it is to survive a power cut from here on, which takes the disk some time.
 
     Yields:
         The path to write to. It keeps the suffix of `path`, because some writers choose the format by it.
@@ -29,8 +30,9 @@ def written_whole(path: str | os.PathLike) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
+        if is_durable:
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
         raise explained(error, path) from error

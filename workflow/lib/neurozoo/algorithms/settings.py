@@ -36,6 +36,8 @@ class RunSettings:
         episode_cutoff_mode: Longest training episode: a number of steps, `env_default`, or
             `adaptive:start,fraction,factor,cap`.
         frames: Budget of all counted episodes together, in emulator frames.
+        snapshot_frames: Whenever this many frames have been played, the best so far is kept; 0 or None for never. It
+            does not change a run.
         protocol: How episodes are played, see `neurozoo.games.PROTOCOLS`; None for the game's own.
         action_set: `minimal`, `full`, or None for the protocol's own.
         observation: Of the river crossing task, see `neurozoo.games.Protocol`; None for the protocol's own.
@@ -50,6 +52,7 @@ class RunSettings:
     test_cutoff: int | None = None
     episode_cutoff_mode: int | str = 5000
     frames: int = 6_000_000_000
+    snapshot_frames: int | None = None
     # world
     protocol: str | None = None
     action_set: str | None = None
@@ -61,6 +64,8 @@ class RunSettings:
     def __post_init__(self) -> None:
         self._check_counts(num_test_episodes=1, frames=1, seed=0)
         self._check_choice("engine", ENGINES)
+        if self.snapshot_frames is not None:
+            self._check_counts(snapshot_frames=0)
         if self.test_cutoff is not None:
             self._check_counts(test_cutoff=1)
         EpisodeCutoff.from_setting(self.episode_cutoff_mode)

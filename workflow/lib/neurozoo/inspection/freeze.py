@@ -16,7 +16,7 @@ from neurozoo import __version__
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained, read_json, write_json, write_text
 from neurozoo.games import ObservationShape, Protocol, layout_of, observation_shape, output_names
-from neurozoo.genomes import Genome, decode
+from neurozoo.genomes import Genome, Weights, decode
 from neurozoo.inspection.frozen import (
     FORMAT,
     GRAPH_FILE,
@@ -55,31 +55,66 @@ def freeze_run(
     ops: str | os.PathLike,
     noise: str | os.PathLike,
     generation: int | None = None,
+    snapshot: int | None = None,
     log: str | os.PathLike | None = None,
 ) -> dict[str, int]:
-    """Freezes a run's result as `frozen/` beside it, or a generation's elite as `generations/N/frozen/`.
+    """Freezes a run's result as `frozen/` beside it, or what the run had come to before.
+
+    A generation's elite becomes `generations/N/frozen/`, a snapshot `snapshots/FRAMES/frozen/`.
 
     The episode for the check is played by the evaluator from the run's genome, so that the check also proves that
     genome and weights belong together.
 
     Args:
-        run_dir: Folder with `checkpoint.npz` and `genome.json`, and `log.jsonl` for a generation.
+        run_dir: Folder with `checkpoint.npz` and `genome.json`, and `log.jsonl` for a generation; a snapshot needs
+            nothing but itself.
         ops: The op library.
         noise: The noise table.
-        generation: Number of a generation, from 1; None for the run's result.
+        generation: Number of a generation, from 1.
+        snapshot: Frames in the name of a snapshot.
         log: Optional file for a line about the check.
 
     Returns:
         Steps that were compared, and how many of them were ties that fell the other way.
 
     Raises:
-        NeurozooError: A file is missing or damaged, there is no such generation, or anything that `freeze` refuses.
+        NeurozooError: A file is missing or damaged, there is no such generation or snapshot, or anything that `freeze`
+            refuses.
     """
+    checkpoint, genome, folder, scores = (
+        _run_agent(Path(run_dir), noise, generation) if snapshot is None else _snapshot_agent(Path(run_dir), snapshot)
+    )
+    trace = _played(checkpoint, genome, ops=ops, noise=noise)
+    check = freeze(checkpoint, folder, trace=trace, scores=scores, generation=generation)
+    if log is not None:
+        write_text(log, f"{folder}: same actions in {check['steps']} steps, {check['ties']} ties\n")
+    return check
+
+
+def _snapshot_agent(run_dir: Path, frames: int) -> tuple["Checkpoint", Genome, Path, dict]:
+    from neurozoo.training.checkpoint import read_checkpoint, read_facts
+    from neurozoo.training.results import snapshot_path
+
+    path = snapshot_path(run_dir, frames)
+    if not path.exists():
+        kept = sorted(int(file.stem) for file in path.parent.glob("*.npz") if file.stem.isdigit())
+        raise NeurozooError(
+            f"{run_dir} has no snapshot of {frames:,} frames; it has: {', '.join(map(str, kept)) or 'none'}. "
+            "The setting snapshot_frames says how often one is kept."
+        )
+    checkpoint, facts = read_checkpoint(path), read_facts(path)
+    kept = facts.get("genome")
+    genome = Genome(Weights.of(checkpoint.theta)) if kept is None else Genome.from_json(kept)
+    return checkpoint, genome, path.with_suffix("") / "frozen", facts
+
+
+def _run_agent(
+    run_dir: Path, noise: str | os.PathLike, generation: int | None
+) -> tuple["Checkpoint", Genome, Path, dict]:
     from neurozoo.imports import read_agent
     from neurozoo.noise import open_noise_table
     from neurozoo.training.checkpoint import read_checkpoint
 
-    run_dir = Path(run_dir)
     checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
     agent = read_agent(run_dir / "genome.json")
     if (agent.game, agent.model) != (checkpoint.game, checkpoint.model):
@@ -96,11 +131,7 @@ def freeze_run(
         theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=checkpoint.layout)
         checkpoint = replace(checkpoint, theta=theta)
         scores = report.scores
-    trace = _played(checkpoint, genome, ops=ops, noise=noise)
-    check = freeze(checkpoint, folder, trace=trace, scores=scores, generation=generation)
-    if log is not None:
-        write_text(log, f"{folder}: same actions in {check['steps']} steps, {check['ties']} ties\n")
-    return check
+    return checkpoint, genome, folder, scores
 
 
 def _played(checkpoint: "Checkpoint", genome: Genome, *, ops: str | os.PathLike, noise: str | os.PathLike) -> "Trace":

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -43,15 +44,25 @@ class Checkpoint:
         return layout_of(self.game, self.model, self.protocol)
 
 
-def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint) -> None:
-    """Writes `theta`, `reference` if there is one, and, as JSON text, the rest; equal checkpoints give equal bytes."""
+def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: Mapping | None = None) -> None:
+    """Writes `theta`, `reference` if there is one, and, as JSON text, the rest; equal checkpoints give equal bytes.
+
+    Args:
+        path: The file, which appears whole or not at all.
+        checkpoint: What to write.
+        facts: What `genome.json` would say, for a checkpoint without one beside it; kept as `facts`, JSON text.
+
+    Raises:
+        NeurozooError: The disk is full.
+    """
     about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
     about["protocol"] = asdict(checkpoint.protocol)
     arrays = {"theta": checkpoint.theta}
     if checkpoint.reference is not None:
         arrays["reference"] = checkpoint.reference
+    texts = {"about": np.array(json.dumps(about))} | ({"facts": np.array(json.dumps(facts))} if facts else {})
     with written_whole(path) as temporary:
-        np.savez(temporary, **arrays, about=np.array(json.dumps(about)))
+        np.savez(temporary, **arrays, **texts)
 
 
 def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
@@ -93,6 +104,25 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         )
     check_reference(reference, layout, source=f"The checkpoint {path}")
     return checkpoint
+
+
+def read_facts(path: str | os.PathLike) -> dict:
+    """Reads what a snapshot says of its agent beside the weights: the keys of `genome.json`.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, or no snapshot.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            facts = json.loads(str(arrays["facts"]))
+        if not isinstance(facts, dict):
+            raise ValueError(f"its facts are a {type(facts).__name__}")
+    except FileNotFoundError as error:
+        raise NeurozooError(f"The snapshot {path} is missing.") from error
+    except Exception as error:  # as in `read_checkpoint`
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"{path} is damaged or no snapshot ({reason}).") from error
+    return facts
 
 
 def check_reference(reference: np.ndarray | None, layout: Layout, *, source: str = "The checkpoint") -> None:

@@ -16,14 +16,14 @@ from neurozoo.clusters.gpus import claim_gpus
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult, Evaluator, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
-from neurozoo.files import write_json, write_text
+from neurozoo.files import write_text
 from neurozoo.games import check_engine, layout_of, protocol_of
-from neurozoo.genomes import Weights, decode
 from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
-from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.interruption import Interrupted, Interruption
 from neurozoo.training.reporting import RunReporter, Terminal, publish
+from neurozoo.training.results import RunResults
 from neurozoo.training.state import RunState
 
 POLL = 0.2  # seconds until a signal is noticed
@@ -46,11 +46,12 @@ def train(
 ) -> None:
     """Trains one run, or continues it, up to its budget.
 
-    Writes `config.yaml` first, `train.log` while it goes on, and `log.jsonl`, `checkpoint.npz` and `genome.json` at the
-    end. `state/` is kept current, so that the same call continues after any interruption, and the final files are
-    the same to the byte (in `log.jsonl`: but for the fields about time), whatever the number of threads. If the
-    settings differ from the state's, the old state moves to `superseded/` and the run starts anew; a larger budget
-    of frames continues.
+    Writes `config.yaml` first, `train.log` while it goes on, `snapshots/` on the way if they are wanted, and
+    `log.jsonl`, `checkpoint.npz` and `genome.json` at the end. `state/` is kept current, so that the same call
+    continues after any interruption, and the other files are the same to the byte (in `log.jsonl`: but for the fields
+    about time), whatever the number of threads. If the settings differ from the state's, the old state moves to
+    `superseded/` and the run starts anew; a larger budget of frames continues, and so does another distance of
+    snapshots.
 
     Args:
         algo: Algorithm such as `ga`.
@@ -91,6 +92,17 @@ def train(
         if checked.engine == "native":
             del identity["engine"]  # as in states from when there was no other
         budget = identity.pop("frames")
+        del identity["snapshot_frames"]  # keeps more or fewer files of the same run
+        results = RunResults(
+            run_dir=run_dir,
+            identity={"algo": algo, "game": game, "model": model, "run": run},
+            protocol=protocol,
+            layout=layout,
+            noise=table,
+            reference=reference,
+            num_test_episodes=checked.num_test_episodes,
+            snapshot_frames=checked.snapshot_frames or 0,
+        )
         state = RunState(run_dir, identity=identity, budget=budget)
         algorithm = ALGORITHMS[algo](checked, run=run, layout=layout, noise=table, protocol=protocol)
         algorithm.threads = threads
@@ -103,6 +115,7 @@ def train(
             **identity,
             "engine": checked.engine,
             "frames": budget,
+            "snapshot_frames": checked.snapshot_frames,
             "protocol_record": asdict(protocol),
             **provenance(),
         }
@@ -125,25 +138,28 @@ def train(
                 reporter.say(f"Number of parameters: {layout.parameter_count}")
             if checked.engine == "batched":
                 reporter.say(claim_gpus(cpu_allowed=True).reason)  # before TensorFlow or JAX see them
-            with make_evaluator(
-                ops=ops,
-                noise=noise,
-                layout=layout,
-                game=game,
-                protocol=protocol,
-                threads=threads,
-                behaviour=algorithm.behaviour,
-                engine=checked.engine,
-                slots=slots,
-                cluster=cluster,
-                cluster_dir=run_dir / "dask",
-            ) as evaluator:
+            with (
+                Heartbeat(state.folder, frames=algorithm.frames) as heartbeat,
+                make_evaluator(
+                    ops=ops,
+                    noise=noise,
+                    layout=layout,
+                    game=game,
+                    protocol=protocol,
+                    threads=threads,
+                    behaviour=algorithm.behaviour,
+                    engine=checked.engine,
+                    slots=slots,
+                    cluster=cluster,
+                    cluster_dir=run_dir / "dask",
+                ) as evaluator,
+            ):
                 if checked.engine == "batched" or cluster:
                     reporter.say(evaluator.announcement)
                 if reference is not None:
                     evaluator.set_reference(reference)
                 while not algorithm.is_done:
-                    _train_generation(algorithm, evaluator, state, reporter, interruption)
+                    _train_generation(algorithm, evaluator, state, results, reporter, heartbeat, interruption)
             reporter.say(f"Training terminated after {algorithm.steps} timesteps")
         except Interrupted as stop:
             reporter.say(str(stop))
@@ -151,30 +167,7 @@ def train(
         finally:
             reporter.close()
 
-        best = algorithm.best
-        identity = {"algo": algo, "game": game, "model": model, "run": run}
-        theta = decode(best.genome, noise=table, layout=layout)
-        write_checkpoint(
-            run_dir / "checkpoint.npz",
-            Checkpoint(theta=theta, reference=reference, protocol=protocol, num_actions=layout.num_actions, **identity),
-        )
-        write_json(
-            run_dir / "genome.json",
-            {
-                **identity,
-                "protocol": protocol.name,
-                "action_set": protocol.action_set,
-                "observation": protocol.observation,
-                "start_state": protocol.start_state,
-                # Of weights that are no scaled noise, checkpoint.npz is the only record.
-                "genome": None if isinstance(best.genome.initial, Weights) else best.genome.to_json(),
-                "validation_score": best.validation_score,
-                "test_score": best.test_score,
-                "test_episodes": checked.num_test_episodes,
-                "iteration": best.iteration,
-                "frames": best.frames,
-            },
-        )
+        results.write(algorithm.best)
         publish(state.log, run_dir / "log.jsonl")
 
 
@@ -182,9 +175,12 @@ def _train_generation(
     algorithm: Algorithm,
     evaluator: Evaluator,
     state: RunState,
+    results: RunResults,
     reporter: RunReporter,
+    heartbeat: Heartbeat,
     interruption: Interruption,
 ) -> None:
+    frames_before = algorithm.frames
     elapsed = dict(state.saved["elapsed"]) if state.saved else {"counted": 0.0, "total": 0.0}
     begin = time.monotonic()
     uncounted = playing = 0.0
@@ -192,10 +188,10 @@ def _train_generation(
     while fields is None:
         batch = algorithm.ask()
         start = time.monotonic()
-        results, seconds = _play(batch, algorithm.iteration, evaluator, state, reporter, interruption)
+        played, seconds = _play(batch, algorithm.iteration, evaluator, state, reporter, heartbeat, interruption)
         playing += seconds
         uncounted += 0.0 if batch.is_counted else time.monotonic() - start
-        fields = algorithm.tell(results)
+        fields = algorithm.tell(played)
     total = time.monotonic() - begin
     counted = total - uncounted
     elapsed = {"counted": elapsed["counted"] + counted, "total": elapsed["total"] + total}
@@ -214,6 +210,7 @@ def _train_generation(
         f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}. "
         f"Elapsed: {elapsed['total'] / 3600:.2f}h ETA {remaining / 3600:.2f}h"
     )
+    results.keep_snapshot(algorithm, frames_before)
     state.save(algorithm.get_state(), elapsed, algorithm.get_arrays())
 
 
@@ -223,6 +220,7 @@ def _play(
     evaluator: Evaluator,
     state: RunState,
     reporter: RunReporter,
+    heartbeat: Heartbeat,
     interruption: Interruption,
 ) -> tuple[list[EpisodeResult], float]:
     """Returns the results, and the seconds in which episodes were being played."""
@@ -239,8 +237,12 @@ def _play(
         state.journal(generation, batch.phase, news)
         results |= news
         steps += sum(result.steps for result in news.values())
+        frames = sum(result.frames for result in news.values()) if batch.is_counted else 0
+        heartbeat.beat(
+            frames=frames, has_news=bool(news), phase=batch.phase, done=len(results), total=len(batch.episodes)
+        )
         reporter.progress(
-            frames=sum(result.frames for result in news.values()) if batch.is_counted else 0,
+            frames=frames,
             steps=steps,
             seconds=time.monotonic() - begin,
             done=len(results),

@@ -24,6 +24,7 @@ from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import explained, read_json, write_json, written_whole
 
 SUPERSEDED = "superseded"
+SNAPSHOTS = "snapshots"
 
 
 class RunState:
@@ -61,6 +62,7 @@ class RunState:
                 self.saved = found
         self._cut_log()
         if is_new:  # before the first episode, so that none is ever taken for one of other settings
+            self._set_snapshots_aside()  # they are of a run that is no more
             self.save(None, {"counted": 0.0, "total": 0.0})
 
     def _read(self) -> dict:
@@ -89,15 +91,26 @@ class RunState:
         """What to do about a damaged state."""
         return f"Delete {self.folder} to train this run from the start."
 
+    # A result of days is never deleted because a setting changed: it moves out of the way.
+
     def _set_aside(self) -> None:
-        # A result of days is never deleted because a setting changed: it moves out of the way.
-        shelf = self.folder.parent / SUPERSEDED
-        shelf.mkdir(exist_ok=True)
-        number = 1
-        while (shelf / str(number)).exists():
-            number += 1
-        self.superseded_by_settings = shelf / str(number)
+        self.superseded_by_settings = self._free_shelf()
+        self.superseded_by_settings.parent.mkdir(exist_ok=True)
         shutil.move(self.folder, self.superseded_by_settings)
+
+    def _set_snapshots_aside(self) -> None:
+        snapshots = self.folder.parent / SNAPSHOTS
+        if snapshots.exists():
+            shelf = self.superseded_by_settings or self._free_shelf()
+            shelf.mkdir(parents=True, exist_ok=True)
+            shutil.move(snapshots, shelf / SNAPSHOTS)
+
+    def _free_shelf(self) -> Path:
+        shelves = self.folder.parent / SUPERSEDED
+        number = 1
+        while (shelves / str(number)).exists():
+            number += 1
+        return shelves / str(number)
 
     def _log_size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0

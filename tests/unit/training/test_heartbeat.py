@@ -1,0 +1,103 @@
+"""Signs of life of real trainings."""
+
+import json
+import os
+import signal
+import socket
+import time
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.training.heartbeat import PERIOD, Heartbeat, job_of_scheduler, process_started
+from neurozoo.training.interruption import Interrupted
+
+
+def sign_of(state):
+    return json.loads((state / "process.json").read_text())
+
+
+def beat(heartbeat, **changes):
+    arguments = {"frames": 0, "has_news": False, "phase": "population", "done": 0, "total": 6}
+    heartbeat.beat(**arguments | changes)
+
+
+def test_a_sign_says_who_trains_and_how_far_it_is(tmp_path, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setenv("JOB_ID", "77")
+    with Heartbeat(tmp_path, frames=1000) as heartbeat:
+        assert sign_of(tmp_path)["frames"] == 1000
+        beat(heartbeat, frames=500, has_news=True, done=2)
+        sign = sign_of(tmp_path)
+        assert sign["frames"] == 1500
+        assert sign["frames_per_second"] > 0
+        assert (sign["host"], sign["process"], sign["job"]) == (socket.gethostname(), os.getpid(), "77")
+        assert sign["process_started"] == process_started(os.getpid())
+        assert (sign["phase"], sign["episodes_done"], sign["episodes"]) == ("population", 2, 6)
+        assert sign["ended"] is None
+        assert abs(sign["last_news"] - time.time()) < 5
+    assert sign_of(tmp_path)["ended"] == "finished"
+
+
+def test_signs_are_written_now_and_then_and_count_everything_in_between(tmp_path, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("neurozoo.training.heartbeat.time.monotonic", lambda: clock[0])
+    with Heartbeat(tmp_path, frames=0) as heartbeat:
+        beat(heartbeat, frames=10)
+        clock[0] += PERIOD - 0.1
+        beat(heartbeat, frames=10)
+        assert sign_of(tmp_path)["frames"] == 10
+        clock[0] += 0.2
+        beat(heartbeat, frames=10)
+        assert sign_of(tmp_path)["frames"] == 30
+        assert sign_of(tmp_path)["frames_per_second"] == pytest.approx(30 / (PERIOD + 0.1))
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [
+        (Interrupted("Stopped by SIGTERM.", is_end_of_slice=False), "stopped"),
+        (Interrupted("Stopped by SIGUSR1.", is_end_of_slice=True), "slice"),
+        (NeurozooError("The disk is full."), "failed"),
+    ],
+)
+def test_the_last_sign_says_how_it_ended(tmp_path, error, ended):
+    with pytest.raises(NeurozooError), Heartbeat(tmp_path, frames=0):
+        raise error
+    assert (sign_of(tmp_path)["ended"], sign_of(tmp_path)["error"]) == (ended, str(error))
+
+
+def test_a_folder_that_cannot_be_written_to_does_not_end_a_training(tmp_path):
+    (tmp_path / "state").write_text("a file in the place of the folder")
+    with Heartbeat(tmp_path / "state", frames=0) as heartbeat:
+        beat(heartbeat)
+
+
+def test_a_job_of_an_array_is_named_with_its_task(monkeypatch):
+    for name in ("SLURM_JOB_ID", "JOB_ID", "SGE_TASK_ID"):
+        monkeypatch.delenv(name, raising=False)
+    assert job_of_scheduler() is None
+    monkeypatch.setenv("JOB_ID", "5")
+    monkeypatch.setenv("SGE_TASK_ID", "undefined")  # what Grid Engine sets outside of arrays
+    assert job_of_scheduler() == "5"
+    monkeypatch.setenv("SGE_TASK_ID", "3")
+    assert job_of_scheduler() == "5.3"
+    monkeypatch.setenv("SLURM_JOB_ID", "9")
+    assert job_of_scheduler() == "9"
+
+
+def test_a_number_that_no_process_has_never_started():
+    assert process_started(2**22 + 1) is None
+
+
+def test_a_training_gives_signs_until_it_is_killed(runner, tmp_path):
+    process = runner.start(tmp_path)
+    state = tmp_path / "state"
+    deadline = time.monotonic() + 60
+    while not (state / "journal.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert (sign_of(state)["process"], sign_of(state)["ended"]) == (process.pid, None)
+    runner.finish(tmp_path)
+    assert sign_of(state)["process"] != process.pid
+    assert sign_of(state)["ended"] == "finished"

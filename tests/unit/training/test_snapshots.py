@@ -1,0 +1,86 @@
+"""What a run keeps on its way. Kills change nothing of it: the runs of test_loop keep snapshots, too."""
+
+import json
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.genomes import Genome, decode
+from neurozoo.inspection import freeze_run, record_rollout
+from neurozoo.noise import open_noise_table
+from neurozoo.training.checkpoint import read_checkpoint, read_facts
+from training_processes import SETTINGS, assert_same_results, reports
+
+
+def snapshots(run_dir):
+    return sorted(int(path.stem) for path in (run_dir / "snapshots").glob("*"))
+
+
+def test_each_generation_that_passes_a_multiple_keeps_the_best_so_far(undisturbed, small_noise_table):
+    records, noise = reports(undisturbed), open_noise_table(small_noise_table)
+    assert SETTINGS["snapshot_frames"] == 1000
+    assert snapshots(undisturbed) == [record["frames"] // 1000 * 1000 for record in records]
+    assert len(set(snapshots(undisturbed))) == len(records) >= 3
+    for number, frames in enumerate(snapshots(undisturbed)):
+        path = undisturbed / "snapshots" / f"{frames}.npz"
+        checkpoint, facts = read_checkpoint(path), read_facts(path)
+        best = max(records[: number + 1], key=lambda record: record["score"])
+        assert facts["genome"] == best["TruncatedPopulationEliteSeeds"]
+        assert (facts["iteration"], facts["frames"]) == (best["Iteration"], best["frames"])
+        assert (facts["run_iteration"], facts["run_frames"]) == (number + 1, records[number]["frames"])
+        theta = decode(Genome.from_json(facts["genome"]), noise=noise, layout=checkpoint.layout)
+        np.testing.assert_array_equal(checkpoint.theta, theta)
+
+
+def test_the_last_snapshot_says_what_the_results_say(undisturbed):
+    path = undisturbed / "snapshots" / f"{snapshots(undisturbed)[-1]}.npz"
+    result, facts = json.loads((undisturbed / "genome.json").read_text()), read_facts(path)
+    assert {key: facts[key] for key in result} == result
+    assert set(facts) - set(result) == {"run_frames", "run_iteration"}
+    np.testing.assert_array_equal(read_checkpoint(path).theta, read_checkpoint(undisturbed / "checkpoint.npz").theta)
+
+
+@pytest.mark.parametrize("nothing", [0, None])
+def test_snapshots_can_be_turned_off_on_again_and_moved_apart_in_the_middle_of_a_run(
+    runner, undisturbed, tmp_path, nothing
+):
+    runner.finish(tmp_path, settings={"snapshot_frames": nothing, "frames": 1500})
+    assert not (tmp_path / "snapshots").exists()
+    runner.finish(tmp_path, settings={"snapshot_frames": 3000})
+    assert snapshots(tmp_path) == [3000]
+    assert not (tmp_path / "superseded").exists()
+    whole = undisturbed / "snapshots" / "3000.npz"
+    assert (tmp_path / "snapshots" / "3000.npz").read_bytes() == whole.read_bytes()
+    (tmp_path / "snapshots").rename(tmp_path / "mine")
+    (tmp_path / "snapshots").symlink_to(undisturbed / "snapshots")
+    assert_same_results(tmp_path, undisturbed)
+
+
+def test_evolution_strategies_keep_weights_that_no_genome_tells(runner, ops, small_noise_table, tmp_path):
+    settings = {"population_size": 6, "num_test_episodes": 1, "episode_cutoff_mode": 30, "frames": 2_000}
+    runner.finish(tmp_path, algo="es", whole_settings=settings | {"snapshot_frames": 700})
+    (first, *_) = snapshots(tmp_path)
+    assert first == 700
+    assert read_facts(tmp_path / "snapshots" / "700.npz")["genome"] is None
+    check = freeze_run(tmp_path, ops=ops, noise=small_noise_table, snapshot=first)
+    assert check["steps"] > 0
+
+
+def test_a_snapshot_is_frozen_and_played_without_the_run_around_it(
+    undisturbed, ops, small_noise_table, tmp_path, runner
+):
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "1000.npz").write_bytes((undisturbed / "snapshots" / "1000.npz").read_bytes())
+    check = freeze_run(tmp_path, ops=ops, noise=small_noise_table, snapshot=1000)
+    assert check["steps"] > 0
+    folder = tmp_path / "snapshots" / "1000"
+    facts = read_facts(folder.with_suffix(".npz"))
+    record = json.loads((folder / "frozen" / "model.json").read_text())
+    assert record["scores"]["test_score"] == facts["test_score"]
+    assert record["scores"]["frames"] == facts["frames"]
+    assert record_rollout(folder / "frozen", folder / "rollout.npz", max_steps=3).steps == 3
+
+
+def test_a_snapshot_that_is_not_there_is_answered_by_those_that_are(undisturbed, ops, small_noise_table):
+    with pytest.raises(NeurozooError, match="no snapshot of 5 frames; it has: 1000, 3000, 4000"):
+        freeze_run(undisturbed, ops=ops, noise=small_noise_table, snapshot=5)
