@@ -73,7 +73,7 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         params=SimpleNamespace(settings=arguments["settings"]),
         input=SimpleNamespace(ops=arguments["ops"], noise=arguments["noise"]),
         output=SimpleNamespace(checkpoint=folder / "checkpoint.npz"),
-        resources=SimpleNamespace(batched_slots=256, terminal="lines"),
+        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed=""),
         threads=arguments["threads"],
         log=[folder / "train.log"],
     )

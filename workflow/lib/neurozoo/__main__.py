@@ -1,6 +1,7 @@
 """`python -m neurozoo`: the functions behind the rules, by hand."""
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -89,7 +90,9 @@ def _parser() -> argparse.ArgumentParser:
 
     freeze = _command(commands, "freeze", _freeze, "turn a run's best genome into Keras, SavedModel and graph files")
     _add_run_dir(freeze)
-    freeze.add_argument("--generation", type=int, help="freeze the elite of this one instead of the run's result")
+    earlier = freeze.add_mutually_exclusive_group()
+    earlier.add_argument("--generation", type=int, help="freeze the elite of this one instead of the run's result")
+    earlier.add_argument("--snapshot", type=_whole, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
     _add_engine(freeze, threads=False)
 
     rollout = _command(commands, "rollout", _rollout, "let a frozen agent play, and record every step")
@@ -143,6 +146,16 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show what --save kept")
     bench.add_argument("--write", type=Path, metavar="PAGE", help="replace what is measured in docs/benchmarks.md")
     _add_engine(bench, threads=False)
+
+    status = _command(commands, "status", _status, "say what every run of a configuration is doing, from its files")
+    status.add_argument(
+        "--configfile", type=Path, nargs="+", default=[Path("config.yaml")], help="default: config.yaml"
+    )
+    status.add_argument("--directory", type=Path, default=Path(), help="where Snakemake was started (default: here)")
+    status.add_argument(
+        "--watch", type=float, nargs="?", const=5.0, metavar="SECONDS", help="again and again, until all runs are done"
+    )
+    status.add_argument("--json", action="store_true", help="print JSON")
 
     show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
     show.add_argument("--results", type=Path, default=Path("results"))
@@ -260,7 +273,8 @@ def _export(options):
 def _freeze(options):
     from neurozoo.inspection import freeze_run
 
-    check = freeze_run(options.run_dir, ops=options.ops, noise=options.noise, generation=options.generation)
+    names = ("ops", "noise", "generation", "snapshot")
+    check = freeze_run(options.run_dir, **{name: getattr(options, name) for name in names})
     print(json.dumps(check))
 
 
@@ -378,6 +392,19 @@ def _bench_batched(options):
         given = {"threads": threads, "slots": slots, "seconds": options.seconds}
         speed = measure_batched(network, game, **given, ops=options.ops, noise=options.noise)
         print(json.dumps(asdict(speed)), flush=True)
+
+
+def _status(options):
+    from neurozoo.status import read_overview, show
+
+    def read():
+        return read_overview(options.configfile, workdir=options.directory)
+
+    if options.json:
+        print(json.dumps(read().to_json(), indent=1))
+        return
+    with contextlib.suppress(KeyboardInterrupt):  # how watching ends
+        show(read, watch=options.watch)
 
 
 def _show(options):

@@ -1,0 +1,148 @@
+import itertools
+
+import pytest
+from neurozoo.configuration import PlannedRun
+from neurozoo.status.evidence import Evidence, Sign
+from neurozoo.status.judgement import ago, judge, status_of
+from neurozoo.status.workflow_files import Job
+
+NOW = 1_000_000.0
+RECORD = {"frames": 600, "score": 12.5, "Iteration": 3, "TimeElapsedTotal": 60.0}
+FACTS = {
+    "host": "node7",
+    "process": 42,
+    "job": None,
+    "frames": 800,
+    "frames_per_second": 20.0,
+    "last_news": NOW - 10,
+    "ended": None,
+    "error": None,
+}
+
+
+def sign(age=5.0, is_alive=None, **facts):
+    return Sign(NOW - age, FACTS | facts, is_alive)
+
+
+def job(age, number=None):
+    return Job(NOW - age, number)
+
+
+def state_of(**evidence):
+    return judge(Evidence(**evidence), budget=1000, now=NOW)[0]
+
+
+ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
+
+
+@pytest.mark.parametrize(
+    ("state", "evidence"),
+    [
+        # Nothing has happened.
+        ("waiting", {}),
+        ("waiting", {"record": RECORD}),
+        # Results.
+        ("done", {"has_results": True}),
+        ("done", {"has_results": True, "record": RECORD | {"frames": 1001}}),
+        ("done", {"has_results": True, "record": RECORD | {"frames": 1001}, "under_way": job(3), "sign": sign()}),
+        ("waiting", {"has_results": True, "record": RECORD, "sign": sign(900, ended="finished")}),  # a larger budget
+        ("running", {"has_results": True, "record": RECORD, "sign": sign()}),
+        # A job, and nothing from the training yet.
+        ("queued", {"under_way": job(9999, "7")}),
+        ("queued", {"submitted": job(9999, "7")}),
+        ("running", {"under_way": job(30)}),
+        ("stalled", {"under_way": job(900)}),
+        # Signs of life.
+        ("running", {"sign": sign()}),
+        ("running", {"sign": sign(100)}),
+        ("stalled", {"sign": sign(121)}),
+        ("running", {"sign": sign(5, is_alive=True)}),
+        ("stalled", {"sign": sign(121, is_alive=True)}),
+        ("stalled", {"sign": sign(last_news=NOW - 3601)}),
+        ("failed", {"sign": sign(5, is_alive=False)}),
+        ("running", {"sign": sign(), "under_way": job(99)}),
+        # Killed by a limit on another node: Snakemake has learnt it before the signs are old.
+        ("failed", {"sign": sign(50), "failed": job(20, "7")}),
+        ("running", {"sign": sign(5), "failed": job(20, "6")}),  # an earlier attempt
+        # Lost, and submitted again.
+        ("queued", {"sign": sign(900), "failed": job(800, "7"), "under_way": job(799, "8")}),
+        ("queued", {"sign": sign(900, is_alive=False), "under_way": job(3, "8")}),
+        ("running", {"sign": sign(900, is_alive=False), "under_way": job(3)}),
+        # It has ended.
+        ("failed", {"sign": sign(900, ended="failed", error="no")}),
+        ("failed", {"sign": sign(2, ended="failed", error="no"), "under_way": job(99)}),  # not cleaned up yet
+        ("waiting", {"sign": sign(900, ended="stopped")}),
+        ("waiting", {"sign": sign(900, ended="stopped"), "failed": job(895)}),  # the same end, seen by Snakemake
+        ("failed", {"sign": sign(900, ended="stopped"), "failed": job(5)}),  # another attempt
+        ("running", {"sign": sign(5, ended="finished"), "under_way": job(99)}),
+        ("waiting", {"sign": sign(900, ended="finished"), "under_way": job(999)}),
+        # Slices.
+        ("queued", {"sign": sign(900, **ENDED_BY_SLICE)}),
+        ("waiting", {"sign": sign(900, ended="slice")}),  # there was no scheduler to start it again
+        ("failed", {"sign": sign(900, **ENDED_BY_SLICE), "failed": job(5, "7")}),
+        ("running", {"sign": sign(900, **ENDED_BY_SLICE), "under_way": job(5)}),  # the next one starts
+        # Failures before the training began.
+        ("failed", {"complaint": (NOW - 5, "The noise table is missing.")}),
+        ("failed", {"failed": job(5)}),
+        ("failed", {"sign": sign(900, ended="stopped"), "complaint": (NOW - 5, "The noise table is missing.")}),
+        ("waiting", {"sign": sign(900, ended="stopped"), "complaint": (NOW - 899, "Stopped by SIGTERM.")}),
+        ("queued", {"complaint": (NOW - 50, "The noise table is missing."), "under_way": job(5, "8")}),
+    ],
+)
+def test_what_the_files_say_becomes_one_word(state, evidence):
+    assert state_of(**evidence) == state
+
+
+def test_every_combination_of_evidence_gets_an_answer():
+    ends = [None, "finished", "slice", "stopped", "failed"]
+    signs = [None, *(sign(age, alive, ended=end) for age in (5, 900) for alive in (True, False, None) for end in ends)]
+    jobs = [None, job(3), job(3, "7"), job(9999), job(9999, "7")]
+    for has_results, one, way, submitted, failed, complaint in itertools.product(
+        (False, True), signs, jobs, jobs, jobs, (None, (NOW - 20, "no"))
+    ):
+        evidence = Evidence(has_results, RECORD, one, way, submitted, failed, complaint)
+        status = status_of(PlannedRun("ga", "pong", "small", 1), evidence, budget=1000, now=NOW)
+        assert status.state in ("waiting", "queued", "running", "stalled", "failed")
+        assert status.note or status.state in ("waiting", "queued", "running", "failed")
+
+
+def test_the_reason_says_who_was_lost_and_since_when():
+    note = judge(Evidence(sign=sign(7300)), budget=1000, now=NOW)[1]
+    assert note == "process 42 on node7 has given no sign of life for 2 h 1 min"
+    note = judge(Evidence(sign=sign(5, is_alive=False)), budget=1000, now=NOW)[1]
+    assert note.startswith("process 42 on node7 ended without a word")
+    assert judge(Evidence(complaint=(NOW, "Game 'pnog'")), budget=1000, now=NOW) == ("failed", "Game 'pnog'")
+
+
+def status(**evidence):
+    return status_of(PlannedRun("ga", "pong", "small", 1), Evidence(**evidence), budget=1000, now=NOW)
+
+
+def test_a_running_run_is_as_far_as_its_last_sign_says():
+    running = status(record=RECORD, sign=sign(job="7"))
+    assert (running.frames, running.frames_per_second, running.remaining) == (800, 20.0, 10.0)
+    assert (running.score, running.generation, running.host, running.job) == (12.5, 3, "node7", "7")
+
+
+def test_a_run_that_does_not_run_is_as_far_as_its_last_report_and_has_no_end_in_sight():
+    stopped = status(record=RECORD, sign=sign(900, ended="stopped", job="7"))
+    assert (stopped.frames, stopped.frames_per_second, stopped.remaining) == (600, 10.0, None)
+    assert (stopped.host, stopped.job) == (None, None)
+
+
+def test_before_the_first_episodes_the_speed_is_that_of_the_run_so_far():
+    assert status(record=RECORD, sign=sign(frames=600, frames_per_second=0.0)).remaining == pytest.approx(40)
+    assert status(sign=sign(frames=0, frames_per_second=0.0)).remaining is None
+
+
+def test_the_newest_job_is_named():
+    assert status(sign=sign(900, job="7"), under_way=job(3, "8")).job == "8"
+    assert status(sign=sign(5, job="8"), under_way=job(99), submitted=job(99, "7")).job == "8"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3599, "59 min"), (7500, "2 h 5 min"), (273_600, "3 d 4 h")],
+)
+def test_a_time_for_people(seconds, text):
+    assert ago(seconds) == text

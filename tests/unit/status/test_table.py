@@ -1,0 +1,126 @@
+import io
+from pathlib import Path
+
+import pytest
+from neurozoo.configuration import PlannedRun
+from neurozoo.errors import NeurozooError
+from neurozoo.status import Overview, RunStatus, as_text, show
+from neurozoo.status.table import as_renderable, short, summary
+from rich.console import Console
+
+
+def status(number=1, state="running", **changes):
+    facts = {
+        "run": PlannedRun("ga", "pong", "small", number),
+        "state": state,
+        "note": "",
+        "job": "77",
+        "host": "node7",
+        "frames": 1_230_000,
+        "budget": 6_000_000_000,
+        "frames_per_second": 41_200.0,
+        "score": 12.5,
+        "generation": 3,
+        "remaining": 7500.0 if state == "running" else None,
+        "log": None,
+    }
+    return RunStatus(**facts | changes)
+
+
+def drawn(overview, *, width=140, height=None):
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    console.print(as_renderable(overview, height=height))
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def failed(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"line {number}\n" for number in range(30)))
+    return status(2, "failed", note="The noise table\nis missing.", log=log)
+
+
+@pytest.mark.parametrize("write", [as_text, drawn])
+def test_a_table_has_a_line_for_each_run_with_everything_that_is_known(write, failed):
+    text = write(Overview(0.0, (status(), failed)))
+    line = next(line for line in text.splitlines() if line.startswith("ga/pong/small/1"))
+    for part in ("running", "77", "1.23M of 6B", "0%", "41.2k", "12.5", "2 h 5 min", "node7"):
+        assert part in line
+    line = next(line for line in text.splitlines() if line.startswith("ga/pong/small/2"))
+    assert "failed" in line
+    assert "The noise table is missing." in line
+    assert "2 runs: 1 running, 1 failed; 41.2k frames/s together; the running ones end within 2 h 5 min." in text
+
+
+@pytest.mark.parametrize("write", [as_text, drawn])
+def test_failed_runs_show_the_last_lines_of_their_logs(write, failed):
+    text = write(Overview(0.0, (status(), failed)))
+    assert "train.log" in text
+    shown = [number for number in range(30) if f"line {number} " in text + " " or f"line {number}\n" in text]
+    assert shown == list(range(20, 30))
+
+
+def test_markup_in_notes_and_logs_is_only_text(tmp_path):
+    (tmp_path / "train.log").write_text("[bold]KeyError[/wrong]\n")
+    overview = Overview(0.0, (status(1, "failed", note="[/wrong] [red]x", log=tmp_path / "train.log"),))
+    assert "[/wrong] [red]x" in drawn(overview)
+    assert "[bold]KeyError[/wrong]" in drawn(overview)
+
+
+def test_where_there_is_little_room_the_most_urgent_runs_are_shown():
+    runs = [*(status(number, "done") for number in range(1, 50)), status(50, "running"), status(51, "stalled")]
+    text = drawn(Overview(0.0, tuple(runs)), height=20)
+    assert len(text.splitlines()) <= 20
+    names = [line.split()[0].removeprefix("ga/pong/small/") for line in text.splitlines() if line.startswith("ga/")]
+    assert names[:3] == ["51", "50", "1"]
+    assert f"... and {51 - len(names)} more" in text
+
+
+def test_a_narrow_terminal_cuts_notes_not_lines():
+    text = drawn(Overview(0.0, (status(1, "failed", note="x" * 500),)), width=100, height=20)
+    assert max(map(len, text.splitlines())) <= 100
+    assert len([line for line in text.splitlines() if line.startswith("ga/")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (940, "940"), (12_345, "12.3k"), (999_900, "1M"), (6e9, "6B"), (1_230_000, "1.23M")],
+)
+def test_numbers_are_short(number, text):
+    assert short(number) == text
+
+
+def test_the_summary_of_nothing_is_a_sentence():
+    assert summary(Overview(0.0, ())) == "0 runs: none."
+
+
+def test_watching_into_a_file_writes_only_when_a_state_changes_and_ends_when_all_is_done():
+    looks = iter(
+        Overview(0.0, (status(state=state, frames=frames),))
+        for state, frames in [("queued", 0), ("running", 1), ("running", 2), ("running", 3), ("done", 4)]
+    )
+    output = io.StringIO()
+    show(lambda: next(looks), watch=0.1, output=output)
+    words = [line.split()[1] for line in output.getvalue().splitlines() if line.startswith("ga/")]
+    assert words == ["queued", "running", "done"]
+
+
+def test_a_single_look_does_not_wait():
+    output = io.StringIO()
+    show(lambda: Overview(0.0, (status(),)), output=output)
+    assert "1 runs: 1 running" in output.getvalue()
+
+
+def test_looking_without_a_pause_is_refused():
+    with pytest.raises(NeurozooError, match="--watch should be at least"):
+        show(lambda: Overview(0.0, ()), watch=0)
+
+
+def test_json_has_the_tail_of_a_failed_log(failed):
+    facts = Overview(5.0, (status(), failed)).to_json()
+    assert facts["states"] == {"failed": 1, "stalled": 0, "running": 1, "queued": 0, "waiting": 0, "done": 0}
+    first, second = facts["runs"]
+    assert (first["algo"], first["game"], first["model"], first["run"]) == ("ga", "pong", "small", 1)
+    assert (first["state"], first["remaining"], first["log_tail"]) == ("running", 7500.0, [])
+    assert second["log_tail"] == [f"line {number}" for number in range(20, 30)]
+    assert Path(second["log"]).name == "train.log"

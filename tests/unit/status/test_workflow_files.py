@@ -1,0 +1,116 @@
+"""What a real Snakemake leaves behind, and what is read from it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from neurozoo.status.workflow_files import WorkflowFiles
+
+GOOD, BAD = (f"results/runs/ga/pong/small/{run}/checkpoint.npz" for run in (1, 2))
+SNAKEFILE = """
+rule train:
+    output: "{folder}/runs/ga/pong/small/{run}/checkpoint.npz", "{folder}/runs/ga/pong/small/{run}/genome.json"
+    log: "{folder}/runs/ga/pong/small/{run}/train.log"
+    shell: "test {wildcards.run} != 2 && touch {output}"
+"""
+
+
+def start(folder, *arguments):
+    (folder / "Snakefile").write_text(SNAKEFILE)
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture
+def workflow(tmp_path):
+    return WorkflowFiles(tmp_path, rule="train")
+
+
+def test_where_no_snakemake_has_been_nothing_is_known(workflow):
+    assert (workflow.under_way(GOOD), workflow.submitted(GOOD), workflow.failed(GOOD)) == (None, None, None)
+    assert list(workflow.logs(("ga", "pong", "small", "1"))) == []
+
+
+def test_a_failed_job_is_told_from_one_that_went_well(tmp_path, workflow):
+    before = time.time()
+    process = start(tmp_path, "--executor", "local", "--cores", "1", "--keep-going", GOOD, BAD)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert workflow.failed(GOOD) is None
+    failed = workflow.failed(BAD)
+    assert before - 1 <= failed.time <= time.time() + 1
+    assert failed.number is None
+    assert workflow.under_way(GOOD) is None
+    assert workflow.under_way(BAD) is None
+
+
+LONG = "".join(map(str, range(80)))  # Snakemake splits the names of marks that are too long
+
+
+@pytest.mark.parametrize("folder", ["results", LONG])
+def test_a_submitted_job_is_found_by_the_mark_of_its_output_even_after_snakemake_was_killed(tmp_path, workflow, folder):
+    (tmp_path / "submit").write_text("#!/bin/sh\necho 4711\n")
+    (tmp_path / "submit").chmod(0o755)
+    output = GOOD.replace("results", folder)
+    submit = ["--cluster-generic-submit-cmd", str(tmp_path / "submit")]
+    process = start(tmp_path, "--executor", "cluster-generic", *submit, "--jobs", "1", output)
+    deadline = time.monotonic() + 60
+    while workflow.under_way(output) is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    job = workflow.under_way(output)
+    assert job is not None
+    assert job.number == "4711"
+    assert abs(job.time - time.time()) < 60
+    assert workflow.under_way(BAD) is None
+
+
+def record(folder, number, **facts):
+    (folder / ".snakemake" / "sge").mkdir(parents=True, exist_ok=True)
+    facts = {"token": f"t{number}", "time": float(number), "log": "x.log", "output": [GOOD]} | facts
+    (folder / ".snakemake" / "sge" / f"{number}.json").write_text(json.dumps(facts))
+
+
+def test_the_newest_job_of_grid_engine_counts_unless_it_has_ended(tmp_path, workflow):
+    record(tmp_path, 9)
+    record(tmp_path, 10)
+    record(tmp_path, 11, output=[BAD])
+    assert (workflow.submitted(GOOD).number, workflow.submitted(GOOD).time) == ("10", 10.0)
+    (tmp_path / ".snakemake" / "sge" / "t10.exit").write_text("0\n")
+    assert workflow.submitted(GOOD) is None
+    assert workflow.submitted(BAD).number == "11"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"time": 1}', '{"time": "now", "token": "t", "output": []}', "\xff"])
+def test_damaged_records_count_as_missing(tmp_path, workflow, text):
+    record(tmp_path, 9)
+    (tmp_path / ".snakemake" / "sge" / "12.json").write_bytes(text.encode("latin-1"))
+    assert workflow.submitted(GOOD).number == "9"
+    mark = workflow._mark(GOOD)
+    mark.parent.mkdir(parents=True)
+    mark.write_bytes(text.encode("latin-1"))
+    assert workflow.under_way(GOOD) is None
+
+
+def test_only_the_last_snakemake_is_believed(tmp_path, workflow):
+    logs = tmp_path / ".snakemake" / "log"
+    logs.mkdir(parents=True)
+    error = f"[Sat Nov  1 14:00:00 2025]\nError in rule train:\n    jobid: 1\n    output: {BAD}, other\n"
+    (logs / "1.snakemake.log").write_text(error + "    external_jobid: 12\n\nShutting down\n")
+    os.utime(logs / "1.snakemake.log", (1, 1))
+    assert workflow.failed(BAD).number == "12"
+    assert workflow.failed("other").number == "12"
+    (logs / "2.snakemake.log").write_text("Building DAG of jobs...\n" + error.replace("rule train", "rule rollout"))
+    assert workflow.failed(BAD) is None
+
+
+def test_logs_of_slurm_are_found_by_rule_and_wildcards(tmp_path, workflow):
+    log = tmp_path / ".snakemake" / "slurm_logs" / "rule_train" / "ga_pong_small_1" / "77.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    assert list(workflow.logs(("ga", "pong", "small", "1"))) == [log]
+    assert list(workflow.logs(("ga", "pong", "small", "2"))) == []

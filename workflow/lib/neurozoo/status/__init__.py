@@ -1,0 +1,7 @@
+"""What has become of the runs of a configuration, told from files alone."""
+
+from neurozoo.status.judgement import RunStatus, State
+from neurozoo.status.overview import Overview, read_overview
+from neurozoo.status.table import as_text, show
+
+__all__ = ["Overview", "RunStatus", "State", "as_text", "read_overview", "show"]

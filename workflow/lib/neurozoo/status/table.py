@@ -1,0 +1,190 @@
+"""An overview for people: a table, plain or in colours, once or again and again."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+from neurozoo.errors import NeurozooError
+from neurozoo.status.evidence import last_lines
+from neurozoo.status.judgement import STATES, RunStatus, ago
+from neurozoo.status.overview import TAIL, Overview
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+HEADINGS = ("run", "state", "job", "frames", "", "frames/s", "score", "left", "note")
+RIGHT = {"frames", "", "frames/s", "score", "left"}
+COLOURS = {
+    "failed": "bold red",
+    "stalled": "bold yellow",
+    "running": "green",
+    "queued": "cyan",
+    "waiting": "dim",
+    "done": "blue",
+}
+MOST_TAILS = 5  # failed runs whose logs are shown
+
+
+def short(number: float) -> str:
+    """Writes a number in four characters or so: 940, 12.3k, 6B."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(number) >= 0.9995 * size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def row(status: RunStatus) -> tuple[str, ...]:
+    """Returns a run's cells, one for each of the headings."""
+    run = status.run
+    note = status.note.replace("\n", " ")
+    if status.state == "running" and status.host:
+        note = ", ".join(filter(None, (status.host, note)))
+    return (
+        f"{run.algo}/{run.game}/{run.model}/{run.run}",
+        status.state,
+        status.job or "",
+        f"{short(status.frames)} of {short(status.budget)}",
+        f"{min(status.frames / status.budget, 1):.0%}",
+        "" if status.frames_per_second is None else short(status.frames_per_second),
+        "" if status.score is None else f"{status.score:.4g}",
+        "" if status.remaining is None else ago(status.remaining),
+        note,
+    )
+
+
+def summary(overview: Overview) -> str:
+    """Returns one line about all runs."""
+    counts = ", ".join(f"{overview.count(state)} {state}" for state in reversed(STATES) if overview.count(state))
+    line = f"{len(overview.runs)} runs: {counts or 'none'}"
+    if overview.frames_per_second:
+        line += f"; {short(overview.frames_per_second)} frames/s together"
+    if overview.remaining is not None:
+        line += f"; the running ones end within {ago(overview.remaining)}"
+    return line + "."
+
+
+def _failures(overview: Overview) -> list[tuple[RunStatus, list[str]]]:
+    found = [status for status in overview.runs if status.state == "failed" and status.log is not None]
+    return [(status, last_lines(status.log, TAIL)) for status in found[:MOST_TAILS]]
+
+
+def as_text(overview: Overview) -> str:
+    """Writes an overview without colours and at full width, for files and mails."""
+    rows = [HEADINGS, *map(row, overview.runs)]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADINGS))]
+    lines = []
+    for cells in rows:
+        parts = [
+            cell.rjust(width) if heading in RIGHT else cell.ljust(width)
+            for cell, width, heading in zip(cells, widths, HEADINGS, strict=True)
+        ]
+        lines.append("  ".join(parts).rstrip())
+    lines += ["", summary(overview)]
+    for status, tail in _failures(overview):
+        lines += ["", f"{row(status)[0]} failed; the end of {status.log}:", *(f"    {line}" for line in tail)]
+    return "\n".join(lines) + "\n"
+
+
+def as_renderable(overview: Overview, *, height: int | None = None) -> "RenderableType":
+    """Makes an overview for rich.
+
+    Args:
+        overview: What to show.
+        height: Lines that there are room for; where they are too few, the most urgent runs are shown. None: all runs.
+    """
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    runs, left_out = list(overview.runs), 0
+    failures = _failures(overview)
+    if height is not None:
+        failures = failures[: max(0, (height - 12) // (TAIL + 2))]
+        room = max(3, height - 5 - sum(len(tail) + 2 for _, tail in failures))
+        if len(runs) > room:
+            left_out = len(runs) - room
+            runs = sorted(runs, key=lambda status: STATES.index(status.state))[:room]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in HEADINGS:
+        is_note = heading == "note"
+        table.add_column(
+            heading,
+            justify="right" if heading in RIGHT else "left",
+            no_wrap=height is not None or not is_note,
+            overflow="ellipsis" if height is not None else "fold",
+            ratio=1 if is_note else None,
+        )
+    for status in runs:
+        cells = row(status)
+        colour = COLOURS[status.state]
+        table.add_row(cells[0], Text(cells[1], colour), *cells[2:-1], Text(cells[-1], "dim"))
+    parts: list = [table, Text()]
+    if left_out:
+        parts.append(Text(f"... and {left_out} more", "dim"))
+    parts.append(Text(summary(overview), "bold"))
+    for status, tail in failures:
+        title = Text(f"{row(status)[0]}: the end of {status.log}")
+        text = Text("\n".join(tail), no_wrap=True, overflow="ellipsis")
+        parts.append(Panel(text, title=title, title_align="left", border_style="red"))
+    return Group(*parts)
+
+
+def show(read: Callable[[], Overview], *, watch: float | None = None, output: TextIO | None = None) -> None:
+    """Shows an overview, in colours where the output is a terminal.
+
+    Args:
+        read: Looks at the files.
+        watch: Seconds between two looks, until all runs are done; None looks once.
+        output: Where to write; standard output if it is left out.
+
+    Raises:
+        NeurozooError: Looks less than a tenth of a second apart.
+    """
+    if watch is not None and watch < 0.1:
+        raise NeurozooError(f"--watch should be at least 0.1 seconds, but is {watch}.")
+    output = output or sys.stdout
+    if not output.isatty():
+        _show_text(read, watch, output)
+        return
+    from rich.console import Console
+
+    console = Console(file=output)
+    if watch is None:
+        console.print(as_renderable(read()))
+        return
+    _show_live(read, watch, console)
+
+
+def _show_text(read: Callable[[], Overview], watch: float | None, output: TextIO) -> None:
+    """Writes a table; then, if it is to watch, another one whenever a run has changed its state."""
+    before = None
+    while True:
+        overview = read()
+        states = [status.state for status in overview.runs]
+        if states != before:
+            output.write(as_text(overview) if before is None else "\n" + as_text(overview))
+            output.flush()
+        if watch is None or _is_over(overview):
+            return
+        before = states
+        time.sleep(watch)
+
+
+def _show_live(read: Callable[[], Overview], watch: float, console: "Console") -> None:
+    from rich.live import Live
+
+    overview = read()
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            live.update(as_renderable(overview, height=shutil.get_terminal_size().lines), refresh=True)
+            if _is_over(overview):
+                return
+            time.sleep(watch)
+            overview = read()
+
+
+def _is_over(overview: Overview) -> bool:
+    return all(status.state == "done" for status in overview.runs)

@@ -1,0 +1,122 @@
+"""What Snakemake and the schedulers' profiles leave in `.snakemake/`: jobs under way, failed ones, and their logs."""
+
+import base64
+import functools
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+NAME_MAX = 255  # bytes of a file's name on file systems that do not say
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of a rule, as the workflow knows it.
+
+    Attributes:
+        time: When it was submitted, started or seen to fail; seconds since 1970.
+        number: What the scheduler calls it; None on this machine, and while it runs within a job.
+    """
+
+    time: float
+    number: str | None
+
+
+class WorkflowFiles:
+    """Reads `.snakemake/` of one working directory.
+
+    Args:
+        workdir: Where Snakemake was started.
+        rule: The rule whose jobs are looked for.
+    """
+
+    def __init__(self, workdir: Path, *, rule: str) -> None:
+        self._workdir = workdir
+        self._folder = workdir / ".snakemake"
+        self._rule = rule
+
+    def under_way(self, output: str) -> Job | None:
+        """Finds the job that is to make a file, by the mark that Snakemake sets until the file is complete.
+
+        Args:
+            output: Path as in the rule. The mark of a Snakemake that was killed is still there.
+        """
+        mark = self._mark(output)
+        try:
+            number = json.loads(mark.read_text(encoding="utf-8"))["external_jobid"]
+            return Job(mark.stat().st_mtime, None if number is None else str(number))
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def _mark(self, output: str) -> Path:
+        folder = self._folder / "incomplete"
+        name = base64.urlsafe_b64encode(output.encode()).decode()
+        try:
+            longest = os.pathconf(folder, "PC_NAME_MAX") or NAME_MAX
+        except (OSError, ValueError):
+            longest = NAME_MAX
+        parts = [name[start : start + longest - 1] for start in range(0, len(name), longest - 1)]
+        return folder.joinpath(*("@" + part for part in parts[:-1]), parts[-1])
+
+    def submitted(self, output: str) -> Job | None:
+        """Finds the newest job that the profile for Grid Engine has submitted for a file and that has not ended."""
+        jobs = [job for job in self._grid_engine_jobs() if output in job["output"]]
+        newest = max(jobs, key=lambda job: job["time"], default=None)
+        if newest is None or (self._folder / "sge" / f"{newest['token']}.exit").exists():
+            return None
+        return Job(newest["time"], newest["number"])
+
+    def _grid_engine_jobs(self) -> list[dict]:
+        found = []
+        for path in (self._folder / "sge").glob("*.json"):
+            facts = _read_record(path, path.stat().st_mtime_ns)
+            if facts is not None:
+                found.append(facts | {"number": path.stem})
+        return found
+
+    def failed(self, output: str) -> Job | None:
+        """Finds the last failure of a file's job in the logs of the last Snakemake."""
+        logs = sorted((self._folder / "log").glob("*.snakemake.log"), key=lambda path: path.stat().st_mtime)
+        if not logs:
+            return None
+        facts = logs[-1].stat()
+        return _failures(logs[-1], self._rule, facts.st_mtime_ns, facts.st_size).get(output)
+
+    def logs(self, wildcards: tuple[str, ...]) -> Iterator[Path]:
+        """Finds what jobs of Slurm have printed; those of Grid Engine print into the run's folder."""
+        yield from (self._folder / "slurm_logs" / f"rule_{self._rule}" / "_".join(wildcards)).glob("*.log")
+
+
+@functools.lru_cache(maxsize=10_000)
+def _read_record(path: Path, _changed: int) -> dict | None:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        is_job = isinstance(facts["time"], (int, float)) and isinstance(facts["token"], str)
+        return {**facts, "output": list(facts.get("output") or ())} if is_job else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+@functools.lru_cache(maxsize=4)
+def _failures(log: Path, rule: str, _changed: int, _size: int) -> dict[str, Job]:
+    """Reads the errors in a log of Snakemake: blocks of `Error in rule NAME:` and indented facts, under a date."""
+    found, time, outputs, number = {}, 0.0, None, None
+    for line in [*log.read_text(encoding="utf-8", errors="replace").splitlines(), ""]:
+        if outputs is not None and not line.startswith("    "):
+            found |= dict.fromkeys(outputs, Job(time, number))
+            outputs = None
+        if date := re.fullmatch(r"\[(\w{3} \w{3} +\d+ [\d:]{8} \d{4})\]", line):
+            time = datetime.strptime(date.group(1), "%a %b %d %H:%M:%S %Y").timestamp() + 1  # its second has passed
+        elif line == f"Error in rule {rule}:":
+            outputs, number = [], None
+        elif outputs is not None:
+            key, _, value = line.strip().partition(": ")
+            if key == "output":
+                outputs = value.removesuffix(" (check log file(s) for error details)").split(", ")
+            elif key == "external_jobid":
+                number = value
+    return found
