@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from experiment import RESULTS, Experiment, copy_project
 from grid_engine import GridEngine
+from slurm_cluster import Slurm
 
 
 @pytest.fixture(scope="session")
@@ -83,3 +84,45 @@ def sge(ops, grid_engine, cluster_folder) -> Iterator[Callable[..., Experiment]]
         if experiment.process and experiment.is_running:
             experiment.signal(signal.SIGKILL)
             experiment.wait()
+
+
+@pytest.fixture(scope="session")
+def started_slurms(cluster_folder) -> Iterator[dict[tuple, Slurm]]:
+    """Clusters by what they have, as tests ask for them."""
+    started: dict[tuple, Slurm] = {}
+    yield started
+    for cluster in started.values():
+        cluster.stop()
+
+
+@pytest.fixture
+def slurm(ops, started_slurms, cluster_folder) -> Iterator[Callable[..., Experiment]]:
+    """Makes an experiment that runs through `--profile slurm`, on a cluster with or without `accounting` and `cgroups`.
+
+    Starting a cluster takes a second, or ten with accounting.
+    """
+    made: list[Experiment] = []
+
+    def make(*, accounting: bool = False, cgroups: bool = False, **options: int) -> Experiment:
+        key = (accounting, cgroups)
+        if reason := Slurm.what_is_missing(accounting=accounting):
+            pytest.skip(f"no Slurm here: {reason}")
+        if key not in started_slurms:
+            folder = cluster_folder / f"slurm-{len(started_slurms)}"
+            started_slurms[key] = Slurm(folder, accounting=accounting, cgroups=cgroups)
+        cluster = started_slurms[key]
+        experiment = Experiment(
+            cluster, "slurm", Path(tempfile.mkdtemp(prefix="project-", dir=cluster_folder)), **options
+        )
+        experiment.change(**{"slurm-init-seconds-before-status-checks": 2})
+        made.append(experiment)
+        return experiment
+
+    yield make
+    for experiment in made:
+        if experiment.process and experiment.is_running:
+            experiment.signal(signal.SIGKILL)
+            experiment.wait()
+        if not experiment.cluster.node_answers():
+            experiment.cluster.start_node()
+        experiment.cluster.cancel_all_jobs()

@@ -9,7 +9,9 @@ A mistake in the configuration ends here, before any rule is looked at.
 """
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import yaml
@@ -38,6 +40,12 @@ def in_a_sentence(function, *arguments, **named):
         return function(*arguments, **named)
     except NeurozooError as error:
         raise WorkflowError(str(error)) from None
+
+
+# Warnings that a job's time is up go to all its processes: the training heeds them, the Snakemake around it must not die.
+if threading.current_thread() is threading.main_thread():
+    for warning in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(warning, signal.SIG_IGN)
 
 
 with open(workflow.source_path("../schemas/config.schema.yaml")) as schema:
