@@ -50,6 +50,8 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         # A job, and nothing from the training yet.
         ("queued", {"under_way": job(9999, "7")}),
         ("queued", {"submitted": job(9999, "7")}),
+        ("failed", {"submitted": job(99, "7"), "failed": job(50, "7")}),  # deleted from the queue
+        ("queued", {"submitted": job(20, "8"), "failed": job(50, "7")}),
         ("running", {"under_way": job(30)}),
         ("stalled", {"under_way": job(900)}),
         # Signs of life.

@@ -29,7 +29,7 @@ def status(number=1, state="running", **changes):
 
 def drawn(overview, *, width=140, height=None):
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    console.print(as_renderable(overview, height=height))
+    console.print(as_renderable(overview, width=width, height=height))
     return console.file.getvalue()
 
 
@@ -76,10 +76,29 @@ def test_where_there_is_little_room_the_most_urgent_runs_are_shown():
     assert f"... and {51 - len(names)} more" in text
 
 
-def test_a_narrow_terminal_cuts_notes_not_lines():
-    text = drawn(Overview(0.0, (status(1, "failed", note="x" * 500),)), width=100, height=20)
-    assert max(map(len, text.splitlines())) <= 100
-    assert len([line for line in text.splitlines() if line.startswith("ga/")]) == 1
+@pytest.mark.parametrize("width", [140, 100, 80])
+def test_long_notes_are_cut_and_nothing_else(width):
+    runs = (status(1, "failed", note="x" * 500), status(2, "waiting", note="y" * 500))
+    text = drawn(Overview(0.0, runs), width=width, height=20)
+    assert max(map(len, text.splitlines())) <= width
+    lines = [line.split() for line in text.splitlines() if line.startswith("ga/")]
+    assert [line[:2] for line in lines] == [["ga/pong/small/1", "failed"], ["ga/pong/small/2", "waiting"]]
+    assert all(line[-1].endswith("…") and len(line[-1]) > 20 for line in lines)
+    assert ("1.23M of 6B" in text) == (width > 80)
+    assert "0%" in text
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_very_narrow_terminal_cuts_names_too(width):
+    text = drawn(Overview(0.0, (status(1, "failed", note="x" * 500),)), width=width, height=20)
+    assert max(map(len, text.splitlines())) <= width
+    (line,) = (line for line in text.splitlines() if line.startswith("ga/pong"))
+    assert "failed" in line
+
+
+def test_a_single_look_shows_notes_in_full():
+    text = drawn(Overview(0.0, (status(1, "failed", note="x" * 500),)), width=100)
+    assert text.count("x") == 500
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,7 @@ def judge(evidence: Evidence, *, budget: int, now: float) -> tuple[State, str]:
         return "stalled", f"a job was started {ago(now - job.time)} ago, but its training has given no sign of life"
     if sign is not None and sign.ended == "slice" and sign.facts.get("job") and not _failed_since(evidence, sign.time):
         return "queued", "waits for its next slice of time"
-    submitted = evidence.submitted
-    if submitted is not None and (sign is None or submitted.time > sign.time):
+    if _waits_in_queue(evidence):
         return "queued", ""
     if job is not None and sign.ended == "finished" and now - sign.time < LOST:
         return "running", "is being completed"
@@ -98,6 +97,13 @@ def _alive_or_not(evidence: Evidence, now: float) -> tuple[State, str]:
     if now - sign.facts["last_news"] > NO_NEWS:
         return "stalled", f"no episode has finished for {ago(now - sign.facts['last_news'])}"
     return "running", ""
+
+
+def _waits_in_queue(evidence: Evidence) -> bool:
+    """Says whether the newest job of Grid Engine has neither begun to train nor failed (a job may be deleted, too)."""
+    submitted = evidence.submitted
+    later = [event.time for event in (evidence.sign, evidence.failed) if event is not None]
+    return submitted is not None and submitted.time > max(later, default=0.0)
 
 
 def _failed_since(evidence: Evidence, time: float) -> bool:

@@ -1,6 +1,5 @@
 """An overview for people: a table, plain or in colours, once or again and again."""
 
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +23,10 @@ COLOURS = {
     "waiting": "dim",
     "done": "blue",
 }
+LEAST_NEEDED = ("frames", "job", "frames/s", "score", "left")  # columns that a narrow terminal goes without
+GAP = 2  # blanks between columns
+SHORTEST_NOTE = 24
+SHORTEST_NAME = 12
 MOST_TAILS = 5  # failed runs whose logs are shown
 
 
@@ -87,16 +90,16 @@ def as_text(overview: Overview) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_renderable(overview: Overview, *, height: int | None = None) -> "RenderableType":
+def as_renderable(overview: Overview, *, width: int, height: int | None = None) -> "RenderableType":
     """Makes an overview for rich.
 
     Args:
         overview: What to show.
+        width: Characters of a line; where they are too few, columns are left out, and names and notes cut off.
         height: Lines that there are room for; where they are too few, the most urgent runs are shown. None: all runs.
     """
     from rich.console import Group
     from rich.panel import Panel
-    from rich.table import Table
     from rich.text import Text
 
     runs, left_out = list(overview.runs), 0
@@ -107,29 +110,51 @@ def as_renderable(overview: Overview, *, height: int | None = None) -> "Renderab
         if len(runs) > room:
             left_out = len(runs) - room
             runs = sorted(runs, key=lambda status: STATES.index(status.state))[:room]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in HEADINGS:
-        is_note = heading == "note"
-        table.add_column(
-            heading,
-            justify="right" if heading in RIGHT else "left",
-            no_wrap=height is not None or not is_note,
-            overflow="ellipsis" if height is not None else "fold",
-            ratio=1 if is_note else None,
-        )
-    for status in runs:
-        cells = row(status)
-        colour = COLOURS[status.state]
-        table.add_row(cells[0], Text(cells[1], colour), *cells[2:-1], Text(cells[-1], "dim"))
-    parts: list = [table, Text()]
+    parts: list = [_table(runs, width=width, folds_notes=height is None), Text()]
     if left_out:
         parts.append(Text(f"... and {left_out} more", "dim"))
-    parts.append(Text(summary(overview), "bold"))
+    parts.append(Text(summary(overview), "bold", no_wrap=height is not None, overflow="ellipsis"))
     for status, tail in failures:
         title = Text(f"{row(status)[0]}: the end of {status.log}")
         text = Text("\n".join(tail), no_wrap=True, overflow="ellipsis")
         parts.append(Panel(text, title=title, title_align="left", border_style="red"))
     return Group(*parts)
+
+
+def _table(runs: list[RunStatus], *, width: int, folds_notes: bool) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [row(status) for status in runs]
+    widths = {
+        heading: max(len(cells[column]) for cells in [HEADINGS, *rows]) for column, heading in enumerate(HEADINGS[:-1])
+    }
+    for heading in LEAST_NEEDED:
+        if _left(widths, width) < SHORTEST_NOTE:
+            del widths[heading]
+    widths["run"] = max(SHORTEST_NAME, min(widths["run"], widths["run"] + _left(widths, width) - SHORTEST_NOTE))
+    widths["note"] = max(1, _left(widths, width))
+    shown = [heading for heading in HEADINGS if heading in widths]
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for heading in shown:  # with widths of our own, since rich would rather cut names than notes
+        folds = heading == "note" and folds_notes
+        table.add_column(
+            heading,
+            justify="right" if heading in RIGHT else "left",
+            width=widths[heading],
+            no_wrap=not folds,
+            overflow="fold" if folds else "ellipsis",
+        )
+    for status, cells in zip(runs, rows, strict=True):
+        styles = {"state": COLOURS[status.state], "note": "dim"}
+        named = zip(HEADINGS, cells, strict=True)
+        table.add_row(*(Text(cell, styles.get(heading, "")) for heading, cell in named if heading in shown))
+    return table
+
+
+def _left(widths: dict[str, int], width: int) -> int:
+    """Returns the characters that are left for notes."""
+    return width - sum(widths.values()) - GAP * len(widths)
 
 
 def show(read: Callable[[], Overview], *, watch: float | None = None, output: TextIO | None = None) -> None:
@@ -153,7 +178,7 @@ def show(read: Callable[[], Overview], *, watch: float | None = None, output: Te
 
     console = Console(file=output)
     if watch is None:
-        console.print(as_renderable(read()))
+        console.print(as_renderable(read(), width=console.width))
         return
     _show_live(read, watch, console)
 
@@ -179,7 +204,7 @@ def _show_live(read: Callable[[], Overview], watch: float, console: "Console") -
     overview = read()
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(as_renderable(overview, height=shutil.get_terminal_size().lines), refresh=True)
+            live.update(as_renderable(overview, width=console.width, height=console.height), refresh=True)
             if _is_over(overview):
                 return
             time.sleep(watch)
