@@ -22,6 +22,7 @@ from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.interruption import Interrupted, Interruption
+from neurozoo.training.order import LongestFirst
 from neurozoo.training.reporting import RunReporter, Terminal, publish
 from neurozoo.training.results import RunResults
 from neurozoo.training.state import RunState
@@ -158,8 +159,9 @@ def train(
                     reporter.say(evaluator.announcement)
                 if reference is not None:
                     evaluator.set_reference(reference)
+                order = LongestFirst()
                 while not algorithm.is_done:
-                    _train_generation(algorithm, evaluator, state, results, reporter, heartbeat, interruption)
+                    _train_generation(algorithm, evaluator, order, state, results, reporter, heartbeat, interruption)
             reporter.say(f"Training terminated after {algorithm.steps} timesteps")
         except Interrupted as stop:
             reporter.say(str(stop))
@@ -174,6 +176,7 @@ def train(
 def _train_generation(
     algorithm: Algorithm,
     evaluator: Evaluator,
+    order: LongestFirst,
     state: RunState,
     results: RunResults,
     reporter: RunReporter,
@@ -188,7 +191,7 @@ def _train_generation(
     while fields is None:
         batch = algorithm.ask()
         start = time.monotonic()
-        played, seconds = _play(batch, algorithm.iteration, evaluator, state, reporter, heartbeat, interruption)
+        played, seconds = _play(batch, algorithm.iteration, evaluator, order, state, reporter, heartbeat, interruption)
         playing += seconds
         uncounted += 0.0 if batch.is_counted else time.monotonic() - start
         fields = algorithm.tell(played)
@@ -218,6 +221,7 @@ def _play(
     batch: Batch,
     generation: int,
     evaluator: Evaluator,
+    order: LongestFirst,
     state: RunState,
     reporter: RunReporter,
     heartbeat: Heartbeat,
@@ -227,8 +231,8 @@ def _play(
     results = state.finished_episodes(generation, batch.phase)
     open_episodes = {n: episode for n, episode in enumerate(batch.episodes) if n not in results}
     if open_episodes:
-        evaluator.hold(batch.held)
-        evaluator.submit(open_episodes)
+        evaluator.hold(order.genomes(batch.held))
+        evaluator.submit(order.episodes(open_episodes))
     begin = time.monotonic()
     steps = 0
     while len(results) < len(batch.episodes):
@@ -250,4 +254,6 @@ def _play(
         )
     seconds = time.monotonic() - begin
     interruption.check()
-    return [results[number] for number in range(len(batch.episodes))], seconds
+    played = [results[number] for number in range(len(batch.episodes))]
+    order.learn(generation, batch.episodes, played)
+    return played, seconds

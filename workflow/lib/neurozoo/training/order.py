@@ -1,0 +1,42 @@
+"""In which order episodes are played."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.genomes import Genome
+
+
+class LongestFirst:
+    """Lets the episodes that promise to be long begin first, so that fewer threads wait for the last one to end.
+
+    An episode promises to be as long as its genome's last one in this generation or the one before, or else its
+    parent's; of others, anything may come. Results do not depend on the order.
+    """
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._steps: dict[Genome, int] = {}
+        self._steps_before: dict[Genome, int] = {}
+
+    def genomes(self, genomes: Iterable[Genome]) -> list[Genome]:
+        """Orders genomes that are to be held."""
+        return sorted(genomes, key=self._place)
+
+    def episodes(self, episodes: Mapping[int, Episode]) -> dict[int, Episode]:
+        """Orders numbered episodes."""
+        return dict(sorted(episodes.items(), key=lambda item: self._place(item[1].genome)))
+
+    def learn(self, generation: int, episodes: Iterable[Episode], results: Iterable[EpisodeResult]) -> None:
+        """Notes how long episodes of a generation were."""
+        if generation != self._generation:
+            self._generation, self._steps_before, self._steps = generation, self._steps, {}
+        for episode, result in zip(episodes, results, strict=True):
+            self._steps[episode.genome] = result.steps
+
+    def _place(self, genome: Genome) -> float:
+        for known in (genome, genome.parent):
+            for steps in (self._steps, self._steps_before):
+                if known in steps:
+                    return -steps[known]
+        return -math.inf
