@@ -87,7 +87,7 @@ class Evaluator(Protocol):
         """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels)."""
 
     def hold(self, genomes: Iterable[Genome]) -> None:
-        """Keeps these genomes' weights at hand; their episodes and their children's begin in this order where they can."""
+        """Keeps these genomes' weights at hand; where it can, their (children's) episodes begin in this order."""
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes of held genomes, of their children, or of genomes without mutations, by number."""
