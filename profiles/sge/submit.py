@@ -60,10 +60,7 @@ def qsub_options(properties: dict, names: dict) -> list[str]:
     options = ["-pe", names["parallel_environment"], str(threads)] if threads > 1 else []
     limits = []
     if "runtime" in resources:
-        seconds = int(float(resources["runtime"]) * 60)
-        limits.append(f"h_rt={seconds}")
-        if seconds > 2 * names["warning"]:
-            limits.append(f"s_rt={seconds - names['warning']}")
+        limits.append(f"h_rt={seconds_of(properties)}")
     if "mem_mb" in resources and names["memory"]:
         shares = threads if names["memory_per"] == "slot" else 1
         limits.append(f"{names['memory']}={math.ceil(int(resources['mem_mb']) / shares)}M")
@@ -80,20 +77,37 @@ def qsub_options(properties: dict, names: dict) -> list[str]:
     return [*options, *map(str, names["options"])]
 
 
-def wrapped(script: str, token: str) -> str:
+def seconds_of(properties: dict) -> int:
+    """Returns the time limit of a job; 0 if it has none."""
+    return int(float(properties.get("resources", {}).get("runtime", 0)) * 60)
+
+
+def wrapped(script: str, token: str, *, warn_after: int = 0) -> str:
     """Puts a job script into one that notes down how it ended, which Grid Engine forgets.
 
-    The warning signals are for the program inside, not for the shells and the Snakemake around it. To exit with 99
-    asks Grid Engine to start the same job again, which happens only if the program wants it; 100 would keep the job in
-    the queue for ever.
+    Warning signals are for the program inside, not for the shells and the Snakemake around it. To exit with 99 asks
+    Grid Engine to start the same job again, which happens only if the program wants it; 100 would keep the job in the
+    queue for ever.
+
+    The script itself warns of the time limit, since Grid Engine 8.1.9 warns (s_rt) only the first time that a job is
+    started: after that it kills the job at that time. To wait, it reads from a pipe that nobody writes to: that leaves
+    no `sleep` behind when the job ends earlier.
+
+    Args:
+        script: Snakemake's job script.
+        token: Name of the job's notes.
+        warn_after: Seconds after which all processes of the job get SIGUSR1; 0 for never.
     """
+    timer = f"( read -rt {warn_after} <> <(:); kill -USR1 -- -$$ ) & timer=$!" if warn_after else "timer="
     return f"""#!/bin/bash
 trap '' USR1 USR2
 export NEUROZOO_AGAIN="$PWD/{FOLDER}/{token}.again"
+{timer}
 (
 {script}
 )
 code=$?
+[ -z "$timer" ] || kill $timer
 if [ $code -ne 0 ] && [ -s "$NEUROZOO_AGAIN" ]; then rm "$NEUROZOO_AGAIN"; exit 99; fi
 echo $code > {FOLDER}/.{token}.exit && mv {FOLDER}/.{token}.exit {FOLDER}/{token}.exit
 [ $code -ne 99 ] && [ $code -ne 100 ] || code=1
@@ -162,11 +176,14 @@ def main() -> None:
     variables = ",".join(sorted(variable for variable in os.environ if VARIABLES.fullmatch(variable)))
     command = ["qsub", "-terse", "-S", "/bin/bash", "-cwd", "-v", variables, "-r", "n", "-w", "e", "-j", "y"]
     command += ["-o", log, "-N", name]
+    names = site()
+    limit = seconds_of(properties)
+    warn_after = limit - names["warning"] if limit > 2 * names["warning"] else 0
     try:
-        command += qsub_options(properties, site())
+        command += qsub_options(properties, names)
     except ValueError as error:
         sys.exit(str(error))
-    job = submitted(command, wrapped(script, token))
+    job = submitted(command, wrapped(script, token, warn_after=warn_after))
     facts = {"token": token, "time": time.time(), "name": name, "log": log.replace("$JOB_ID", job)}
     write(record(job), json.dumps({**facts, "output": properties.get("output")}))
     write(claim, json.dumps({"job": job, "recipe": recipe}))
