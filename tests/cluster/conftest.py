@@ -41,6 +41,16 @@ def undisturbed(ops, tmp_path_factory) -> Callable[[int], dict[str, bytes]]:
 
 
 @pytest.fixture(scope="session")
+def noise_folder(tmp_path_factory) -> Path:
+    """The noise table of the experiment."""
+    folder = tmp_path_factory.mktemp("noise")
+    copy_project(folder, frames=1)
+    command = [sys.executable, "-m", "snakemake", "results/hurt/noise/table.f32", "--cores", "1"]
+    subprocess.run([*command, "--configfile", "hurt.yaml"], cwd=folder, check=True, capture_output=True)
+    return folder / "results" / "hurt" / "noise"
+
+
+@pytest.fixture(scope="session")
 def cluster_folder() -> Iterator[Path]:
     """A folder that all users may enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory(prefix="neurozoo-", dir="/var/tmp") as name:
@@ -68,13 +78,13 @@ def grid_engine(started_grid_engine) -> Iterator[GridEngine]:
 
 
 @pytest.fixture
-def sge(ops, grid_engine, cluster_folder) -> Iterator[Callable[..., Experiment]]:
+def sge(ops, grid_engine, cluster_folder, noise_folder) -> Iterator[Callable[..., Experiment]]:
     """Makes an experiment that runs through `--profile sge`."""
     made: list[Experiment] = []
 
     def make(**options: int) -> Experiment:
         folder = Path(tempfile.mkdtemp(prefix="project-", dir=cluster_folder))
-        experiment = Experiment(grid_engine, "sge", folder, **options)
+        experiment = Experiment(grid_engine, "sge", folder, noise=noise_folder, **options)
         experiment.change("__variables__", grace=5, patience=10)
         made.append(experiment)
         return experiment

@@ -48,11 +48,16 @@ class Experiment:
         profile: Name of the profile.
         folder: A new folder, which all may enter.
         frames: Budget of a run.
+        noise: A folder with the noise table, which spares making it.
     """
 
-    def __init__(self, cluster: Machine, profile: str, folder: Path, *, frames: int = 50_000) -> None:
+    def __init__(
+        self, cluster: Machine, profile: str, folder: Path, *, frames: int = 50_000, noise: Path | None = None
+    ) -> None:
         self.cluster, self.profile, self.folder, self.frames = cluster, profile, folder, frames
         copy_project(folder, frames=frames)
+        if noise:
+            shutil.copytree(noise, folder / "results" / "hurt" / "noise")
         subprocess.run(["chown", "-R", f"{USER}:{USER}", folder], check=True)
         self.log = folder / "snakemake.out"
         self.settings = folder / "profiles" / profile / "config.yaml"
@@ -106,21 +111,34 @@ class Experiment:
         wait_until(lambda: words in self.said or not self.is_running, seconds=seconds, what=f"no {words!r}")
         assert words in self.said, self.said
 
-    def wait_for_training(self, run: int = 1) -> None:
-        """Waits until a training has something to lose."""
+    def wait_for_training(self, run: int = 1, *, beyond: int = 0) -> int:
+        """Waits until a training has something to lose: more in its log than so many bytes. Returns how many."""
         log = self.folder / RUN.format(run) / "state" / "log.jsonl"
         wait_until(
-            lambda: (log.exists() and log.stat().st_size) or not self.is_running, seconds=200, what="no generation"
+            lambda: (log.exists() and log.stat().st_size > beyond) or not self.is_running,
+            seconds=200,
+            what="no generation",
         )
         assert self.is_running, self.said
         assert not (self.folder / RUN.format(run) / "checkpoint.npz").exists(), (
             "the training is too short for this test"
         )
+        return log.stat().st_size
+
+    def jobs(self, rule: str) -> dict[str, str]:
+        """Returns the jobs of a rule that Grid Engine ever got from this experiment, with their names."""
+        records = (self.folder / ".snakemake" / "sge").glob("*.json")
+        names = {path.stem: json.loads(path.read_text())["name"] for path in records}
+        return {job: name for job, name in names.items() if name.startswith(f"{rule}.")}
 
     def submitted(self, rule: str) -> list[str]:
-        """Returns the runs of all jobs of a rule that Grid Engine ever got from this experiment."""
-        records = [json.loads(path.read_text()) for path in (self.folder / ".snakemake" / "sge").glob("*.json")]
-        return [record["name"].split(".")[-1] for record in records if record["name"].startswith(f"{rule}.")]
+        """Returns the runs of these jobs."""
+        return [name.split(".")[-1] for name in self.jobs(rule).values()]
+
+    def set_frames(self, frames: int) -> None:
+        """Changes the experiment's settings."""
+        self.frames = frames
+        write_config(self.folder, frames=frames)
 
     @property
     def results(self) -> dict[str, bytes]:
@@ -140,6 +158,11 @@ def copy_project(folder: Path, *, frames: int) -> None:
     native.mkdir(parents=True)
     for name in ("libneurozoo_ops.so", "build.json"):
         shutil.copy(PROJECT / "results" / "native" / name, native / name)  # younger than its sources
+    write_config(folder, frames=frames)
+
+
+def write_config(folder: Path, *, frames: int) -> None:
+    """Writes the configuration of the experiment."""
     settings = copy.deepcopy(EXPERIMENT)
     settings["experiments"]["hurt"]["overrides"]["frames"] = frames
     (folder / "hurt.yaml").write_text(yaml.safe_dump(settings))

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -50,7 +51,7 @@ _GLOBAL = {
     "max_unheard": "00:00:06",
     "reporting_params": "accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 "
     "joblog=false sharelog=00:00:00",
-    "execd_params": "ENABLE_ADDGRP_KILL=TRUE PDC_INTERVAL=00:00:01",
+    "execd_params": "PDC_INTERVAL=00:00:01",  # without ENABLE_ADDGRP_KILL: only the process group of a job is killed
 }
 _SCHEDULER = {
     "schedule_interval": "0:0:1",
@@ -96,8 +97,7 @@ class GridEngine(Machine):
         }
         try:
             self._make_cell()
-            self.run("sge_qmaster")
-            wait_until(lambda: self.run("qconf", "-sh", check=False).returncode == 0, what="qmaster did not answer")
+            self.start_master()
             self._configure()  # before the execution daemon, which reads some of it only when it starts
             self.start_node()
         except BaseException:
@@ -157,6 +157,17 @@ class GridEngine(Machine):
         """Replaces an object of the configuration."""
         self._qconf(f"-M{kind}", name, text)
 
+    def start_master(self) -> None:
+        """Starts the master and waits until it answers."""
+        self.run("sge_qmaster")
+        wait_until(lambda: self.run("qconf", "-sh", check=False).returncode == 0, what="the master did not answer")
+
+    def stop_master(self) -> None:
+        """Ends the master; jobs go on."""
+        pid = int((self.spool / "qmaster" / "qmaster.pid").read_text())
+        self.kill(pid, by=signal.SIGTERM)
+        wait_until(lambda: not self.processes("sge_qmaster"), what="the master did not end")
+
     def start_node(self) -> None:
         """Starts the execution daemon and waits until the master has heard of it."""
         self.run("sge_execd")
@@ -186,6 +197,12 @@ class GridEngine(Machine):
         answer = ElementTree.fromstring(self.run("qstat", "-u", "*", "-xml").stdout)
         jobs = answer.iter("job_list")
         return [job.findtext("JB_job_number") for job in jobs if job.findtext("JB_name").startswith(name)]
+
+    def processes_of(self, job: str) -> list[int]:
+        """Returns the process that leads a job's process group; none while the job does not run."""
+        found = self.processes(f"/job_scripts/{job}")
+        groups = self.run("ps", "-o", "pid=,pgid=", "-p", ",".join(map(str, found)), check=False).stdout.splitlines()
+        return [int(pid) for pid, group in map(str.split, groups) if pid == group]
 
     def delete_all_jobs(self) -> None:
         """Empties the queues."""

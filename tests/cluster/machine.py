@@ -14,7 +14,7 @@ USER = 64_210  # of the submitting user, who exists nowhere else
 
 # The first process: what daemons and jobs leave behind becomes its child, and it has to collect them.
 _FIRST_PROCESS = "echo ready; exec >/dev/null; while :; do sleep 3600 & wait $!; done"
-_TOOLS = ("unshare", "nsenter", "ip", "mount")
+_TOOLS = ("unshare", "nsenter", "setpriv", "ip", "mount")
 
 
 class Machine:
@@ -34,7 +34,10 @@ class Machine:
         self.environment: dict[str, str] = {}
         namespaces = ("--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
         self._keeper = subprocess.Popen(
-            ["unshare", *namespaces, "bash", "-c", _FIRST_PROCESS], stdout=subprocess.PIPE, text=True
+            # Not even tests that are killed leave anything running.
+            ["setpriv", "--pdeathsig=KILL", "unshare", *namespaces, "bash", "-c", _FIRST_PROCESS],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self._keeper.stdout.readline()
         children = Path(f"/proc/{self._keeper.pid}/task/{self._keeper.pid}/children").read_text().split()
@@ -120,7 +123,7 @@ class Machine:
 
     def kill(self, *numbers: int, by: signal.Signals = signal.SIGKILL) -> None:
         """Sends a signal to processes in here."""
-        self.run("kill", f"-{by.value}", *numbers, check=False)
+        self.run("kill", f"-{by.value}", "--", *numbers, check=False)
 
     def stop(self) -> None:
         """Ends all its processes."""

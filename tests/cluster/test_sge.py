@@ -1,6 +1,26 @@
 """Trainings through `--profile sge` on a real Grid Engine, and what can happen to them there."""
 
-from machine import USER
+import importlib
+import os
+import signal
+import time
+
+import pytest
+from experiment import RUN
+from machine import PROJECT, USER, wait_until
+
+# Is warned of its time three times, and has time enough in the fourth slice.
+PROGRAM = """
+import os, signal
+with open("slices", "a") as file:
+    file.write("slice\\n")
+def warned(*_):
+    open(os.environ["NEUROZOO_AGAIN"], "w").write("again")
+    raise SystemExit(1)
+signal.signal(signal.SIGUSR1, warned)
+if len(open("slices").readlines()) < 4:
+    signal.pause()
+"""
 
 
 def test_trainings_come_out_as_on_this_machine_although_one_is_deleted(sge, grid_engine, undisturbed):
@@ -14,3 +34,228 @@ def test_trainings_come_out_as_on_this_machine_although_one_is_deleted(sge, grid
     assert sorted(experiment.submitted("train")) == ["1", "1", "2"]
     assert experiment.results == undisturbed(experiment.frames)
     assert not grid_engine.qstat()
+
+
+def test_the_clock_of_a_job_rings_in_every_slice_and_its_limit_is_not_met(grid_engine, monkeypatch):
+    monkeypatch.syspath_prepend(PROJECT / "profiles" / "sge")
+    submit = importlib.import_module("submit")
+    (grid_engine.home / ".snakemake" / "sge").mkdir(parents=True, exist_ok=True)
+    (grid_engine.home / "program.py").write_text(PROGRAM)
+    grid_engine.run("chown", "-R", f"{USER}:{USER}", grid_engine.home)
+    script = grid_engine.home / "script"
+    script.write_text(submit.wrapped("python3 program.py", "clock", warn_after=4))
+    options = ("-terse", "-S", "/bin/bash", "-cwd", "-j", "y", "-r", "n", "-l", "h_rt=12", "-sync", "y")
+    answer = grid_engine.run("qsub", *options, script, user=USER, cwd=grid_engine.home, check=False)
+    job = answer.stdout.split()[0]
+    assert (grid_engine.home / "slices").read_text() == "slice\n" * 4
+    assert [run["exit_status"] for run in grid_engine.accounts(job)] == ["99", "99", "99", "0"]
+    assert (grid_engine.home / ".snakemake" / "sge" / "clock.exit").read_text() == "0\n"
+
+
+@pytest.mark.long
+def test_a_training_in_slices_is_one_job_and_takes_no_retry(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.start()
+    size = 0
+    for _ in range(3):
+        size = experiment.wait_for_training(1, beyond=size)
+        (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
+        (leader,) = grid_engine.processes_of(job)
+        grid_engine.kill(-leader, by=signal.SIGUSR1)  # what the job's clock does
+        wait_until(lambda leader=leader: leader not in grid_engine.processes(""), what="the slice did not end")
+    assert experiment.wait() == 0, experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "2"]
+    assert [run["exit_status"] for run in grid_engine.accounts(job)] == ["99", "99", "99", "0"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_training_that_meets_its_time_limit_unwarned_continues(sge, grid_engine, undisturbed):
+    experiment = sge(frames=200_000)
+    experiment.change("set-threads", train=1)
+    experiment.change("set-resources", "train", runtime="1m")
+    experiment.run()  # two warning times would not fit in, so that none is asked for
+    assert len(experiment.submitted("train")) > 2
+    assert "its time limit" in experiment.said
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_too_little_memory_ends_with_an_error_and_more_memory_continues(sge, undisturbed):
+    experiment = sge()
+    experiment.change("set-resources", "train", mem_mb=800)
+    experiment.change(retries=1)
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "ended with exit code" in experiment.said
+    experiment.change("set-resources", "train", mem_mb=16_000)
+    experiment.run()
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_jobs_of_a_snakemake_that_was_killed_are_taken_over(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.start()
+    experiment.wait_for_training(1)
+    jobs = grid_engine.jobs_of("train")
+    assert len(jobs) == 2
+    experiment.signal(signal.SIGKILL)
+    experiment.wait()
+    experiment.run("--unlock")
+    experiment.run()
+    assert f"Job {jobs[0]} of an earlier Snakemake is still making these files" in experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "2"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_job_of_a_killed_snakemake_with_other_settings_is_ended_first(sge, grid_engine, undisturbed):
+    experiment = sge(frames=5_000_000)
+    experiment.start()
+    experiment.wait_for_training(1)
+    before = grid_engine.jobs_of("train")
+    experiment.signal(signal.SIGKILL)
+    experiment.wait()
+    experiment.set_frames(50_000)
+    experiment.run("--unlock")
+    experiment.run()
+    assert not set(before) & set(grid_engine.qstat())
+    assert experiment.results == undisturbed(50_000)
+
+
+@pytest.mark.long
+def test_a_held_job_is_waited_for(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.change("__variables__", options=["-h"])
+    experiment.start()
+    wait_until(lambda: len(grid_engine.qstat()) == 2)
+    time.sleep(8)  # longer than it takes to give up a job that is gone
+    assert set(grid_engine.qstat().values()) == {"hqw"}
+    grid_engine.run("qrls", *grid_engine.qstat())
+    assert experiment.wait() == 0, experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "2"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_job_in_an_error_state_is_deleted_and_submitted_again(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.change("__variables__", options=["-h"])
+    experiment.start()
+    wait_until(lambda: len(grid_engine.jobs_of("train")) == 2)
+    first = grid_engine.jobs_of("train.ga.frostbite.small.1")[0]
+    run = experiment.folder / RUN.format(1)
+    os.chown(run, 0, 0)
+    run.chmod(0o555)  # Grid Engine cannot write the log of the job there
+    grid_engine.run("qrls", *grid_engine.qstat())
+    experiment.wait_for(f"Job {first} is in error state Eqw")
+    os.chown(run, USER, USER)
+    run.chmod(0o755)
+    grid_engine.run("qrls", *wait_until(lambda: [job for job, state in grid_engine.qstat().items() if "h" in state]))
+    assert experiment.wait() == 0, experiment.said
+    assert "can't open output file" in experiment.said or "can't open" in experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "1", "2"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_jobs_on_a_node_that_disappears_are_given_up_and_run_again_elsewhere(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.start()
+    experiment.wait_for_training(1)
+    (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
+    grid_engine.lose_node()
+    experiment.wait_for(f"Job {job} is given up: its node has not answered")
+    wait_until(lambda: experiment.submitted("train").count("1") == 2)
+    grid_engine.start_node()  # the other node, for a cell with one
+    assert experiment.wait() == 0, experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "1", "2", "2"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_an_execution_daemon_that_is_restarted_costs_nothing(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.start()
+    experiment.wait_for_training(1)
+    grid_engine.kill(int((grid_engine.spool / "execd.pid").read_text()))
+    time.sleep(3)
+    grid_engine.start_node()
+    assert experiment.wait() == 0, experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "2"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_master_that_is_restarted_is_waited_for(sge, grid_engine, undisturbed):
+    experiment = sge()
+    grid_engine.stop_master()
+    experiment.start()
+    experiment.wait_for("Grid Engine does not answer; trying again")
+    grid_engine.start_master()
+    experiment.wait_for_training(1)
+    grid_engine.stop_master()
+    time.sleep(10)
+    grid_engine.start_master()
+    assert experiment.wait() == 0, experiment.said
+    assert sorted(experiment.submitted("train")) == ["1", "2"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_full_disk_ends_with_an_error_and_space_continues(sge, grid_engine, undisturbed):
+    experiment = sge()
+    runs = experiment.folder / "results" / "hurt" / "runs"
+    runs.mkdir()
+    grid_engine.run("mount", "-t", "tmpfs", "-o", f"size=3m,mode=755,uid={USER},gid={USER}", "none", runs)
+    experiment.change(retries=1)
+    grid_engine.run("fallocate", "--length", "2900K", runs / "filler")
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "No space left on device" in experiment.said
+    grid_engine.run("rm", runs / "filler")
+    grid_engine.run("mount", "-o", "remount,size=100m", runs)
+    experiment.run()
+    kept = experiment.folder / "kept"
+    grid_engine.run("cp", "-r", runs, kept)
+    grid_engine.run("umount", runs)
+    kept.rename(runs) if not any(runs.iterdir()) else None
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_ctrl_c_leaves_no_job_behind(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.start()
+    experiment.wait_for_training(1)
+    assert len(grid_engine.qstat()) == 2
+    experiment.signal(signal.SIGINT)
+    assert experiment.wait() != 0
+    wait_until(lambda: not grid_engine.qstat(), seconds=20, what="jobs did not go")
+    wait_until(lambda: not grid_engine.processes("results/hurt"), seconds=10, what="processes of jobs did not end")
+    experiment.run()
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_second_snakemake_at_once_is_told_so_and_disturbs_nothing(sge, undisturbed):
+    experiment = sge()
+    experiment.start()
+    experiment.wait_for_training(1)
+    second = experiment.cluster.run(*experiment.command(), user=USER, cwd=experiment.folder, check=False)
+    assert second.returncode != 0
+    assert "Error: Directory cannot be locked" in second.stdout
+    assert experiment.wait() == 0, experiment.said
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_what_can_never_run_is_refused_at_once(sge):
+    experiment = sge()
+    experiment.change("set-threads", train=99)
+    experiment.change(retries=0)
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "Grid Engine refused the job" in experiment.said
+    assert "no suitable queues" in experiment.said
