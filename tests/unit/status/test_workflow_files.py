@@ -108,8 +108,9 @@ def test_only_the_last_snakemake_is_believed(tmp_path, workflow):
     assert workflow.failed(BAD) is None
 
 
-def test_logs_of_slurm_are_found_by_rule_and_wildcards(tmp_path, workflow):
-    log = tmp_path / ".snakemake" / "slurm_logs" / "rule_train" / "ga_pong_small_1" / "77.log"
+@pytest.mark.parametrize("folder", [".snakemake/slurm_logs", "results/logs/slurm"])
+def test_logs_of_slurm_are_found_by_rule_and_wildcards(tmp_path, workflow, folder):
+    log = tmp_path / folder / "rule_train" / "ga_pong_small_1" / "77.log"
     log.parent.mkdir(parents=True)
     log.touch()
     assert list(workflow.logs(("ga", "pong", "small", "1"))) == [log]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+SLURM_LOGS = ("results/logs/slurm", ".snakemake/slurm_logs")  # as in profiles/slurm, and the executor's own choice
 NAME_MAX = 255  # bytes of a file's name on file systems that do not say
 
 
@@ -88,7 +89,8 @@ class WorkflowFiles:
 
     def logs(self, wildcards: tuple[str, ...]) -> Iterator[Path]:
         """Finds what jobs of Slurm have printed; those of Grid Engine print into the run's folder."""
-        yield from (self._folder / "slurm_logs" / f"rule_{self._rule}" / "_".join(wildcards)).glob("*.log")
+        for folder in SLURM_LOGS:
+            yield from (self._workdir / folder / f"rule_{self._rule}" / "_".join(wildcards)).glob("*.log")
 
 
 @functools.lru_cache(maxsize=10_000)
