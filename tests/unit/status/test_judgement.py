@@ -3,7 +3,7 @@ import itertools
 import pytest
 from neurozoo.configuration import PlannedRun
 from neurozoo.status.evidence import Evidence, Sign
-from neurozoo.status.judgement import ago, judge, status_of
+from neurozoo.status.judgement import ago, error_line, judge, status_of
 from neurozoo.status.workflow_files import Job
 
 NOW = 1_000_000.0
@@ -148,3 +148,34 @@ def test_the_newest_job_is_named():
 )
 def test_a_time_for_people(seconds, text):
     assert ago(seconds) == text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ModuleNotFoundError: No module named 'tensorflow'",
+        "numpy.exceptions.AxisError: axis 3",
+        "bash: line 1: 4711 Killed    python train.py",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=5.0.",
+        "slurmstepd: error: *** JOB 5 ON node1 CANCELLED AT 2026-11-21T15:00:00 DUE TO TIME LIMIT ***",
+        "OSError: [Errno 28] No space left on device",
+    ],
+)
+def test_the_line_with_the_error_is_found_among_others(line, tmp_path):
+    lines = [
+        "Error is a word",
+        "ValueError: an earlier one",
+        f"  {line}" if "Error" not in line else line,
+        "Shutting down",
+    ]
+    assert error_line(lines) == line
+    (tmp_path / "train.sge-7.log").write_text("\n".join(lines))
+    failed = status(failed=job(5, "7"), log=tmp_path / "train.sge-7.log")
+    assert failed.state == "failed"
+    assert failed.note == f"its job failed before the training began. Its log says: {line}"
+
+
+def test_a_log_without_an_error_adds_nothing(tmp_path):
+    (tmp_path / "train.log").write_text("all is well\n")
+    assert status(failed=job(5), log=tmp_path / "train.log").note == "its job failed before the training began"
+    assert status(failed=job(5), log=tmp_path / "gone.log").note == "its job failed before the training began"

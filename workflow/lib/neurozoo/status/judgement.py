@@ -1,11 +1,12 @@
 """From what files say about a run to one word."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from neurozoo.configuration import PlannedRun
-from neurozoo.status.evidence import Evidence
+from neurozoo.status.evidence import Evidence, last_lines
 
 State = Literal["failed", "stalled", "running", "queued", "waiting", "done"]
 STATES: tuple[State, ...] = ("failed", "stalled", "running", "queued", "waiting", "done")  # most urgent first
@@ -13,6 +14,10 @@ STATES: tuple[State, ...] = ("failed", "stalled", "running", "queued", "waiting"
 LOST = 120.0  # seconds without a sign of life; a sign comes every 10 seconds, but file systems lag behind
 NO_NEWS = 3600.0  # seconds in which no episode has finished: longer than any episode takes
 STARTING = 300.0  # seconds from the start of a job to the first sign of its training, or to the report of its failure
+ERROR_LINES = 50  # of a log's end in which an error is looked for
+ERROR_WORDS = re.compile(
+    r"^(\w+\.)*\w+(Error|Exception)\b|\bKilled\b|\bkilled\b|oom|CANCELLED|[Nn]o space left|exceeded"
+)
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,10 @@ def _ended(evidence: Evidence) -> tuple[State, str]:
 def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, now: float) -> RunStatus:
     """Puts a run's figures beside its state; arguments as in `judge`."""
     state, note = judge(evidence, budget=budget, now=now)
+    sentence = evidence.complaint or (evidence.sign and evidence.sign.facts.get("error"))
+    if state == "failed" and not sentence and evidence.log is not None:
+        line = error_line(last_lines(evidence.log, ERROR_LINES))
+        note = f"{note}. Its log says: {line}" if line else note
     sign, record = evidence.sign, evidence.record or {}
     frames = int(record.get("frames") or 0)
     speed = frames / record["TimeElapsedTotal"] if frames and record.get("TimeElapsedTotal") else None
@@ -151,6 +160,11 @@ def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, now: float) -
         remaining=remaining,
         log=evidence.log if state in ("failed", "stalled") else None,
     )
+
+
+def error_line(lines: list[str]) -> str | None:
+    """Finds the last line of a log that sounds like an error: of Python, the kernel or a scheduler."""
+    return next((line.strip() for line in reversed(lines) if ERROR_WORDS.search(line)), None)
 
 
 def _job_number(evidence: Evidence, state: State) -> str | None:
