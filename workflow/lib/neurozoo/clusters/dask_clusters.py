@@ -12,7 +12,7 @@ from pathlib import Path
 import dask
 from distributed import Client, Security
 
-from neurozoo.clusters.dask_jobs import JobNotes, make_job_cluster
+from neurozoo.clusters.dask_jobs import JobNotes, make_job_cluster, replace_lost_jobs
 from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 
@@ -25,8 +25,9 @@ IDLE_SECONDS = 60  # after which a worker without work may go: longer than the e
 DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": 10,  # workers that a task may lose before it is to blame
     "distributed.scheduler.worker-saturation": 1.0,  # tasks wait in the scheduler, where any worker can take them
+    "distributed.scheduler.worker-ttl": "2 minutes",  # of silence, after which a worker counts as lost
     "distributed.scheduler.http.routes": [],
-    "distributed.deploy.lost-worker-timeout": "5s",
+    "distributed.deploy.lost-worker-timeout": "60s",  # in which a worker's nanny may start it again
     "distributed.admin.large-graph-warning-threshold": "1GB",  # weights of an evolution strategy travel once
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
@@ -56,12 +57,14 @@ class Cluster:
         settings: What was asked for.
         notes: What became of jobs; None for somebody else's cluster.
         folder: Where logs of workers are.
+        has_worked: Whether there has been a worker.
     """
 
     client: Client
     settings: ClusterSettings
     notes: JobNotes | None
     folder: Path
+    has_worked: bool = False
 
     @property
     def announcement(self) -> str:
@@ -76,33 +79,38 @@ class Cluster:
         )
 
     def check(self) -> None:
-        """Notices what would otherwise be waited for without end.
-
-        Raises:
-            NeurozooError: The scheduler is gone, our jobs are refused, or workers end before they work.
-        """
-        if self.client.status != "running":
-            raise self.lost()
-        if self.notes is None:
-            return
-        if len(self.notes.refusals) >= MOST_REFUSALS:
-            raise NeurozooError(
-                f"The cluster takes no jobs of workers; it said: {' '.join(self.notes.refusals[-1].split())} "
-                "Mend the settings under distributed; the state is kept."
-            )
-
-    def check_workers(self, *, seen: bool) -> None:
-        """Gives up when one job after the other has ended without a worker.
-
-        Args:
-            seen: Whether there has been a worker.
+        """Notices when the scheduler is gone.
 
         Raises:
             NeurozooError: That is so.
         """
-        if self.notes and not seen and self.notes.submitted > 3 * self.settings.workers + 5:
+        if self.client.status != "running":
+            raise self.lost()
+
+    def count_slots(self) -> int:
+        """Returns how many episodes the workers that are there can play at once.
+
+        Raises:
+            NeurozooError: None is there, and none is to be expected: jobs are refused, or end before they work.
+        """
+        try:
+            slots = self.client.scheduler_info(n_workers=0)["total_threads"]
+        except (OSError, TimeoutError) as error:
+            raise self.lost() from error
+        self.has_worked |= slots > 0
+        if slots == 0 and self.notes:
+            self._check_jobs(self.notes)
+        return slots
+
+    def _check_jobs(self, notes: JobNotes) -> None:
+        if len(notes.refusals) >= MOST_REFUSALS:
             raise NeurozooError(
-                f"{self.notes.submitted} jobs were started, but no worker came of them. What they say is in "
+                f"The cluster takes no jobs of workers; it said: {' '.join(notes.refusals[-1].split())} "
+                "Mend the settings under distributed and start again; finished episodes are saved."
+            )
+        if not self.has_worked and notes.submitted > 3 * self.settings.workers + 5:
+            raise NeurozooError(
+                f"{notes.submitted} jobs were started, but no worker came of them. What they say is in "
                 f"{self.folder / 'logs'}; mend it and start again."
             )
 
@@ -130,7 +138,7 @@ def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Ite
         NeurozooError: The scheduler's commands are missing, or the address does not answer.
     """
     folder = Path(folder).resolve()
-    for name in ("distributed", "distributed.deploy.adaptive", "tornado"):
+    for name in ("distributed", "distributed.client", "distributed.deploy.adaptive", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     dask.config.set(DASK_SETTINGS)
     dask.config.set({f"jobqueue.{kind}": _JOB_DEFAULTS for kind in ("local", "sge", "slurm")})
@@ -156,6 +164,7 @@ def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Ite
             wait_count=IDLE_SECONDS,
             target_duration="1s",
         )
+        jobs.loop.add_callback(replace_lost_jobs, jobs)
         client = Client(jobs.scheduler_address, security=security, set_as_default=False, timeout=CONNECT_SECONDS)
         stack.callback(client.close, timeout=5)
         yield Cluster(client, settings, notes, folder)

@@ -56,12 +56,11 @@ class DistributedEvaluator:
         self._sent_deck: Future | None = None
         self._places: dict[Genome, int] = {}
         self._unsent: deque[Part] = deque()
-        self._tasks: dict[str, Future] = {}
+        self._tasks: dict[tuple[str, int], Future] = {}
         self._arrived: queue.SimpleQueue = queue.SimpleQueue()
         self._count = 0
         self._seconds = self._weight = 0.0  # of episodes, fading sums
         self._slots, self._looked = settings.slots or 1, -math.inf
-        self._has_worked = False
         self._is_closed = False
 
     def set_reference(self, observations: np.ndarray) -> None:
@@ -114,12 +113,11 @@ class DistributedEvaluator:
         self._send()
         return results
 
-    def _take(self, key: str, status: str, outcome: object) -> dict[int, EpisodeResult]:
+    def _take(self, key: tuple[str, int], status: str, outcome: object) -> dict[int, EpisodeResult]:
         if self._tasks.pop(key, None) is None:
             return {}
         if status != "finished":
             raise self._failure(outcome)
-        self._has_worked = True
         results = {number: EpisodeResult(*facts) for number, *facts in outcome}
         for result in results.values():
             self._seconds = MEMORY * self._seconds + result.seconds
@@ -145,13 +143,7 @@ class DistributedEvaluator:
         if time.monotonic() - self._looked < CHECK_SECONDS:
             return
         self._looked = time.monotonic()
-        if not self._has_worked or self._cluster.settings.is_address:
-            try:
-                facts = self._client.scheduler_info(n_workers=0)
-            except (OSError, TimeoutError) as error:
-                raise self._cluster.lost() from error
-            self._slots = max(self._cluster.settings.slots, facts["total_threads"], 1)
-            self._cluster.check_workers(seen=self._has_worked or facts["total_threads"] > 0)
+        self._slots = max(self._cluster.count_slots(), self._cluster.settings.slots, 1)
 
     def _send(self) -> None:
         """Gives Dask some tasks: long enough to be worth it, and shorter and shorter towards the end."""
@@ -161,26 +153,23 @@ class DistributedEvaluator:
             self._send_task([self._unsent.popleft() for _ in range(size)])
 
     def _send_task(self, parts: list[Part]) -> None:
+        # A key's first part names a group. Dask keeps tasks in its queue, for whoever is free, only while their group
+        # is large and depends on few others that are small: hence new groups for each set of genomes.
+        group = f"{self._world.key}-{self._deck.key}"
         if self._sent_world is None:
-            self._sent_world = self._client.submit(same, self._world, key=f"world-{self._world.key}")
+            key = (f"world-{self._world.key}", 0)
+            self._sent_world = self._client.submit(same, self._world, key=key)
         if self._sent_deck is None:
-            self._sent_deck = self._client.submit(same, self._deck, key=f"deck-{self._world.key}-{self._deck.key}")
+            self._sent_deck = self._client.submit(same, self._deck, key=(f"deck-{group}", 0))
         self._count += 1
-        key = f"{self._world.key}-{self._count}"
-        # A tuple's first part names the group that Dask takes for equal tasks.
+        key = (f"episodes-{group}", self._count)
         future = self._client.submit(
-            play_parts,
-            self._sent_world,
-            self._sent_deck,
-            parts,
-            key=("episodes", key),
-            pure=False,
-            fifo_timeout="0ms",
+            play_parts, self._sent_world, self._sent_deck, parts, key=key, pure=False, fifo_timeout="0ms"
         )
         self._tasks[key] = future
         self._client.loop.add_callback(self._watch, key, future)
 
-    async def _watch(self, key: str, future: Future) -> None:
+    async def _watch(self, key: tuple[str, int], future: Future) -> None:
         """Brings a task's result here, in Dask's own thread."""
         try:
             self._arrived.put((key, "finished", await future.result()))
