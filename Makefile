@@ -1,5 +1,5 @@
 # make demo   everything from source to activation movies (README.md)
-# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root);  make lint, make format;  make bench, make bench-page;  make lock
+# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root), and Dask;  make lint, make format;  make bench, make bench-page;  make lock
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu

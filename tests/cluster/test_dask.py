@@ -97,7 +97,7 @@ def results(folder: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", ["ga", *(pytest.param(name, marks=pytest.mark.long) for name in ("es", "novelty"))])
 def test_workers_that_are_killed_again_and_again_cost_only_time(train, alone, tmp_path, name):
     training = train(name, tmp_path, *LOCAL)
     kills = 0
@@ -112,6 +112,7 @@ def test_workers_that_are_killed_again_and_again_cost_only_time(train, alone, tm
     assert results(tmp_path) == results(alone(name))
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_with_its_scheduler_leaves_nobody_behind_and_continues(train, alone, tmp_path):
     training = train("ga", tmp_path, *LOCAL)
     training.wait_for_episodes()
@@ -126,6 +127,7 @@ def test_a_run_that_is_killed_with_its_scheduler_leaves_nobody_behind_and_contin
     assert results(tmp_path) == results(alone("ga"))
 
 
+@pytest.mark.long
 def test_a_run_that_is_asked_to_stop_ends_its_workers_and_continues_without_a_cluster(train, alone, tmp_path):
     training = train("ga", tmp_path, *LOCAL)
     training.wait_for_episodes()
