@@ -26,7 +26,13 @@ def start(folder, *arguments):
 
 @pytest.fixture
 def workflow(tmp_path):
-    return WorkflowFiles(tmp_path, rule="train")
+    """Looks anew at each question."""
+
+    class Anew:
+        def __getattr__(self, name):
+            return getattr(WorkflowFiles(tmp_path, rule="train"), name)
+
+    return Anew()
 
 
 def test_where_no_snakemake_has_been_nothing_is_known(workflow):
@@ -106,6 +112,16 @@ def test_only_the_last_snakemake_is_believed(tmp_path, workflow):
     assert workflow.failed("other").number == "12"
     (logs / "2.snakemake.log").write_text("Building DAG of jobs...\n" + error.replace("rule train", "rule rollout"))
     assert workflow.failed(BAD) is None
+
+
+def test_thousands_of_jobs_are_read_once_for_all_runs(tmp_path, monkeypatch):
+    for number in range(1, 40):
+        record(tmp_path, number, output=[f"{number}.npz"])
+    files = WorkflowFiles(tmp_path, rule="train")
+    scans, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: scans.append(path) or scandir(path))
+    assert [files.submitted(f"{number}.npz").number for number in range(1, 40)] == [str(n) for n in range(1, 40)]
+    assert len(scans) == 1
 
 
 @pytest.mark.parametrize("folder", [".snakemake/slurm_logs", "results/logs/slurm"])

@@ -28,7 +28,7 @@ class Job:
 
 
 class WorkflowFiles:
-    """Reads `.snakemake/` of one working directory.
+    """Reads `.snakemake/` of one working directory, as it is at one moment: the next look needs a new object.
 
     Args:
         workdir: Where Snakemake was started.
@@ -65,32 +65,48 @@ class WorkflowFiles:
 
     def submitted(self, output: str) -> Job | None:
         """Finds the newest job that the profile for Grid Engine has submitted for a file and that has not ended."""
-        jobs = [job for job in self._grid_engine_jobs() if output in job["output"]]
-        newest = max(jobs, key=lambda job: job["time"], default=None)
+        newest = self._newest_records.get(output)
         if newest is None or (self._folder / "sge" / f"{newest['token']}.exit").exists():
             return None
         return Job(newest["time"], newest["number"])
 
-    def _grid_engine_jobs(self) -> list[dict]:
+    @functools.cached_property
+    def _newest_records(self) -> dict[str, dict]:
+        """The newest record for each output; read once, since there may be thousands."""
         found = []
-        for path in (self._folder / "sge").glob("*.json"):
-            facts = _read_record(path, path.stat().st_mtime_ns)
+        for entry in _entries(self._folder / "sge", ".json"):
+            facts = _read_record(Path(entry.path), entry.stat().st_mtime_ns)
             if facts is not None:
-                found.append(facts | {"number": path.stem})
-        return found
+                found.append(facts | {"number": Path(entry.path).stem})
+        found.sort(key=lambda facts: facts["time"])
+        return {output: facts for facts in found for output in facts["output"]}
 
     def failed(self, output: str) -> Job | None:
-        """Finds the last failure of a file's job in the logs of the last Snakemake."""
-        logs = sorted((self._folder / "log").glob("*.snakemake.log"), key=lambda path: path.stat().st_mtime)
-        if not logs:
-            return None
-        facts = logs[-1].stat()
-        return _failures(logs[-1], self._rule, facts.st_mtime_ns, facts.st_size).get(output)
+        """Finds the last failure of a file's job in the log of the last Snakemake."""
+        return self._failures.get(output)
+
+    @functools.cached_property
+    def _failures(self) -> dict[str, Job]:
+        newest = max(
+            _entries(self._folder / "log", ".snakemake.log"), key=lambda log: log.stat().st_mtime, default=None
+        )
+        if newest is None:
+            return {}
+        facts = newest.stat()
+        return _failures(Path(newest.path), self._rule, facts.st_mtime_ns, facts.st_size)
 
     def logs(self, wildcards: tuple[str, ...]) -> Iterator[Path]:
         """Finds what jobs of Slurm have printed; those of Grid Engine print into the run's folder."""
         for folder in SLURM_LOGS:
             yield from (self._workdir / folder / f"rule_{self._rule}" / "_".join(wildcards)).glob("*.log")
+
+
+def _entries(folder: Path, suffix: str) -> list[os.DirEntry]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if entry.name.endswith(suffix)]
+    except OSError:
+        return []
 
 
 @functools.lru_cache(maxsize=10_000)
