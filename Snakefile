@@ -37,6 +37,10 @@ include: "workflow/rules/inspection.smk"
 include: "workflow/rules/imports.smk"
 
 
+onstart:
+    in_a_sentence(end_leftover_jobs, workflow.workdir_init, has_to_answer=workflow.executor_plugin.name == "slurm")
+
+
 localrules:
     all,
 

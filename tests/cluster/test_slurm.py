@@ -2,11 +2,19 @@
 
 import re
 import signal
+import time
 
 import pytest
+from experiment import RUN
 from machine import USER, wait_until
 
 FIRST = "rule_train_wildcards_ga_frostbite_small_1"
+TABLE = "results/hurt/noise/table.f32"
+
+
+def submitted(experiment) -> list[str]:
+    """Returns the rules of all jobs that this Snakemake submitted."""
+    return sorted(re.findall(r"has been submitted with SLURM jobid \d+ \(log: \S*/rule_(\w+)/", experiment.said))
 
 
 def test_trainings_come_out_as_on_this_machine_although_one_is_cancelled(slurm, undisturbed):
@@ -23,6 +31,124 @@ def test_trainings_come_out_as_on_this_machine_although_one_is_cancelled(slurm, 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("accounting", [False, True])
+def test_a_training_in_slices_is_one_job_and_takes_no_retry(accounting, slurm, undisturbed):
+    experiment = slurm(accounting=accounting, frames=400_000)
+    experiment.change("set-threads", train=1)
+    experiment.change("set-resources", "train", runtime="1m", slurm_extra="'--signal=USR1@20'")
+    experiment.change(retries=0)
+    experiment.start()
+    starts = {}
+    while experiment.is_running:
+        for job in experiment.cluster.queue():
+            answer = experiment.cluster.run("scontrol", "show", "job", job, check=False).stdout
+            if "rule_train" in answer:
+                starts[job] = max(starts.get(job, 0), int(re.search(r"Restarts=(\d+)", answer)[1]))
+        time.sleep(2)
+    assert experiment.wait() == 0, experiment.said
+    assert submitted(experiment) == ["noise_table", "train", "train"]
+    assert len(starts) == 2
+    assert min(starts.values()) >= 1
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_training_that_meets_its_time_limit_unwarned_continues(slurm, undisturbed):
+    experiment = slurm(frames=400_000)
+    experiment.change("set-threads", train=1)
+    experiment.change("set-resources", "train", runtime="1m", slurm_extra="''")
+    experiment.run()
+    assert "SLURM status is: 'TIMEOUT'" in experiment.said
+    assert submitted(experiment).count("train") > 2
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("accounting", [False, True])
+def test_a_training_that_lacks_memory_gets_more(accounting, slurm, undisturbed):
+    experiment = slurm(accounting=accounting, cgroups=True)
+    before = experiment.settings.read_text()
+    assert before.count("8000 * min(attempt, 2)") == 1
+    experiment.settings.write_text(before.replace("8000 * min(attempt, 2)", "250 * min(attempt, 2) ** 3"))
+    experiment.run()
+    assert "SLURM status is: 'OUT_OF_MEMORY'" in experiment.said
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_too_little_memory_ends_with_an_error_that_names_it(slurm):
+    experiment = slurm(cgroups=True)
+    experiment.change("set-resources", "train", mem_mb=250)
+    experiment.change(retries=1)
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "SLURM status is: 'OUT_OF_MEMORY'" in experiment.said
+
+
+@pytest.mark.long
+def test_jobs_of_a_snakemake_that_was_killed_are_ended_and_their_trainings_continue(slurm, undisturbed):
+    experiment = slurm()
+    experiment.start()
+    experiment.wait_for_training(1)
+    left = experiment.cluster.jobs_of("rule_train")
+    assert len(left) == 2
+    experiment.signal(signal.SIGKILL)
+    experiment.wait()
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "--unlock" in experiment.said
+    experiment.run("--unlock")
+    experiment.start()
+    wait_until(lambda: submitted(experiment) or not experiment.is_running)
+    assert not set(left) & set(experiment.cluster.queue())
+    assert experiment.wait() == 0, experiment.said
+    assert "Loaded iteration" in (experiment.folder / RUN.format(1) / "train.log").read_text()
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("accounting", [False, True])
+def test_jobs_on_a_node_that_disappears_start_again_when_there_is_one(accounting, slurm, undisturbed):
+    experiment = slurm(accounting=accounting)
+    experiment.start()
+    experiment.wait_for_training(1)
+    experiment.cluster.lose_node()
+    wait_until(
+        lambda: set(experiment.cluster.queue().values()) == {"PENDING"}, seconds=120, what="nothing was requeued"
+    )
+    time.sleep(15)  # while there is no node, Snakemake asks for the jobs at least once
+    assert experiment.is_running
+    experiment.cluster.start_node()
+    assert experiment.wait() == 0, experiment.said
+    assert submitted(experiment) == ["noise_table", "train", "train"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_a_full_disk_ends_with_an_error_and_space_continues(slurm, undisturbed):
+    experiment = slurm()
+    experiment.run(TABLE)
+    runs = experiment.folder / "results" / "hurt" / "runs"
+    runs.mkdir()
+    cluster = experiment.cluster
+    cluster.run("mount", "-t", "tmpfs", "-o", f"size=3m,mode=755,uid={USER},gid={USER}", "none", runs)
+    cluster.run("fallocate", "--length", "2900K", runs / "filler")
+    experiment.change(retries=1)
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "No space left on device" in experiment.said or "free some space" in experiment.said
+    cluster.run("rm", runs / "filler")
+    cluster.run("mount", "-o", "remount,size=100m", runs)
+    experiment.run()
+    kept = experiment.folder / "kept"
+    cluster.run("cp", "-r", runs, kept)
+    cluster.run("umount", runs)
+    runs.rmdir()
+    kept.rename(runs)
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
 def test_ctrl_c_leaves_no_job_behind(slurm, undisturbed):
     experiment = slurm()
     experiment.start()
@@ -35,6 +161,39 @@ def test_ctrl_c_leaves_no_job_behind(slurm, undisturbed):
     assert experiment.results == undisturbed(experiment.frames)
 
 
-def submitted(experiment) -> list[str]:
-    """Returns the rules of all jobs that Slurm ever got from this experiment."""
-    return sorted(re.findall(r"has been submitted with SLURM jobid \d+ \(log: \S*/rule_(\w+)/", experiment.said))
+@pytest.mark.long
+def test_a_second_snakemake_at_once_is_told_so_and_disturbs_nothing(slurm, undisturbed):
+    experiment = slurm()
+    experiment.start()
+    experiment.wait_for_training(1)
+    second = experiment.cluster.run(*experiment.command(), user=USER, cwd=experiment.folder, check=False)
+    assert second.returncode != 0
+    assert "Error: Directory cannot be locked" in second.stdout
+    assert experiment.wait() == 0, experiment.said
+    assert submitted(experiment) == ["noise_table", "train", "train"]
+    assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_what_can_never_run_is_refused_at_once(slurm):
+    experiment = slurm()
+    experiment.change("set-threads", train=99)
+    experiment.change(retries=0)
+    experiment.start()
+    assert experiment.wait() != 0
+    assert "Requested node configuration is not available" in experiment.said
+
+
+@pytest.mark.long
+def test_a_job_sees_the_gpus_that_slurm_assigned(slurm, tmp_path):
+    experiment = slurm()
+    (experiment.folder / "Snakefile").write_text("""
+rule all:
+    input: "0.txt", "1.txt"
+rule gpu:
+    output: "{number}.txt"
+    resources: gpu=1
+    shell: "sleep 5; echo $CUDA_VISIBLE_DEVICES > {output}"
+""")
+    experiment.run("all")
+    assert sorted((experiment.folder / f"{number}.txt").read_text() for number in (0, 1)) == ["0\n", "1\n"]

@@ -22,6 +22,7 @@ PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 
 from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.clusters.slurm import end_leftover_jobs
 from neurozoo.configuration import (
     check_config,
     filmed_runs,
