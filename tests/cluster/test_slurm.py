@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from experiment import RUN
@@ -15,6 +16,12 @@ TABLE = "results/hurt/noise/table.f32"
 def submitted(experiment) -> list[str]:
     """Returns the rules of all jobs that this Snakemake submitted."""
     return sorted(re.findall(r"has been submitted with SLURM jobid \d+ \(log: \S*/rule_(\w+)/", experiment.said))
+
+
+def job_logs(experiment) -> str:
+    """Returns what the failed trainings printed, from the files that Snakemake names."""
+    logs = re.findall(r"log: .* (\S+/rule_train/\S+\.log) \(check log file", experiment.said)
+    return "".join(Path(log).read_text() for log in logs).lower()
 
 
 def test_trainings_come_out_as_on_this_machine_although_one_is_cancelled(slurm, undisturbed):
@@ -32,24 +39,38 @@ def test_trainings_come_out_as_on_this_machine_although_one_is_cancelled(slurm, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("accounting", [False, True])
-def test_a_training_in_slices_is_one_job_and_takes_no_retry(accounting, slurm, undisturbed):
-    experiment = slurm(accounting=accounting, frames=400_000)
-    experiment.change("set-threads", train=1)
-    experiment.change("set-resources", "train", runtime="1m", slurm_extra="'--signal=USR1@20'")
+def test_a_training_whose_slice_ends_is_the_same_job_again_and_takes_no_retry(accounting, slurm, undisturbed):
+    experiment = slurm(accounting=accounting)
+    cluster = experiment.cluster
     experiment.change(retries=0)
     experiment.start()
-    starts = {}
-    while experiment.is_running:
-        for job in experiment.cluster.queue():
-            answer = experiment.cluster.run("scontrol", "show", "job", job, check=False).stdout
-            if "rule_train" in answer:
-                starts[job] = max(starts.get(job, 0), int(re.search(r"Restarts=(\d+)", answer)[1]))
-        time.sleep(2)
+    experiment.wait_for_training(1)
+    (job,) = cluster.jobs_of(FIRST)
+    cluster.run("scancel", "--signal=USR1", job, user=USER)  # as Slurm does for `--signal=USR1@300`
+    wait_until(lambda: cluster.queue().get(job) == "PENDING", what="the job did not go back into the queue")
+    time.sleep(15)  # while it waits, Snakemake asks for it at least once
+    cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm would wait for two minutes
     assert experiment.wait() == 0, experiment.said
     assert submitted(experiment) == ["noise_table", "train", "train"]
-    assert len(starts) == 2
-    assert min(starts.values()) >= 1
+    log = (experiment.folder / RUN.format(1) / "train.log").read_text()
+    assert "Stopped by SIGUSR1" in log
+    assert "Loaded iteration" in log
     assert experiment.results == undisturbed(experiment.frames)
+
+
+@pytest.mark.long
+def test_slurm_warns_a_training_before_the_end_of_its_slice(slurm):
+    experiment = slurm(frames=10_000_000)
+    # Slurm warns up to a minute earlier than it was asked to, and a training that has not begun cannot heed it.
+    experiment.change("set-resources", "train", runtime="2m", slurm_extra="'--signal=USR1@20'")
+    experiment.start()
+    experiment.wait_for_training(1)
+    (job,) = experiment.cluster.jobs_of(FIRST)
+    wait_until(lambda: experiment.cluster.queue().get(job) == "PENDING", seconds=150, what="the slice did not end")
+    assert "Stopped by SIGUSR1" in (experiment.folder / RUN.format(1) / "state" / "train.log").read_text()
+    assert experiment.is_running
+    experiment.signal(signal.SIGINT)
+    experiment.wait()
 
 
 @pytest.mark.long
@@ -71,7 +92,7 @@ def test_a_training_that_lacks_memory_gets_more(accounting, slurm, undisturbed):
     assert before.count("8000 * min(attempt, 2)") == 1
     experiment.settings.write_text(before.replace("8000 * min(attempt, 2)", "250 * min(attempt, 2) ** 3"))
     experiment.run()
-    assert "SLURM status is: 'OUT_OF_MEMORY'" in experiment.said
+    assert "oom" in job_logs(experiment)
     assert experiment.results == undisturbed(experiment.frames)
 
 
@@ -82,7 +103,7 @@ def test_too_little_memory_ends_with_an_error_that_names_it(slurm):
     experiment.change(retries=1)
     experiment.start()
     assert experiment.wait() != 0
-    assert "SLURM status is: 'OUT_OF_MEMORY'" in experiment.said
+    assert "oom" in job_logs(experiment)
 
 
 @pytest.mark.long
