@@ -1,0 +1,101 @@
+"""Trainings whose Dask workers are jobs of a real Grid Engine or Slurm, some of them deleted while they play."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machine import PROJECT, USER, Machine, wait_until
+from neurozoo.training import train
+from slurm_cluster import Slurm
+from test_dask import results
+
+SETTINGS = {
+    "population_size": 24,
+    "selection_threshold": 4,
+    "validation_threshold": 2,
+    "num_validation_episodes": 2,
+    "num_test_episodes": 2,
+    "mutation_power": 0.02,
+    "episode_cutoff_mode": 200,
+    "frames": 60_000,
+}
+RUN = {"algo": "ga", "game": "assault", "model": "small"}
+
+
+@pytest.fixture
+def cell(grid_engine) -> Machine:
+    """The Grid Engine."""
+    return grid_engine
+
+
+@pytest.fixture
+def partition(started_slurms, cluster_folder) -> Machine:
+    """The Slurm, without accounting."""
+    if reason := Slurm.what_is_missing():
+        pytest.skip(f"no Slurm here: {reason}")
+    if (False, False) not in started_slurms:
+        started_slurms[False, False] = Slurm(cluster_folder / "slurm-for-dask")
+    return started_slurms[False, False]
+
+
+@pytest.fixture
+def folder(cluster_folder, small_noise_table) -> Iterator[Path]:
+    """A folder of the submitting user with a noise table."""
+    folder = Path(tempfile.mkdtemp(prefix="dask-", dir=cluster_folder))
+    for file in small_noise_table.parent.glob(f"{small_noise_table.stem}*"):
+        shutil.copy(file, folder / file.name)
+    for path in [folder, *folder.iterdir()]:
+        shutil.chown(path, USER, USER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(ops, small_noise_table, tmp_path_factory) -> Path:
+    """Folder of a training without a cluster."""
+    run_dir = tmp_path_factory.mktemp("alone")
+    train(**RUN, run=1, settings=SETTINGS, ops=ops, noise=small_noise_table, run_dir=run_dir, threads=2)
+    return run_dir
+
+
+def start(cluster: Machine, folder: Path, ops: Path, *words: str):
+    settings = [word for key, value in SETTINGS.items() for word in ("-s", f"{key}={value}")]
+    given = {"--ops": ops, "--noise": folder / "small.f32", "--run-dir": folder / "run"}
+    given |= {f"--{key}": value for key, value in RUN.items()}
+    options = [str(word) for pair in given.items() for word in pair]
+    command = ["env", f"PYTHONPATH={PROJECT / 'workflow' / 'lib'}", sys.executable, "-m", "neurozoo", "train"]
+    return cluster.start(*command, *options, *settings, "--distributed", *words, log=folder / "out", cwd=folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("fixture", "kind", "delete", "ask"),
+    [
+        ("partition", "slurm", ("scancel",), ("squeue", "-h", "-t", "R,PD", "-o", "%i")),
+        ("cell", "sge", ("qdel", "-f"), ("qstat", "-u", "*")),
+    ],
+)
+def test_a_deleted_worker_job_is_replaced_and_results_are_those_of_one_process(
+    request, fixture, kind, delete, ask, folder, ops, alone
+):
+    cluster = request.getfixturevalue(fixture)
+
+    def jobs() -> list[str]:
+        lines = cluster.run(*ask, check=False).stdout.splitlines()
+        return [line.split()[0] for line in lines if line.split() and line.split()[0].isdecimal()]
+
+    words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
+    process = start(cluster, folder, ops, *words)
+    journal = folder / "run" / "state" / "journal.jsonl"
+    wait_until(lambda: journal.exists() and journal.stat().st_size, seconds=120, what="no episode was played")
+    first = jobs()
+    assert first
+    cluster.run(*delete, first[0])
+    process.wait(timeout=280)
+    assert process.returncode == 0, (folder / "out").read_text()
+    assert len(list((folder / "run" / "dask" / "logs").iterdir())) >= 2
+    assert results(folder / "run") == results(alone)
+    wait_until(lambda: not jobs(), seconds=60, what="jobs of workers stayed")
+    assert [path.name for path in (folder / "run" / "dask").iterdir()] == ["logs"]
