@@ -34,6 +34,7 @@ from neurozoo.genomes import Genome, Mutation
 PARENTS = 20  # as the published genetic algorithm has them
 GENES = 500  # mutations of a parent, as after 500 generations
 CROWD_PROCESSES = 2
+IDLE_SECONDS = 5
 
 
 class SleepingEvaluator:
@@ -88,8 +89,8 @@ def measure(evaluator: DistributedEvaluator, *, slots: int, milliseconds: int, s
     """Plays generations for a while, the first of them not counted.
 
     Returns:
-        Episodes a second, the share of what the slots could play at best, and the processor time of this process
-        (scheduler and client) for each second and each task.
+        Episodes a second, the share of what the slots could play at best, the processor time of this process
+        (scheduler and client) in each second without and with tasks and for each task, and that of the workers.
     """
     held, process = parents(), psutil.Process()
     size = max(2 * slots, int(slots * seconds * 1000 / milliseconds))
@@ -108,10 +109,12 @@ def measure(evaluator: DistributedEvaluator, *, slots: int, milliseconds: int, s
             left -= len(evaluator.receive(timeout=1.0))
 
     generation(4 * slots)
-    begin, used = time.monotonic(), sum(process.cpu_times()[:2])
-    tasks = evaluator._count
+    begin, used = time.monotonic(), used_by(process)
+    time.sleep(IDLE_SECONDS)
+    idle = (used_by(process) - used) / (time.monotonic() - begin)
+    begin, used, others, tasks = time.monotonic(), used_by(process), used_by_workers(process), evaluator._count
     generation(size)
-    wall, busy = time.monotonic() - begin, sum(process.cpu_times()[:2]) - used
+    wall, busy, others = time.monotonic() - begin, used_by(process) - used, used_by_workers(process) - others
     rate = size / wall
     return {
         "slots": slots,
@@ -122,9 +125,21 @@ def measure(evaluator: DistributedEvaluator, *, slots: int, milliseconds: int, s
         "episodes_per_second": round(rate, 1),
         "share_of_ideal": round(rate * milliseconds / 1000 / slots, 3),
         "tasks_per_second": round((evaluator._count - tasks) / wall, 1),
-        "scheduler_cpu_share": round(busy / wall, 3),
-        "scheduler_ms_per_task": round(1000 * busy / (evaluator._count - tasks), 3),
+        "scheduler_cpu_idle": round(idle, 3),
+        "scheduler_cpu": round(busy / wall, 3),
+        "scheduler_ms_per_task": round(1000 * (busy - idle * wall) / (evaluator._count - tasks), 3),
+        "workers_cpu": round(others / wall, 3),
     }
+
+
+def used_by(process: psutil.Process) -> float:
+    """Returns the seconds of processor time of a process."""
+    return sum(process.cpu_times()[:2])
+
+
+def used_by_workers(process: psutil.Process) -> float:
+    """Returns the seconds of processor time of all workers."""
+    return sum(map(used_by, process.children(recursive=True)))
 
 
 def real_workers(count: int, seconds: float) -> list[dict]:
@@ -151,18 +166,16 @@ def wait_for(evaluator: DistributedEvaluator, slots: int, seconds: float = 240) 
     evaluator._slots = slots
 
 
-def crowd(seconds: float, most: int) -> list[dict]:
-    """Measures more and more workers, many in each process, until they are no longer busy."""
+def crowd(seconds: float, sizes: list[int] | None) -> list[dict]:
+    """Measures more and more workers, many in each process: given numbers, or until they are no longer busy."""
     rows = []
-    for count in (50, 100, 200, 400, 800, 1600, 3200):
-        if count > most:
-            break
+    for count in sizes or (50, 100, 200, 400, 800, 1600, 3200):
         with tempfile.TemporaryDirectory() as folder, own_cluster(Path(folder), count) as evaluator:
             wait_for(evaluator, count)
             row = measure(evaluator, slots=count, milliseconds=1500, seconds=seconds)
             rows.append({"kind": f"{count} pretended workers", **row})
             print(json.dumps(rows[-1]), flush=True)
-        if row["share_of_ideal"] < 0.9:
+        if sizes is None and row["share_of_ideal"] < 0.9:
             break
     return rows
 
@@ -225,12 +238,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("workers", "crowd", "all"))
     parser.add_argument("--workers", type=int, default=16)
-    parser.add_argument("--most", type=int, default=3200, help="of the pretended workers (default: %(default)s)")
+    parser.add_argument("--crowds", type=int, nargs="+", help="sizes of crowds (default: until one is too large)")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="keep the figures here")
     options = parser.parse_args()
     rows = real_workers(options.workers, options.seconds) if options.what in ("workers", "all") else []
-    rows += crowd(options.seconds, options.most) if options.what in ("crowd", "all") else []
+    rows += crowd(options.seconds, options.crowds) if options.what in ("crowd", "all") else []
     report = {"command": shlex.join(["python", *sys.argv]), "cores": os.cpu_count(), "rows": rows}
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")

@@ -10,7 +10,7 @@ import pytest
 from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
-from neurozoo.evaluation.distributed import TASK_SECONDS, task_size
+from neurozoo.evaluation.distributed import MOST_TASKS_PER_SECOND, TASK_SECONDS, task_size
 from neurozoo.games import layout_of, protocol_of
 from neurozoo.genomes import Genome, Mutation, Weights
 
@@ -213,6 +213,11 @@ def test_an_address_where_nobody_is_gives_a_sentence(world, tmp_path, monkeypatc
 def test_tasks_last_as_long_as_they_should():
     assert task_size(10**6, slots=16, seconds=0.01) == TASK_SECONDS / 0.01
     assert task_size(10**6, slots=16, seconds=5.0) == 1
+
+
+def test_tasks_are_longer_where_there_would_be_too_many_for_the_scheduler():
+    size = task_size(10**7, slots=2000, seconds=0.1)
+    assert 2000 / (size * 0.1) == pytest.approx(MOST_TASKS_PER_SECOND, rel=0.02)
 
 
 def test_tasks_have_one_episode_while_nobody_knows_how_long_it_takes():

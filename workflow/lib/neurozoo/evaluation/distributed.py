@@ -20,6 +20,7 @@ from neurozoo.evaluation.players import Deck, Part, World, forget, play_parts, s
 from neurozoo.genomes import Genome
 
 TASK_SECONDS = 1.5  # a task's length: hundreds of times what Dask needs for one
+MOST_TASKS_PER_SECOND = 200  # half of what one scheduler can do, see docs/dask.md; with more slots tasks are longer
 TASKS_PER_SLOT = 3  # given to Dask at a time, so that it sees that more workers would be welcome
 CHECK_SECONDS = 2.0
 MEMORY = 0.99  # what is left of the measured seconds of an episode after another one
@@ -203,7 +204,7 @@ class DistributedEvaluator:
 
 
 def task_size(unsent: int, *, slots: int, seconds: float) -> int:
-    """Returns how many episodes a task gets: as many as take `TASK_SECONDS`, and fewer towards the end.
+    """Returns how many episodes a task gets: as many as take long enough, and fewer towards the end.
 
     The last tasks have one episode, so that all workers end at about the same time.
 
@@ -212,4 +213,5 @@ def task_size(unsent: int, *, slots: int, seconds: float) -> int:
         slots: Episodes that can be played at once.
         seconds: How long one takes; infinite if nobody knows.
     """
-    return max(1, min(int(TASK_SECONDS / max(seconds, 1e-9)), unsent // (2 * slots)))
+    length = max(TASK_SECONDS, slots / MOST_TASKS_PER_SECOND)
+    return max(1, min(int(length / max(seconds, 1e-9)), unsent // (2 * slots)))
