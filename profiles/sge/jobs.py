@@ -9,8 +9,6 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 FOLDER = Path(".snakemake/sge")  # in the working directory, which all nodes see
 QSTAT_AGE = 5  # seconds for which one answer of qstat serves all jobs
 
@@ -30,6 +28,8 @@ class Listed:
 
 def site() -> dict:
     """Returns what the top of config.yaml says about this cluster."""
+    import yaml  # takes longer than the rest of a look at a job, and most do without
+
     return yaml.safe_load((Path(__file__).resolve().parent / "config.yaml").read_text())["__variables__"]
 
 

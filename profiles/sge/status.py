@@ -8,6 +8,7 @@ answer is `running`, since Snakemake ends the whole workflow when this command f
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 from jobs import FOLDER, Listed, exit_code, listed, qstat, read_record, site, write
@@ -20,7 +21,7 @@ def judge(code: int | None, found: Listed | None, *, silent_for: float, names: d
         code: Exit code that the job's script noted down, if it did.
         found: What qstat lists; None if it does not list the job.
         silent_for: Seconds since the job was submitted, or last listed on a node that answers.
-        names: As returned by `site`.
+        names: As returned by `site`; not needed for a job on a node that answers.
 
     Returns:
         Snakemake's word, and the reason for people where it is not obvious.
@@ -59,7 +60,9 @@ def status(job: str) -> tuple[str, str]:
     last = float(seen.read_text()) if seen.exists() else facts["time"]
     if (code := exit_code(facts["token"])) is not None:  # it may have ended between the two looks
         return finished(code, facts["log"])
-    word, reason = judge(None, found, silent_for=time.time() - last, names=site())
+    is_well = found is not None and "u" not in found.queue_state
+    names = {} if is_well else site()
+    word, reason = judge(None, found, silent_for=time.time() - last, names=names)
     if found is not None and word == "failed":
         if said := explanation(job):
             reason += f" ({said})"
@@ -67,11 +70,23 @@ def status(job: str) -> tuple[str, str]:
     return word, f"{reason}; its log is {facts['log']}" if reason else ""
 
 
+def full_disk(folder: str) -> str:
+    """Says so if nothing can be written to a folder: then no log of the job tells it."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(2**20))
+    except OSError as error:
+        return f"; {folder} cannot be written to ({error.strerror}), make room and start again"
+    return ""
+
+
 def finished(code: int, log: str) -> tuple[str, str]:
     """Judges by the note; what Grid Engine kept of a good job's output is of no use to anybody."""
     word, reason = judge(code, None, silent_for=0, names={})
     if word == "success" and os.path.exists(log):
         os.unlink(log)
+    if word == "failed":
+        reason += full_disk(os.path.dirname(log) or ".")
     return word, f"{reason}; its log is {log}" if reason else ""
 
 

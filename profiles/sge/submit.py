@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ from pathlib import Path
 
 from jobs import FOLDER, Listed, exit_code, listed, qstat, read_record, record, site, write
 
-# What a job inherits. Not all (-V): everybody on the cluster can read a job's variables, and some hold passwords.
+# What a job inherits. Not all (-V): everybody on the cluster can read a job's variables, and some hold passwords. The
+# script sets them, since a job's shell is a login shell, whose profile sets PATH anew.
 VARIABLES = re.compile(r"PATH|LD_LIBRARY_PATH|LANG|LC_\w+|VIRTUAL_ENV|(CONDA|CUDA|KERAS|TF|XLA|JAX)_\w+")
 
 UNREACHABLE = re.compile("commlib|unable to (contact|send|connect)|can't connect")
@@ -98,9 +100,12 @@ def wrapped(script: str, token: str, *, warn_after: int = 0) -> str:
         token: Name of the job's notes.
         warn_after: Seconds after which all processes of the job get SIGUSR1; 0 for never.
     """
+    inherited = sorted(name for name in os.environ if VARIABLES.fullmatch(name))
+    exports = "\n".join(f"export {name}={shlex.quote(os.environ[name])}" for name in inherited)
     timer = f"( read -rt {warn_after} <> <(:); kill -USR1 -- -$$ ) & timer=$!" if warn_after else "timer="
     return f"""#!/bin/bash
 trap '' USR1 USR2
+{exports}
 export NEUROZOO_AGAIN="$PWD/{FOLDER}/{token}.again"
 {timer}
 (
@@ -173,8 +178,7 @@ def main() -> None:
     token, name, log = uuid.uuid4().hex[:12], name_of(properties), log_of(properties)
     FOLDER.mkdir(parents=True, exist_ok=True)
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    variables = ",".join(sorted(variable for variable in os.environ if VARIABLES.fullmatch(variable)))
-    command = ["qsub", "-terse", "-S", "/bin/bash", "-cwd", "-v", variables, "-r", "n", "-w", "e", "-j", "y"]
+    command = ["qsub", "-terse", "-S", "/bin/bash", "-cwd", "-r", "n", "-w", "e", "-j", "y"]
     command += ["-o", log, "-N", name]
     names = site()
     limit = seconds_of(properties)
