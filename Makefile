@@ -39,7 +39,7 @@ test: foundations
 
 # Needs root and Debian's packages of Grid Engine and Slurm (.ci/run installs them); about half an hour.
 test-cluster: foundations
-	@$(BIN)/python -m pytest tests/cluster -m "long or not long"
+	@$(BIN)/python -m pytest tests/cluster -m "long or not long" -rP --durations=0
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -207,10 +207,9 @@ async def be_a_crowd(address: str, keys: Path, count: int) -> None:
     security = Security(
         require_encryption=True, tls_ca_file=certificate, tls_worker_cert=certificate, tls_worker_key=key
     )
-    # What watches over a process is needed once, and not by each of the workers in it.
-    watchers = {"system-monitor.gil.enabled": False, "system-monitor.interval": "1h", "tick.interval": "1s"}
-    dask.config.set({f"distributed.admin.{name}": value for name, value in watchers.items()})
-    dask.config.set({"distributed.worker.profile.enabled": False})
+    dask.config.set(
+        {"distributed.admin.system-monitor.gil.enabled": False, "distributed.worker.profile.enabled": False}
+    )
     workers = [
         Worker(
             address,

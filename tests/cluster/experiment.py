@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import yaml
@@ -124,6 +125,12 @@ class Experiment:
             "the training is too short for this test"
         )
         return log.stat().st_size
+
+    def measure_loss(self, run: int = 1, *, since: float) -> None:
+        """Prints how many seconds lie between an injury and the moment when a training is further than now."""
+        log = self.folder / RUN.format(run) / "state" / "log.jsonl"
+        self.wait_for_training(run, beyond=log.stat().st_size)
+        print(f"time lost: {time.monotonic() - since:.0f} s")
 
     def jobs(self, rule: str) -> dict[str, str]:
         """Returns the jobs of a rule that Grid Engine ever got from this experiment, with their names."""

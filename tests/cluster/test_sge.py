@@ -3,6 +3,7 @@
 import importlib
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -22,13 +23,33 @@ if len(open("slices").readlines()) < 4:
     signal.pause()
 """
 
+# Two idle devices, as nvidia-smi prints them for GPUtil.
+DEVICES = "".join(
+    f"{number}, GPU-{number}c9d0000-0000-0000-0000-000000000000, 0, 40960, 4, 40956, 550.90.12, NVIDIA A100-SXM4-40GB, "
+    rf"[N/A], Disabled, Disabled, 26\n"
+    for number in (0, 1)
+)
+CLAIM = """
+import os, time
+from pathlib import Path
+from neurozoo.clusters import gpus
+gpus.LOCKS = Path("locks")
+(device,) = gpus.claim_gpus(1).devices
+Path(f".took.{os.environ['SGE_TASK_ID']}").write_text(device)
+Path(f".took.{os.environ['SGE_TASK_ID']}").rename(f"took.{os.environ['SGE_TASK_ID']}")
+while not Path("finish").exists():
+    time.sleep(0.1)
+"""
+
 
 def test_trainings_come_out_as_on_this_machine_although_one_is_deleted(sge, grid_engine, undisturbed):
     experiment = sge()
     experiment.start()
     experiment.wait_for_training(1)
     (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
+    injury = time.monotonic()
     grid_engine.run("qdel", job, user=USER)
+    experiment.measure_loss(since=injury)
     assert experiment.wait() == 0, experiment.said
     assert f"Job {job} left the queue without an exit code" in experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "1", "2"]
@@ -43,8 +64,8 @@ def test_the_clock_of_a_job_rings_in_every_slice_and_its_limit_is_not_met(grid_e
     (grid_engine.home / "program.py").write_text(PROGRAM)
     grid_engine.run("chown", "-R", f"{USER}:{USER}", grid_engine.home)
     script = grid_engine.home / "script"
-    script.write_text(submit.wrapped("python3 program.py", "clock", warn_after=4))
-    options = ("-terse", "-S", "/bin/bash", "-cwd", "-j", "y", "-r", "n", "-l", "h_rt=12", "-sync", "y")
+    script.write_text(submit.wrapped("python3 program.py", "clock", warn_after=6))
+    options = ("-terse", "-S", "/bin/bash", "-cwd", "-j", "y", "-r", "n", "-l", "h_rt=18", "-sync", "y")
     answer = grid_engine.run("qsub", *options, script, user=USER, cwd=grid_engine.home, check=False)
     job = answer.stdout.split()[0]
     assert (grid_engine.home / "slices").read_text() == "slice\n" * 4
@@ -56,13 +77,14 @@ def test_the_clock_of_a_job_rings_in_every_slice_and_its_limit_is_not_met(grid_e
 def test_a_training_in_slices_is_one_job_and_takes_no_retry(sge, grid_engine, undisturbed):
     experiment = sge()
     experiment.start()
-    size = 0
+    experiment.wait_for_training(1)
     for _ in range(3):
-        size = experiment.wait_for_training(1, beyond=size)
         (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
         (leader,) = grid_engine.processes_of(job)
+        injury = time.monotonic()
         grid_engine.kill(-leader, by=signal.SIGUSR1)  # what the job's clock does
         wait_until(lambda leader=leader: leader not in grid_engine.processes(""), what="the slice did not end")
+        experiment.measure_loss(since=injury)
     assert experiment.wait() == 0, experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "2"]
     assert [run["exit_status"] for run in grid_engine.accounts(job)] == ["99", "99", "99", "0"]
@@ -70,13 +92,17 @@ def test_a_training_in_slices_is_one_job_and_takes_no_retry(sge, grid_engine, un
 
 
 @pytest.mark.long
-def test_a_training_that_meets_its_time_limit_unwarned_continues(sge, grid_engine, undisturbed):
-    experiment = sge(frames=200_000)
-    experiment.change("set-threads", train=1)
-    experiment.change("set-resources", "train", runtime="1m")
-    experiment.run()  # two warning times would not fit in, so that none is asked for
-    assert len(experiment.submitted("train")) > 2
-    assert "its time limit" in experiment.said
+def test_a_training_that_hangs_until_its_time_limit_continues(sge, grid_engine, undisturbed):
+    experiment = sge()
+    experiment.change("set-resources", "train", runtime="1 if attempt == 1 else 60")  # minutes
+    experiment.start()  # two warning times do not fit into a minute, so that nobody is warned
+    experiment.wait_for_training(1)
+    (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
+    grid_engine.kill(-grid_engine.processes_of(job)[0], by=signal.SIGSTOP)
+    assert experiment.wait() == 0, experiment.said
+    assert f"Job {job} left the queue without an exit code" in experiment.said
+    assert grid_engine.accounts(job)[0]["failed"].startswith("37")  # Grid Engine's number for a time limit
+    assert experiment.submitted("train").count("1") == 2
     assert experiment.results == undisturbed(experiment.frames)
 
 
@@ -165,10 +191,12 @@ def test_jobs_on_a_node_that_disappears_are_given_up_and_run_again_elsewhere(sge
     experiment.start()
     experiment.wait_for_training(1)
     (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
+    injury = time.monotonic()
     grid_engine.lose_node()
     experiment.wait_for(f"Job {job} is given up: its node has not answered")
     wait_until(lambda: experiment.submitted("train").count("1") == 2)
     grid_engine.start_node()  # the other node, for a cell with one
+    experiment.measure_loss(since=injury)
     assert experiment.wait() == 0, experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "1", "2", "2"]
     assert experiment.results == undisturbed(experiment.frames)
@@ -213,14 +241,14 @@ def test_a_full_disk_ends_with_an_error_and_space_continues(sge, grid_engine, un
     grid_engine.run("fallocate", "--length", "2900K", runs / "filler")
     experiment.start()
     assert experiment.wait() != 0
-    assert "No space left on device" in experiment.said
+    assert "cannot be written to (No space left on device), make room and start again" in experiment.said
     grid_engine.run("rm", runs / "filler")
     grid_engine.run("mount", "-o", "remount,size=100m", runs)
     experiment.run()
     kept = experiment.folder / "kept"
     grid_engine.run("cp", "-r", runs, kept)
     grid_engine.run("umount", runs)
-    kept.rename(runs) if not any(runs.iterdir()) else None
+    kept.rename(runs)
     assert experiment.results == undisturbed(experiment.frames)
 
 
@@ -259,3 +287,22 @@ def test_what_can_never_run_is_refused_at_once(sge):
     assert experiment.wait() != 0
     assert "Grid Engine refused the job" in experiment.said
     assert "no suitable queues" in experiment.said
+
+
+def test_jobs_that_start_together_on_a_node_take_different_gpus(grid_engine):
+    folder = grid_engine.home / "gpus"
+    folder.mkdir()
+    (folder / "nvidia-smi").write_text(f"#!/bin/sh\ncase $* in *--query-gpu*) printf '{DEVICES}';; esac\n")
+    (folder / "nvidia-smi").chmod(0o755)
+    (folder / "claim.py").write_text(CLAIM)
+    grid_engine.run("chown", "-R", f"{USER}:{USER}", grid_engine.home)
+    library = PROJECT / "workflow" / "lib"
+    (folder / "job").write_text(f"PATH={folder}:$PATH PYTHONPATH={library} {sys.executable} claim.py\n")
+    options = ("-S", "/bin/bash", "-cwd", "-j", "y", "-l", "gpu=1", "-t", "1-3")
+    grid_engine.run("qsub", *options, "job", user=USER, cwd=folder)
+    wait_until(lambda: len(list(folder.glob("took.*"))) == 2)
+    time.sleep(3)
+    took = {path.name: path.read_text() for path in folder.glob("took.*")}
+    assert set(took.values()) == {"0", "1"}  # the third job has to wait: its node has no more
+    (folder / "finish").touch()
+    wait_until(lambda: len(list(folder.glob("took.*"))) == 3)
