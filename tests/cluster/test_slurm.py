@@ -146,7 +146,7 @@ def test_jobs_on_a_node_that_disappears_start_again_when_there_is_one(accounting
 
 
 @pytest.mark.long
-def test_a_full_disk_ends_with_an_error_and_space_continues(slurm, undisturbed):
+def test_a_full_disk_ends_with_an_error_that_says_what_to_do(slurm):
     experiment = slurm()
     experiment.run(TABLE)
     runs = experiment.folder / "results" / "hurt" / "runs"
@@ -158,15 +158,7 @@ def test_a_full_disk_ends_with_an_error_and_space_continues(slurm, undisturbed):
     experiment.start()
     assert experiment.wait() != 0
     assert "free some space" in job_logs(experiment)
-    cluster.run("rm", runs / "filler")
-    cluster.run("mount", "-o", "remount,size=100m", runs)
-    experiment.run()
-    kept = experiment.folder / "kept"
-    cluster.run("cp", "-r", runs, kept)
     cluster.run("umount", runs)
-    runs.rmdir()
-    kept.rename(runs)
-    assert experiment.results == undisturbed(experiment.frames)
 
 
 @pytest.mark.long
