@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from jobs import FOLDER, Listed, exit_code, listed, qstat, read_record, site, write
 
@@ -20,7 +21,7 @@ def judge(code: int | None, found: Listed | None, *, silent_for: float, names: d
     Args:
         code: Exit code that the job's script noted down, if it did.
         found: What qstat lists; None if it does not list the job.
-        silent_for: Seconds since the job was submitted, or last listed on a node that answers.
+        silent_for: Seconds since the job was first found missing, or on a node that does not answer; 0 if it is well.
         names: As returned by `site`; not needed for a job on a node that answers.
 
     Returns:
@@ -54,20 +55,27 @@ def status(job: str) -> tuple[str, str]:
         return finished(code, facts["log"])
     if (listing := qstat()) is None:
         return "running", ""
-    seen, found = FOLDER / f"{job}.seen", listed(listing, job)
-    if found is not None and "u" not in found.queue_state:
-        write(seen, str(time.time()))
-    last = float(seen.read_text()) if seen.exists() else facts["time"]
+    found = listed(listing, job)
+    is_well = found is not None and "u" not in found.queue_state
+    silent_for = silence(FOLDER / f"{job}.silent", is_well=is_well)
     if (code := exit_code(facts["token"])) is not None:  # it may have ended between the two looks
         return finished(code, facts["log"])
-    is_well = found is not None and "u" not in found.queue_state
-    names = {} if is_well else site()
-    word, reason = judge(None, found, silent_for=time.time() - last, names=names)
+    word, reason = judge(None, found, silent_for=silent_for, names={} if is_well else site())
     if found is not None and word == "failed":
         if said := explanation(job):
             reason += f" ({said})"
         subprocess.run(["qdel", job], capture_output=True)
     return word, f"{reason}; its log is {facts['log']}" if reason else ""
+
+
+def silence(mark: Path, *, is_well: bool) -> float:
+    """Returns for how many seconds nothing is known of a job; while qstat itself does not answer, none are counted."""
+    if is_well:
+        mark.unlink(missing_ok=True)
+        return 0
+    if not mark.exists():
+        write(mark, str(time.time()))
+    return time.time() - float(mark.read_text())
 
 
 def full_disk(folder: str) -> str:

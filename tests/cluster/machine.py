@@ -87,7 +87,9 @@ class Machine:
 
     def command(self, *command: object, user: int = ROOT, cwd: Path | str = "/") -> list[str]:
         """Returns the command that runs another in here."""
-        return [*self._prefix, f"--wd={cwd}", f"--setuid={user}", f"--setgid={user}", *map(str, command)]
+        # Not nsenter's --wd: that folder would be seen with the mounts of outside.
+        change = ["env", "--default-signal=INT", f"--chdir={cwd}"]
+        return [*self._prefix, f"--setuid={user}", f"--setgid={user}", *change, *map(str, command)]
 
     def variables(self, user: int = ROOT) -> dict[str, str]:
         """Returns the environment of a login: nothing of the test's own but the way to commands."""
