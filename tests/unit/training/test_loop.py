@@ -133,7 +133,7 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(runner, undisturbed,
     kills = 0
     while True:
         process = runner.start(tmp_path, threads=1 + kills % 2)
-        process.join(timeout=dice.uniform(0.4, 0.9) * (1 + kills / 20))  # longer and longer, for a busy machine
+        process.join(timeout=dice.uniform(0.2, 0.5) * (1 + kills / 10))  # longer and longer, for a busy machine
         if not process.is_alive():
             assert process.exitcode == 0, runner.said()
             break
