@@ -24,6 +24,7 @@ def job_logs(experiment) -> str:
     return "".join(Path(log).read_text() for log in logs).lower()
 
 
+@pytest.mark.long  # Grid Engine's twin stands for both where time is short
 def test_trainings_come_out_as_on_this_machine_although_one_is_cancelled(slurm, undisturbed):
     experiment = slurm()
     experiment.start()
