@@ -1,5 +1,5 @@
 # make demo   everything from source to activation movies (README.md)
-# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root), and Dask;  make lint, make format;  make bench, make bench-page;  make lock
+# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root), and Dask;  make sanitize, make lint, make format;  make bench, make bench-page;  make lock
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
@@ -10,7 +10,7 @@ FOUNDATIONS := results/native/libneurozoo_ops.so results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-cluster foundations lint format bench bench-page lock clean
+.PHONY: help setup demo test test-cluster sanitize foundations lint format bench bench-page lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -40,6 +40,9 @@ test: foundations
 # Needs root and Debian's packages of Grid Engine and Slurm (.ci/run installs them); about half an hour.
 test-cluster: foundations
 	@$(BIN)/python -m pytest tests/cluster -m "long or not long" -rP --durations=0
+
+sanitize: foundations
+	@$(BIN)/python -m pytest tests/native/test_sanitizers.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
