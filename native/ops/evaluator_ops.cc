@@ -9,7 +9,6 @@
 #include "ops/op_support.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
@@ -156,28 +155,20 @@ outputs: (steps, outputs), the network's outputs.
 rewards: (steps,), points.
 )doc");
 
-class EvaluatorResource : public tf::ResourceBase {
- public:
-  explicit EvaluatorResource(const EvaluatorOptions& options) : evaluator(options) {}
-  std::string DebugString() const override { return "Neurozoo evaluator"; }
-
-  Evaluator evaluator;
-};
+using EvaluatorResource = Held<Evaluator>;
+using EvaluatorUser = HeldUser<Evaluator>;
 
 class EvaluatorOp : public tf::ResourceOpKernel<EvaluatorResource> {
  public:
   explicit EvaluatorOp(tf::OpKernelConstruction* context) : ResourceOpKernel(context) {
     std::vector<tf::int64> plan;
     std::vector<float> plan_scales;
-    std::string behaviour;
     OP_REQUIRES_OK(context, context->GetAttr("plan", &plan));
     OP_REQUIRES_OK(context, context->GetAttr("plan_scales", &plan_scales));
-    OP_REQUIRES_OK(context, context->GetAttr("behaviour", &behaviour));
+    OP_REQUIRES_OK(context, ReadBehaviour(context, &options_.behaviour));
     OP_REQUIRES_OK(context, context->GetAttr("noise_path", &options_.noise_path));
     OP_REQUIRES_OK(context, context->GetAttr("num_threads", &options_.num_threads));
     OP_REQUIRES_OK(context, WorldMaker(context, &options_.make_world));
-    if (behaviour == "ram") options_.behaviour = Behaviour::kRam;
-    if (behaviour == "final_position") options_.behaviour = Behaviour::kFinalPosition;
     OP_REQUIRES_OK(context, Guarded([&] {
                      options_.plan =
                          NetworkPlan::Parse(std::vector<std::int64_t>(plan.begin(), plan.end()), plan_scales);
@@ -191,21 +182,6 @@ class EvaluatorOp : public tf::ResourceOpKernel<EvaluatorResource> {
   }
 
   EvaluatorOptions options_;
-};
-
-// Looks the evaluator up and lets the derived class work with it.
-class EvaluatorUser : public tf::OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  void Compute(tf::OpKernelContext* context) override {
-    tf::core::RefCountPtr<EvaluatorResource> resource;
-    OP_REQUIRES_OK(context, tf::LookupResource(context, tf::HandleFromInput(context, 0), &resource));
-    OP_REQUIRES_OK(context, Guarded([&] { Use(context, &resource->evaluator); }));
-  }
-
- protected:
-  virtual void Use(tf::OpKernelContext* context, Evaluator* evaluator) = 0;
 };
 
 class ReferenceOp : public EvaluatorUser {

@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "core/atari.h"
+#include "core/episode.h"
 #include "core/hard_maze.h"
 #include "core/river_crossing.h"
 #include "core/world.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
 
 namespace neurozoo {
 
@@ -83,6 +85,42 @@ inline absl::Status WorldMaker(tf::OpKernelConstruction* context, std::function<
   *make_world = [protocol] { return std::make_unique<Atari>(protocol); };
   return absl::OkStatus();
 }
+
+// Reads what episodes are described by.
+inline absl::Status ReadBehaviour(tf::OpKernelConstruction* context, Behaviour* behaviour) {
+  std::string name;
+  TF_RETURN_IF_ERROR(context->GetAttr("behaviour", &name));
+  if (name == "ram") *behaviour = Behaviour::kRam;
+  if (name == "final_position") *behaviour = Behaviour::kFinalPosition;
+  return absl::OkStatus();
+}
+
+// Something of the core that lives from one call of an op to the next.
+template <typename Content>
+class Held : public tf::ResourceBase {
+ public:
+  template <typename Options>
+  explicit Held(const Options& options) : content(options) {}
+  std::string DebugString() const override { return "Neurozoo"; }
+
+  Content content;
+};
+
+// Looks up what input 0 is the handle of and lets the derived class work with it.
+template <typename Content>
+class HeldUser : public tf::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(tf::OpKernelContext* context) override {
+    tf::core::RefCountPtr<Held<Content>> held;
+    OP_REQUIRES_OK(context, tf::LookupResource(context, tf::HandleFromInput(context, 0), &held));
+    OP_REQUIRES_OK(context, Guarded([&] { Use(context, &held->content); }));
+  }
+
+ protected:
+  virtual void Use(tf::OpKernelContext* context, Content* content) = 0;
+};
 
 // The values of input `index`, whose size should be `size`; throws std::invalid_argument otherwise.
 template <typename T>

@@ -8,7 +8,6 @@
 #include "ops/op_support.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
@@ -76,24 +75,16 @@ REGISTER_OP("NeurozooOutcomes")
     .Doc(
         "Returns what came of the episodes that ended in some worlds, once. The outputs are those of NeurozooReceive.");
 
-class WorldsResource : public tf::ResourceBase {
- public:
-  explicit WorldsResource(const WorldPoolOptions& options) : worlds(options) {}
-  std::string DebugString() const override { return "Neurozoo worlds"; }
-
-  WorldPool worlds;
-};
+using WorldsResource = Held<WorldPool>;
+using WorldsUser = HeldUser<WorldPool>;
 
 class WorldsOp : public tf::ResourceOpKernel<WorldsResource> {
  public:
   explicit WorldsOp(tf::OpKernelConstruction* context) : ResourceOpKernel(context) {
-    std::string behaviour;
-    OP_REQUIRES_OK(context, context->GetAttr("behaviour", &behaviour));
+    OP_REQUIRES_OK(context, ReadBehaviour(context, &options_.behaviour));
     OP_REQUIRES_OK(context, context->GetAttr("num_worlds", &options_.num_worlds));
     OP_REQUIRES_OK(context, context->GetAttr("num_threads", &options_.num_threads));
     OP_REQUIRES_OK(context, WorldMaker(context, &options_.make_world));
-    if (behaviour == "ram") options_.behaviour = Behaviour::kRam;
-    if (behaviour == "final_position") options_.behaviour = Behaviour::kFinalPosition;
   }
 
  private:
@@ -103,21 +94,6 @@ class WorldsOp : public tf::ResourceOpKernel<WorldsResource> {
   }
 
   WorldPoolOptions options_;
-};
-
-// Looks the worlds up and lets the derived class work with them.
-class WorldsUser : public tf::OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  void Compute(tf::OpKernelContext* context) override {
-    tf::core::RefCountPtr<WorldsResource> resource;
-    OP_REQUIRES_OK(context, tf::LookupResource(context, tf::HandleFromInput(context, 0), &resource));
-    OP_REQUIRES_OK(context, Guarded([&] { Use(context, &resource->worlds); }));
-  }
-
- protected:
-  virtual void Use(tf::OpKernelContext* context, WorldPool* worlds) = 0;
 };
 
 class StartOp : public WorldsUser {
