@@ -1,0 +1,71 @@
+"""Which frozen agents there are. Folders and their names say it; what a model is like says its `model.json`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from neurozoo.inspection.frozen import RECORD_FILE
+
+FINAL = "final"  # the tag of a run's result
+TAGS = "tags"  # the folder of all other tags, beside `frozen/`
+
+
+@dataclass(frozen=True)
+class ZooModel:
+    """One frozen agent.
+
+    Attributes:
+        algo: Algorithm such as `ga`, or `imported`.
+        game: Game id such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the run.
+        tag: `final` for the run's result, or which moment of the run it is, such as `400M`, `2HR` or `human`.
+        folder: The run's folder.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: int
+    tag: str
+    folder: Path
+
+    @property
+    def place(self) -> Path:
+        """The folder of what is made of this agent, such as `rollout.npz`: the run's, or `tags/{tag}` in it."""
+        return self.folder if self.tag == FINAL else self.folder / TAGS / self.tag
+
+    @property
+    def frozen(self) -> Path:
+        """The folder with `model.json`."""
+        return self.place / "frozen"
+
+    @property
+    def title(self) -> str:
+        """The agent in one word, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/400M`."""
+        names = (self.algo, self.game, self.model, str(self.run))
+        return "/".join(names if self.tag == FINAL else (*names, self.tag))
+
+
+def find_models(results: str | os.PathLike) -> list[ZooModel]:
+    """Finds all frozen agents below a folder of results.
+
+    Only names are looked at: what is damaged is found, too, and `open_frozen` then says what is wrong with it.
+
+    Args:
+        results: The folder with `runs/`.
+
+    Returns:
+        Sorted by algorithm, game, network and run; of each run its result first, then its tags by name.
+    """
+    runs = Path(results, "runs")
+    models = []
+    for record in (
+        *runs.glob(f"*/*/*/*/frozen/{RECORD_FILE}"),
+        *runs.glob(f"*/*/*/*/{TAGS}/*/frozen/{RECORD_FILE}"),
+    ):
+        algo, game, model, run, *rest = record.relative_to(runs).parts
+        if run.isascii() and run.isdigit():
+            tag = FINAL if rest[0] != TAGS else rest[1]
+            models.append(ZooModel(algo, game, model, int(run), tag, runs / algo / game / model / run))
+    return sorted(models, key=lambda m: (m.algo, m.game, m.model, m.run, m.tag != FINAL, m.tag))
