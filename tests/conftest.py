@@ -1,7 +1,8 @@
-"""What the tests share: the built op, the noise tables, evaluators, and a disk that fills up."""
+"""What the tests share: the built op, the noise tables, evaluators, a disk that fills up, and a browser."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -166,3 +167,43 @@ def free():
         return json.loads(result.stdout.splitlines()[-1])
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium, driven by Selenium, that reaches nothing but files and this machine.
+
+    `browser.complaints()` returns the errors on its console since the last call. Every test shares it: `browser.get`
+    opens another page, `browser.set_window_size` and `browser.show_as("dark")` change how pages look.
+    """
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        missing = "pages are tested in Chromium, which is missing: apt install chromium chromium-driver"
+        if os.environ.get("NEUROZOO_BROWSER") == "required":
+            pytest.fail(missing, pytrace=False)
+        pytest.skip(missing)
+    from selenium import webdriver
+
+    class Browser(webdriver.Chrome):
+        def complaints(self) -> list[str]:
+            return [entry["message"] for entry in self.get_log("browser") if entry["level"] == "SEVERE"]
+
+        def show_as(self, scheme: str) -> None:
+            features = [{"name": "prefers-color-scheme", "value": scheme}]
+            self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",  # which root cannot have
+        "--disable-dev-shm-usage",
+        "--autoplay-policy=no-user-gesture-required",
+        "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+        "--window-size=1280,900",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with Browser(options=options, service=webdriver.ChromeService(driver)) as opened:
+        opened.set_script_timeout(20)
+        yield opened
