@@ -107,12 +107,14 @@ def test_the_rollout_has_the_atari_zoo_s_members(chain):
     with np.load(chain / "results/test/runs" / RUNS[2] / "rollout.npz", allow_pickle=False) as rollout:
         steps = len(rollout["observations"])
         assert 0 < steps <= 20
-        assert {name: (array.dtype, array.shape[1:]) for name, array in rollout.items() if name != "ep_rewards"} == {
+        episodes = {"ep_rewards", "starts"}
+        assert {name: (array.dtype, array.shape[1:]) for name, array in rollout.items() if name not in episodes} == {
             "observations": (np.float32, (84, 84, 4)),
             "frames": (np.uint8, (210, 160, 3)),
             "ram": (np.uint8, (128,)),
             "representation": (np.float32, (512,)),
             "score": (rollout["score"].dtype, ()),
+            "actions": (np.int16, ()),
         }
 
 

@@ -22,6 +22,8 @@ def test_a_rollout_has_the_keys_types_and_shapes_of_the_atari_zoo(rollout_file):
         "representation": ((40, 512), "float32"),
         "score": ((40,), "float64"),
         "ep_rewards": ((1,), "float64"),
+        "actions": ((40,), "int16"),  # ours, and so is the next
+        "starts": ((1, 3), "int64"),
     }
 
 
@@ -43,6 +45,7 @@ def test_every_step_is_recorded_before_it_acts(frozen_folder, tmp_path):
             np.testing.assert_array_equal(rollout["ram"][step], environment.ram)
             np.testing.assert_allclose(rollout["representation"][step], representation[0], atol=1e-4)
             assert rollout["score"][step] == score
+            assert rollout["actions"][step] == np.argmax(outputs)
             observation, reward, _ = environment.step(int(np.argmax(outputs)))
             score += reward
             step += 1
@@ -86,6 +89,22 @@ def test_recording_ends_after_max_steps_and_the_last_episode_is_cut_off(frozen_f
 
 def test_a_higher_screen_keeps_its_height(rollout_file):
     assert load(rollout_file("recurrent_large"))["frames"].shape == (40, 214, 160, 3)  # carnival
+
+
+def test_the_episodes_can_be_played_again_from_their_starts_and_actions(own_copy, tmp_path):
+    record = json.loads((own_copy / "model.json").read_text())
+    record["protocol"] |= {"max_frames": 40, "sticky_probability": 0.25}  # short episodes, which the seed decides
+    (own_copy / "model.json").write_text(json.dumps(record))
+    record_rollout(own_copy, tmp_path / "x.npz", episodes=3, max_steps=25)
+    rollout = load(tmp_path / "x.npz")
+    assert rollout["starts"][:, 0].tolist() == [0, 10, 20]
+    frozen = open_frozen(own_copy)
+    environment = AtariEnvironment(frozen.game, frozen.protocol)
+    for step in range(25):
+        for _, noops, seed in rollout["starts"][rollout["starts"][:, 0] == step].tolist():
+            environment.reset(noops=noops, seed=seed)
+        np.testing.assert_array_equal(rollout["ram"][step], environment.ram)
+        environment.step(rollout["actions"][step])
 
 
 def test_only_the_keras_file_and_model_json_are_needed(own_copy, tmp_path):

@@ -77,6 +77,8 @@ def test_every_world_is_recorded_step_by_step(folder, rollout, name):
         np.testing.assert_array_equal(recorded["frames"][step], world.screen)
         np.testing.assert_allclose(recorded["representation"][step], representation, rtol=1e-4, atol=1e-4)
         assert recorded["score"][step] == pytest.approx(score, abs=1e-4)
+        done = outputs if frozen.is_continuous else np.argmax(outputs)
+        np.testing.assert_allclose(recorded["actions"][step], done, rtol=1e-4, atol=1e-4)
         observation, reward, is_done = world.act(outputs)
         score += reward
     assert steps == STEPS or is_done

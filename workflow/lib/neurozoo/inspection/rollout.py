@@ -1,6 +1,7 @@
 """Rollouts: what a frozen agent sees, does and thinks, step by step, in one file.
 
-The keys, types and shapes are the Atari Zoo's, so that its notebooks and viewers read these files too.
+The keys, types and shapes are the Atari Zoo's, so that its notebooks and viewers read these files too. Two keys are
+added, `actions` and `starts`, with which the episodes can be played again frame by frame.
 Source: Such et al. 2018, arXiv:1812.07069, and its rollout files.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.environments import World, make_world
+from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
@@ -54,8 +56,9 @@ def record_rollout(
     The file holds, for N steps and E episodes: `observations` float32, (N, 84, 84, 4) in [0, 1] for most Atari
     protocols, else what the world shows, `frames` (N, height, width, 3) uint8, `ram` (N, 128) uint8, (N, 0) where there
     is none, `representation` (N, units) float32, the second-to-last layer's activation, `score` (N,) float64, points of
-    the episode so far, and `ep_rewards` (E,) float64. The same agent and arguments give the same bytes. Memory does not
-    grow with N.
+    the episode so far, `actions` (N,) int16, what the agent did then, or (N, outputs) float32 where all outputs are
+    obeyed, `ep_rewards` (E,) float64, and `starts` (E, 3) int64: first record, no-ops and seed of each episode. The
+    same agent and arguments give the same bytes. Memory does not grow with N.
 
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
@@ -122,10 +125,11 @@ def _play(
     scores = []
     for start in starts:
         observation = environment.reset(**start)
+        records.begin_episode(**start)
         scores.append(0.0)
         while not environment.is_done and len(records) < max_steps:
             representation, outputs = think(observation)
-            records.append(representation, scores[-1])
+            records.append(representation, outputs, scores[-1])
             observation, reward, _ = environment.act(outputs)
             scores[-1] += reward
             progress.advance()
@@ -155,6 +159,7 @@ class _Records:
     def __init__(self, environment: World, frozen: FrozenModel, *, folder: Path, spools: ExitStack):
         self._environment = environment
         self._starts = []
+        self._is_continuous = frozen.is_continuous
         self._shape = frozen.shape
         shapes = {
             "plane": (self._shape.plane, np.float32),
@@ -162,36 +167,43 @@ class _Records:
             "ram": (environment.ram.shape, np.uint8),
             "representation": (frozen.representation.shape, np.float32),
             "score": ((), np.float64),
+            "actions": ((len(frozen.actions),), np.float32) if frozen.is_continuous else ((), np.int16),
         }
         self._spools = {
             key: spools.enter_context(Spool(folder, shape, dtype)) for key, (shape, dtype) in shapes.items()
         }
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._spools["score"])
 
-    def append(self, representation: np.ndarray, score: float) -> None:
+    def begin_episode(self, *, noops: int, seed: int) -> None:
+        """Says that the records from here on are those of another episode."""
+        self._starts.append((len(self), noops, seed))
+
+    def append(self, representation: np.ndarray, outputs: np.ndarray, score: float) -> None:
         """Records the environment's present step."""
-        self._starts.append(self._environment.steps == 0)
         self._spools["plane"].append(self._environment.plane.reshape(self._shape.plane))
         self._spools["frames"].append(self._environment.screen)
         self._spools["ram"].append(self._environment.ram)
         self._spools["representation"].append(representation)
         self._spools["score"].append(np.float64(score))
+        self._spools["actions"].append(outputs if self._is_continuous else np.int16(largest(outputs)))
 
     def write(self, output: str | os.PathLike, scores: list[float]) -> None:
         """Writes the rollout file."""
         with npz_written_whole(output) as npz:
             shape = (len(self), *self._shape.observation)
             npz.write("observations", self._observations(), shape=shape, dtype=np.float32)
-            for key in ("frames", "ram", "representation", "score"):
+            for key in ("frames", "ram", "representation", "score", "actions"):
                 spool = self._spools[key]
                 npz.write(key, spool.rows(), shape=(len(self), *spool.row_shape), dtype=spool.dtype)
             npz.write("ep_rewards", [np.array(scores)], shape=(len(scores),), dtype=np.float64)
+            npz.write("starts", [np.array(self._starts)], shape=(len(self._starts), 3), dtype=np.int64)
 
     def _observations(self) -> Iterator[np.ndarray]:
         stack = []
-        for is_start, plane in zip(self._starts, self._spools["plane"].rows(), strict=True):
-            before = [np.zeros_like(plane)] * self._shape.stack if is_start else stack
+        starts = {first for first, _, _ in self._starts}
+        for number, plane in enumerate(self._spools["plane"].rows()):
+            before = [np.zeros_like(plane)] * self._shape.stack if number in starts else stack
             stack = [*before[1:], plane]
             yield np.concatenate(stack, axis=-1)
