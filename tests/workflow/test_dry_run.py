@@ -127,6 +127,20 @@ def test_a_rebuilt_op_trains_nothing_again(project, snakemake):
     assert "train" not in counts
 
 
+def test_an_outdated_op_does_not_hide_what_else_is_to_be_done(project, snakemake):
+    natives = [
+        project / "results/native" / name for name in ("ale-py-0.12.1.tar.gz", "libneurozoo_ops.so", "build.json")
+    ]
+    for file in natives:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (1, 1))
+    counts = job_counts(snakemake("-n", "results/figures/learning_curves.pdf").stdout)
+    assert counts["build_native_op"] == 1
+    assert counts["train"] == runs_in(PROJECT / "config.yaml")
+    assert counts["plot_learning_curves"] == 1
+
+
 def test_scripts_find_the_library_without_any_environment(project, snakemake):
     run = snakemake("results/test/noise/table.f32", "--cores", "1", "--configfile", "config/test.yaml")
     assert run.returncode == 0, run.stdout

@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 import yaml
+from snakemake.dag import DAG
 
 PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 
@@ -65,6 +66,27 @@ wildcard_constraints:
     game=r"[^/]+",
     model=r"[^/]+",
     run=r"[1-9]\d*",
+
+
+class BeyondAncient:
+    """The jobs that wait for a job, but for those to which its files are `ancient`."""
+
+    def __init__(self, depending):
+        self._depending = depending
+
+    def __getitem__(self, job):
+        waiting = self._depending[job].items()
+        return {other: files for other, files in waiting if not all(file.is_ancient for file in files)}
+
+
+def follow(dag, direction, *jobs, follow=DAG.bfs, **choices):
+    """Follows the jobs that wait for others as Snakemake does, but not through an `ancient` input."""
+    return follow(dag, BeyondAncient(direction) if direction is dag.depending else direction, *jobs, **choices)
+
+
+# Snakemake plans nothing else when a job before an `ancient` input has to run again, here the build of the op after an
+# update: https://github.com/snakemake/snakemake/issues/4166.
+DAG.bfs = follow
 
 
 def planned(name, runs=PLANNED_RUNS):
