@@ -166,7 +166,7 @@ def test_a_failing_ffmpeg_is_quoted_and_leaves_the_old_video(tmp_path, monkeypat
     ffmpeg = tmp_path / "ffmpeg"
     ffmpeg.write_text(f"#!/bin/sh\n{script}\n")
     ffmpeg.chmod(ffmpeg.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(video, "_ffmpeg", lambda: str(ffmpeg))
+    monkeypatch.setattr(video, "ffmpeg_path", lambda: str(ffmpeg))
     folder = tmp_path / "movies"
     folder.mkdir()
     (folder / "x.mp4").write_bytes(b"old")

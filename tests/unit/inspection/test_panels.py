@@ -157,3 +157,32 @@ def test_a_frame_shows_nothing_of_the_one_before(frozen_folder):
     first = canvas.compose(grey(frozen), screen, action=1, score=8, step=8).copy()
     canvas.compose(grey(frozen, value=255), screen + np.uint8(9), action=2, score=123_456, step=12_345)
     np.testing.assert_array_equal(canvas.compose(grey(frozen), screen, action=1, score=8, step=8), first)
+
+
+@pytest.mark.parametrize("model", ["small", "recurrent_large"])
+def test_places_say_where_screen_and_panels_lie(frozen_folder, model):
+    frozen = open_frozen(frozen_folder(model))
+    canvas = Canvas(frozen, screen_shape=(210, 160, 3), steps=7)
+    assert [place.name for place in canvas.places] == [
+        "screen",
+        "observation",
+        *(layer.name for layer in frozen.layers),
+    ]
+    screen = np.full((210, 160, 3), 77, np.uint8)
+    black, white = (
+        canvas.compose(grey(frozen, value=value), screen, action=0, score=1.0, step=0).copy() for value in (0, 255)
+    )
+    changed = (black != white).any(axis=-1)
+    for place in canvas.places[1:]:
+        left, top, width, height = place.box
+        inside = changed[top : top + height, left : left + width]
+        assert inside[1:-1].any(axis=0).sum() >= width - 1 - width // 4  # all columns but the gaps'
+        changed[top : top + height, left : left + width] = False
+    assert not changed.any()
+    left, top, width, height = canvas.places[0].box
+    assert (black[top : top + height, left : left + width] == 77).all()
+    written = (black != 255).any(axis=-1)
+    for place in canvas.places:
+        left, top, width, height = place.view
+        written[top : top + height, left : left + width] = False
+    assert not written.any()

@@ -8,6 +8,7 @@ one pixel wide (the zoo resizes whole panels, so that some lines vanish), a dens
 the gaps between them are grey, and the canvas grows with the number of layers and with a wide screen.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -156,6 +157,23 @@ def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = Fa
     return maps_panel(f"{layer.name}: {channels} maps of {height} x {width}{cycles}", layer.shape, scale=scale)
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where something lies on a frame, for those who point at it or look at it alone.
+
+    Attributes:
+        name: `screen`, `observation`, or the layer's name.
+        label: What stands above it.
+        box: Left, top, width and height in pixels.
+        view: The same with the writing around it.
+    """
+
+    name: str
+    label: str
+    box: tuple[int, int, int, int]
+    view: tuple[int, int, int, int]
+
+
 class Canvas:
     """A movie's frame: panels in a column on the right, the game's screen on the left.
 
@@ -163,6 +181,7 @@ class Canvas:
         panels: The observation's panel and one per layer, from top to bottom.
         height: Pixels; even, as the video format wants it.
         width: Pixels.
+        places: The game's screen, and then the panels.
     """
 
     def __init__(self, frozen: FrozenModel, *, screen_shape: tuple[int, int, int], steps: int):
@@ -206,6 +225,37 @@ class Canvas:
         self._note_x = GAME_X + screen_shape[1] // 2
         self._note_y = GAME_Y + screen_shape[0] + LABEL_RISE
         write_centred(self._base, frozen.game.replace("_", " "), self._note_x, GAME_Y - LABEL_RISE, LABEL_SIZE)
+        names = ("observation", *(layer.name for layer in frozen.layers))
+        notes = f"score {-(10**6):,}", f"step {10**4:,} of {10**4:,}"
+        screen_box = (GAME_X, GAME_Y, screen_shape[1], screen_shape[0])
+        self.places = (
+            Place("screen", "the game's screen", screen_box, self._with_writing(screen_box, notes, below=SPACING)),
+            *(
+                Place(
+                    name,
+                    panel.label.rstrip(":"),
+                    box := (self._centre - panel.width // 2, top, panel.width, panel.height),
+                    self._with_writing(box, self._labels_of(panel), below=0),
+                )
+                for name, panel, top in zip(names, self.panels, tops, strict=True)
+            ),
+        )
+
+    def _labels_of(self, panel: Panel) -> list[str]:
+        if panel is not self.panels[-1]:
+            return [panel.label]
+        return [f"{panel.label}, {action}" for action in self._actions]
+
+    def _with_writing(
+        self, box: tuple[int, int, int, int], texts: Sequence[str], *, below: int
+    ) -> tuple[int, int, int, int]:
+        """Widens a box by a label above, `below` pixels under it, and what centred texts need at its sides."""
+        left, top, width, height = box
+        half = max(width, *(_letters(text, LABEL_SIZE).shape[1] for text in texts)) // 2 + MARGIN
+        top, bottom = max(0, top - LABEL_RISE - LABEL_SIZE), min(self.height, top + height + below + MARGIN)
+        middle = left + width // 2
+        left, right = max(0, middle - half), min(self.width, middle + half)
+        return left, top, right - left, bottom - top
 
     def compose(
         self,

@@ -35,7 +35,7 @@ def video_written_whole(
     """
     with written_whole(path) as temporary, tempfile.TemporaryFile() as words:
         command = [
-            _ffmpeg(), "-y", "-loglevel", "error",
+            ffmpeg_path(), "-y", "-loglevel", "error",
             "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-",
             "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", "1",
             "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1", "-movflags", "+faststart",
@@ -59,7 +59,12 @@ def video_written_whole(
             )
 
 
-def _ffmpeg() -> str:
+def ffmpeg_path() -> str:
+    """Returns the ffmpeg that imageio-ffmpeg brings along, or that its environment variable names.
+
+    Raises:
+        NeurozooError: There is none.
+    """
     import imageio_ffmpeg
 
     try:
