@@ -2,9 +2,10 @@ import itertools
 
 import pytest
 from neurozoo.configuration import PlannedRun
-from neurozoo.status.evidence import Evidence, Sign
+from neurozoo.status.evidence import Evidence
 from neurozoo.status.judgement import ago, error_line, judge, status_of
 from neurozoo.status.workflow_files import Job
+from neurozoo.training.heartbeat import Sign
 
 NOW = 1_000_000.0
 RECORD = {"frames": 600, "score": 12.5, "Iteration": 3, "TimeElapsedTotal": 60.0}

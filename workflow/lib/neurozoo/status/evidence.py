@@ -3,38 +3,16 @@
 import functools
 import json
 import os
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from neurozoo.configuration import PlannedRun
 from neurozoo.status.workflow_files import Job, WorkflowFiles
-from neurozoo.training.heartbeat import FILE as SIGN
-from neurozoo.training.heartbeat import process_started
+from neurozoo.training.heartbeat import Sign, read_sign
 
 RESULTS = ("config.yaml", "checkpoint.npz", "genome.json", "log.jsonl")
 CHUNK = 2**16  # bytes that are read at once from the end of a file
 ERROR = "neurozoo: "  # how a sentence for the user begins in a log
-
-
-@dataclass(frozen=True)
-class Sign:
-    """The last sign of life of a training, see `neurozoo.training.heartbeat`.
-
-    Attributes:
-        time: When it was given.
-        facts: What it says.
-        is_alive: Whether its process is still there; None on another host.
-    """
-
-    time: float
-    facts: dict
-    is_alive: bool | None
-
-    @property
-    def ended(self) -> str | None:
-        """`finished`, `slice`, `stopped` or `failed`; None if it went on."""
-        return self.facts.get("ended")
 
 
 @dataclass(frozen=True)
@@ -88,7 +66,7 @@ def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFi
     return Evidence(
         has_results=has_results,
         record=_last_record(here),
-        sign=_sign(here / "state" / SIGN),
+        sign=read_sign(here / "state"),
         under_way=workflow.under_way(output),
         submitted=workflow.submitted(output),
         failed=workflow.failed(output),
@@ -118,19 +96,6 @@ def _complaint(log: Path) -> str | None:
     lines = last_lines(log, 20)
     starts = [number for number, line in enumerate(lines) if line.startswith(ERROR)]
     return "\n".join(lines[starts[-1] :]).removeprefix(ERROR) if starts else None
-
-
-def _sign(path: Path) -> Sign | None:
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        time, number, host = path.stat().st_mtime, int(facts["process"]), facts["host"]
-        float(facts["frames"]), float(facts["frames_per_second"]), float(facts["last_news"]), float(facts["started"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    is_alive = None
-    if host == socket.gethostname() and facts.get("process_started") is not None:
-        is_alive = process_started(number) == facts["process_started"]
-    return Sign(time, facts, is_alive)
 
 
 def _last_record(folder: Path) -> dict | None:

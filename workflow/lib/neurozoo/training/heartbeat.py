@@ -1,7 +1,8 @@
 """A sign of life beside a run's state, by which others tell a run that goes on from one that was lost.
 
 `state/process.json` says who trains, since when, and how far it is within a generation; the file's time is that of the
-last sign. Nothing is read from it when a run continues.
+last sign. Whoever wrote it last owns the run: an earlier training that finds another's sign stops (`ownership` is about
+the later one).
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import json
 import os
 import socket
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -18,10 +20,37 @@ from neurozoo.training.interruption import Interrupted
 
 FILE = "process.json"
 PERIOD = 10.0  # seconds between two signs
+_OWNER = ("host", "process", "process_started", "started")  # what together belongs to one training only
+
+
+@dataclass(frozen=True)
+class Sign:
+    """The last sign of life of a training.
+
+    Attributes:
+        time: When it was given, by the clock of the file system.
+        facts: What it says.
+        is_alive: Whether its process is still there; None on another host.
+    """
+
+    time: float
+    facts: dict
+    is_alive: bool | None
+
+    @property
+    def ended(self) -> str | None:
+        """`finished`, `slice`, `stopped` or `failed`; None if it went on."""
+        return self.facts.get("ended")
+
+    @property
+    def author(self) -> str:
+        """Who gave it, in words."""
+        job = f" (job {self.facts['job']})" if self.facts.get("job") else ""
+        return f"process {self.facts['process']} on {self.facts['host']}{job}"
 
 
 class Heartbeat:
-    """Writes the signs of life of a training. A context manager, which notes how it ended.
+    """Writes the signs of life of a training, which make the run its own. A context manager, which notes how it ended.
 
     `ended` is None while it goes on, then `finished`, `slice` (its time was up), `stopped` or `failed`, with `error`.
 
@@ -55,6 +84,9 @@ class Heartbeat:
             phase: What is being played.
             done: Finished episodes of it.
             total: Episodes of it.
+
+        Raises:
+            NeurozooError: Another training has taken the run over.
         """
         self._frames += frames
         if has_news:
@@ -62,7 +94,25 @@ class Heartbeat:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + PERIOD
             self._facts |= {"phase": phase, "episodes_done": done, "episodes": total}
+            self.check_owner()
             self._write()
+
+    def check_owner(self) -> None:
+        """Does nothing, or ends the run: to be called before anything is written that two must not write.
+
+        Raises:
+            NeurozooError: Another training has taken the run over.
+        """
+        if other := self._other_owner():
+            raise NeurozooError(
+                f"This run has been taken over by {other.author}, since nothing was heard of this training. Two must "
+                "not write into one folder, so that this one stops; nothing is lost."
+            )
+
+    def _other_owner(self) -> Sign | None:
+        sign = read_sign(self._path.parent)
+        is_own = sign is None or all(sign.facts.get(name) == self._facts[name] for name in _OWNER)
+        return None if is_own else sign
 
     def _write(self) -> None:
         seconds = time.monotonic() - self._start
@@ -88,7 +138,23 @@ class Heartbeat:
                 self._facts["ended"] = "slice" if error.is_end_of_slice else "stopped"
             words = str(error) if isinstance(error, NeurozooError) else f"{kind.__name__}: {error}"
             self._facts["error"] = words.strip()
-        self._write()
+        if self._other_owner() is None:
+            self._write()
+
+
+def read_sign(state_folder: Path) -> Sign | None:
+    """Returns the last sign of life in a run's `state/`; None if there is none, or a damaged one."""
+    path = state_folder / FILE
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        when, number, host = path.stat().st_mtime, int(facts["process"]), facts["host"]
+        float(facts["frames"]), float(facts["frames_per_second"]), float(facts["last_news"]), float(facts["started"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    is_alive = None
+    if host == socket.gethostname() and facts.get("process_started") is not None:
+        is_alive = process_started(number) == facts["process_started"]
+    return Sign(when, facts, is_alive)
 
 
 def job_of_scheduler() -> str | None:
@@ -103,9 +169,11 @@ def job_of_scheduler() -> str | None:
 def process_started(number: int) -> str | None:
     """Returns when a process of this host began, in Linux's own unit; None if there is none, or no Linux.
 
-    Numbers of processes are used again, a number and its start are not.
+    Numbers of processes are used again, a number and its start are not. One that is dead, but whose parent has not
+    taken notice of that yet, is none.
     """
     try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        state, *facts = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        return facts[18] if state not in "ZX" else None
+    except (OSError, ValueError, IndexError):
         return None

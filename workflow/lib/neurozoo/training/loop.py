@@ -23,6 +23,7 @@ from neurozoo.provenance import provenance
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.interruption import Interrupted, Interruption
 from neurozoo.training.order import LongestFirst
+from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.reporting import RunReporter, Terminal, publish
 from neurozoo.training.results import RunResults
 from neurozoo.training.state import RunState
@@ -69,7 +70,8 @@ def train(
         distributed: The Dask cluster that plays the episodes, as `ClusterSettings.of` reads it; none for this process.
 
     Raises:
-        NeurozooError: Bad input, a full disk, or a signal (`Interrupted`); the state is saved or left intact.
+        NeurozooError: Bad input, a full disk, another process that trains this run, or a signal (`Interrupted`); the
+            state is saved or left intact.
     """
     if algo not in ALGORITHMS:
         raise unknown_name("algorithm", algo, ALGORITHMS)
@@ -86,6 +88,7 @@ def train(
             f"but {noise} has {len(table):,}."
         )
     with Interruption() as interruption:
+        wait_for_earlier_training(run_dir / "state", check=interruption.check)
         # Drawn again whenever a run continues; equal draws are equal observations.
         reference = collect_reference(game, protocol, seed=checked.seed, run=run) if layout.needs_reference else None
         identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked)}
@@ -206,6 +209,7 @@ def _train_generation(
         "TimeElapsedTotal": elapsed["total"],
         "OverheadThisIter": total - playing,
     }
+    heartbeat.check_owner()
     state.report(record)
     reporter.report(record)
     remaining = max(algorithm.settings.frames - algorithm.frames, 0) / max(algorithm.frames, 1) * elapsed["total"]
