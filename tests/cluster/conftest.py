@@ -72,28 +72,44 @@ def started_grid_engine(cluster_folder) -> Iterator[GridEngine]:
 def grid_engine(started_grid_engine) -> Iterator[GridEngine]:
     """The cell, with a healthy node; what a test leaves in the queue is deleted."""
     yield started_grid_engine
-    if not started_grid_engine.node_answers():
-        started_grid_engine.start_node()
-    started_grid_engine.delete_all_jobs()
+    tidy(started_grid_engine)
 
 
 @pytest.fixture
-def sge(ops, grid_engine, cluster_folder, noise_folder) -> Iterator[Callable[..., Experiment]]:
-    """Makes an experiment that runs through `--profile sge`."""
+def experiment_on(ops, cluster_folder, noise_folder) -> Iterator[Callable[..., Experiment]]:
+    """Makes an experiment on a cluster, `experiment_on(cluster, profile)`; nothing of it goes on when a test ends."""
     made: list[Experiment] = []
 
-    def make(**options: int) -> Experiment:
+    def make(cluster: GridEngine | Slurm, profile: str, **options: int) -> Experiment:
         folder = Path(tempfile.mkdtemp(prefix="project-", dir=cluster_folder))
-        experiment = Experiment(grid_engine, "sge", folder, noise=noise_folder, **options)
-        experiment.change("__variables__", grace=5, patience=10)
-        made.append(experiment)
-        return experiment
+        made.append(Experiment(cluster, profile, folder, noise=noise_folder, **options))
+        return made[-1]
 
     yield make
     for experiment in made:
         if experiment.process and experiment.is_running:
             experiment.signal(signal.SIGKILL)
             experiment.wait()
+        tidy(experiment.cluster)
+
+
+def tidy(cluster: GridEngine | Slurm) -> None:
+    """Leaves a cluster as the next test expects it."""
+    if not cluster.node_answers():
+        cluster.start_node()
+    cluster.delete_all_jobs()
+
+
+@pytest.fixture
+def sge(grid_engine, experiment_on) -> Callable[..., Experiment]:
+    """Makes an experiment that runs through `--profile sge`."""
+
+    def make(**options: int) -> Experiment:
+        experiment = experiment_on(grid_engine, "sge", **options)
+        experiment.change("__variables__", grace=5, patience=10)
+        return experiment
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -106,12 +122,11 @@ def started_slurms(cluster_folder) -> Iterator[dict[tuple, Slurm]]:
 
 
 @pytest.fixture
-def slurm(ops, started_slurms, cluster_folder) -> Iterator[Callable[..., Experiment]]:
+def slurm(started_slurms, cluster_folder, experiment_on) -> Callable[..., Experiment]:
     """Makes an experiment that runs through `--profile slurm`, on a cluster with or without `accounting` and `cgroups`.
 
     Starting a cluster takes a second, or ten with accounting.
     """
-    made: list[Experiment] = []
 
     def make(*, accounting: bool = False, cgroups: bool = False, **options: int) -> Experiment:
         key = (accounting, cgroups)
@@ -120,19 +135,8 @@ def slurm(ops, started_slurms, cluster_folder) -> Iterator[Callable[..., Experim
         if key not in started_slurms:
             folder = cluster_folder / f"slurm-{len(started_slurms)}"
             started_slurms[key] = Slurm(folder, accounting=accounting, cgroups=cgroups)
-        cluster = started_slurms[key]
-        experiment = Experiment(
-            cluster, "slurm", Path(tempfile.mkdtemp(prefix="project-", dir=cluster_folder)), **options
-        )
+        experiment = experiment_on(started_slurms[key], "slurm", **options)
         experiment.change(**{"slurm-init-seconds-before-status-checks": 2})
-        made.append(experiment)
         return experiment
 
-    yield make
-    for experiment in made:
-        if experiment.process and experiment.is_running:
-            experiment.signal(signal.SIGKILL)
-            experiment.wait()
-        if not experiment.cluster.node_answers():
-            experiment.cluster.start_node()
-        experiment.cluster.cancel_all_jobs()
+    return make

@@ -126,10 +126,20 @@ class Experiment:
         )
         return log.stat().st_size
 
-    def measure_loss(self, run: int = 1, *, since: float) -> None:
-        """Prints how many seconds lie between an injury and the moment when a training is further than now."""
-        log = self.folder / RUN.format(run) / "state" / "log.jsonl"
-        self.wait_for_training(run, beyond=log.stat().st_size)
+    def saved(self, run: int = 1) -> int:
+        """Returns how much of a training is in its log; to be asked for between its end and its new start."""
+        return (self.folder / RUN.format(run) / "state" / "log.jsonl").stat().st_size
+
+    def measure_loss(self, run: int = 1, *, since: float, saved: int) -> None:
+        """Prints how many seconds lie between an injury and the moment when a training is further than it was."""
+        folder = self.folder / RUN.format(run)
+        log, end = folder / "state" / "log.jsonl", folder / "checkpoint.npz"
+        wait_until(
+            lambda: (log.exists() and log.stat().st_size > saved) or end.exists() or not self.is_running,
+            seconds=300,
+            what="the training did not get any further",
+        )
+        assert end.exists() or self.is_running, self.said
         print(f"time lost: {time.monotonic() - since:.0f} s")
 
     def jobs(self, rule: str) -> dict[str, str]:

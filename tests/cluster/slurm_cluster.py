@@ -196,7 +196,7 @@ class Slurm(Machine):
         lines = [line.split() for line in self.run("squeue", "-h", "-o", "%A %k").stdout.splitlines()]
         return [job for job, words in lines if words.startswith(comment)]
 
-    def cancel_all_jobs(self) -> None:
+    def delete_all_jobs(self) -> None:
         """Empties the queue."""
         self.run("scancel", "--user", self.name, user=USER, check=False)
         wait_until(lambda: not self.queue(), what="jobs did not go")

@@ -49,7 +49,8 @@ def test_trainings_come_out_as_on_this_machine_although_one_is_deleted(sge, grid
     (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
     injury = time.monotonic()
     grid_engine.run("qdel", job, user=USER)
-    experiment.measure_loss(since=injury)
+    wait_until(lambda: not grid_engine.processes_of(job), what="the job did not end")
+    experiment.measure_loss(since=injury, saved=experiment.saved())
     assert experiment.wait() == 0, experiment.said
     assert f"Job {job} left the queue without an exit code" in experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "1", "2"]
@@ -84,7 +85,7 @@ def test_a_training_in_slices_is_one_job_and_takes_no_retry(sge, grid_engine, un
         injury = time.monotonic()
         grid_engine.kill(-leader, by=signal.SIGUSR1)  # what the job's clock does
         wait_until(lambda leader=leader: leader not in grid_engine.processes(""), what="the slice did not end")
-        experiment.measure_loss(since=injury)
+        experiment.measure_loss(since=injury, saved=experiment.saved())
     assert experiment.wait() == 0, experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "2"]
     assert [run["exit_status"] for run in grid_engine.accounts(job)] == ["99", "99", "99", "0"]
@@ -98,8 +99,10 @@ def test_a_training_that_hangs_until_its_time_limit_continues(sge, grid_engine, 
     experiment.start()  # two warning times do not fit into a minute, so that nobody is warned
     (job,) = wait_until(lambda: grid_engine.jobs_of("train.ga.frostbite.small.1"))
     experiment.wait_for_training(1)
+    injury = time.monotonic()
     for leader in grid_engine.processes_of(job):  # none, if the machine is so slow that the time is up
         grid_engine.kill(-leader, by=signal.SIGSTOP)
+    experiment.measure_loss(since=injury, saved=experiment.saved())
     assert experiment.wait() == 0, experiment.said
     assert f"Job {job} left the queue without an exit code" in experiment.said
     assert grid_engine.accounts(job)[0]["failed"].startswith("37")  # Grid Engine's number for a time limit
@@ -194,10 +197,11 @@ def test_jobs_on_a_node_that_disappears_are_given_up_and_run_again_elsewhere(sge
     (job,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
     injury = time.monotonic()
     grid_engine.lose_node()
+    saved = experiment.saved()
     experiment.wait_for(f"Job {job} is given up: its node has not answered")
     wait_until(lambda: experiment.submitted("train").count("1") == 2)
     grid_engine.start_node()  # the other node, for a cell with one
-    experiment.measure_loss(since=injury)
+    experiment.measure_loss(since=injury, saved=saved)
     assert experiment.wait() == 0, experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "1", "2", "2"]
     assert experiment.results == undisturbed(experiment.frames)
@@ -307,3 +311,15 @@ def test_jobs_that_start_together_on_a_node_take_different_gpus(grid_engine):
     assert set(took.values()) == {"0", "1"}  # the third job has to wait: its node has no more
     (folder / "finish").touch()
     wait_until(lambda: len(list(folder.glob("took.*"))) == 3)
+
+
+@pytest.mark.long
+def test_the_tiny_configuration_goes_all_the_way(sge, grid_engine):
+    experiment = sge()
+    command = ("snakemake", "--profile", "sge", "--configfile", "config/test.yaml")
+    experiment.process = grid_engine.start(*command, cwd=experiment.folder, log=experiment.log)
+    assert experiment.wait(seconds=1500) == 0, experiment.said
+    results = experiment.folder / "results" / "test"
+    assert len(list(results.glob("runs/*/*/*/*/activation.mp4"))) == 4
+    assert {path.name for path in (results / "tables").iterdir()} >= {"metrics.csv", "scores.csv"}
+    assert not grid_engine.qstat()

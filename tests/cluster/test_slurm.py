@@ -10,7 +10,6 @@ from experiment import RUN
 from machine import USER, wait_until
 
 FIRST = "rule_train_wildcards_ga_frostbite_small_1"
-TABLE = "results/hurt/noise/table.f32"
 
 
 def submitted(experiment) -> list[str]:
@@ -24,16 +23,29 @@ def job_logs(experiment) -> str:
     return "".join(Path(log).read_text() for log in logs).lower()
 
 
-@pytest.mark.long  # Grid Engine's twin stands for both where time is short
-def test_trainings_come_out_as_on_this_machine_although_one_is_cancelled(slurm, undisturbed):
+def test_a_training_comes_out_as_on_this_machine(slurm, undisturbed):
+    experiment = slurm()
+    checkpoint, genome = (f"{RUN.format(1)}/{name}" for name in ("checkpoint.npz", "genome.json"))
+    experiment.run(checkpoint)
+    assert submitted(experiment) == ["train"]
+    for name in (checkpoint, genome):
+        assert (experiment.folder / name).read_bytes() == undisturbed(experiment.frames)[name]
+    assert not experiment.cluster.queue()
+
+
+@pytest.mark.long
+def test_a_training_that_is_cancelled_continues(slurm, undisturbed):
     experiment = slurm()
     experiment.start()
     experiment.wait_for_training(1)
     (job,) = experiment.cluster.jobs_of(FIRST)
+    injury = time.monotonic()
     experiment.cluster.run("scancel", job, user=USER)
+    wait_until(lambda: job not in experiment.cluster.queue(), what="the job did not end")
+    experiment.measure_loss(since=injury, saved=experiment.saved())
     assert experiment.wait() == 0, experiment.said
     assert f"SLURM-job '{job}' failed" in experiment.said
-    assert submitted(experiment) == ["noise_table", "train", "train", "train"]
+    assert submitted(experiment) == ["train", "train", "train"]
     assert experiment.results == undisturbed(experiment.frames)
     assert not experiment.cluster.queue()
 
@@ -52,7 +64,7 @@ def test_a_training_whose_slice_ends_is_the_same_job_again_and_takes_no_retry(ac
     time.sleep(15)  # while it waits, Snakemake asks for it at least once
     cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm would wait for two minutes
     assert experiment.wait() == 0, experiment.said
-    assert submitted(experiment) == ["noise_table", "train", "train"]
+    assert submitted(experiment) == ["train", "train"]
     log = (experiment.folder / RUN.format(1) / "train.log").read_text()
     assert "Stopped by SIGUSR1" in log
     assert "Loaded iteration" in log
@@ -75,11 +87,16 @@ def test_slurm_warns_a_training_before_the_end_of_its_slice(slurm):
 
 
 @pytest.mark.long
-def test_a_training_that_meets_its_time_limit_unwarned_continues(slurm, undisturbed):
-    experiment = slurm(frames=400_000)
-    experiment.change("set-threads", train=1)
-    experiment.change("set-resources", "train", runtime="1m", slurm_extra="''")
-    experiment.run()
+def test_a_training_that_hangs_until_its_time_limit_continues(slurm, undisturbed):
+    experiment = slurm()
+    cluster = experiment.cluster
+    experiment.change("set-resources", "train", runtime="1 if attempt == 1 else 60", slurm_extra="''")
+    experiment.start()
+    experiment.wait_for_training(1)
+    injury = time.monotonic()
+    cluster.kill(*cluster.processes(".train.py"), by=signal.SIGSTOP)
+    experiment.measure_loss(since=injury, saved=experiment.saved())
+    assert experiment.wait() == 0, experiment.said
     assert "SLURM status is: 'TIMEOUT'" in experiment.said
     assert submitted(experiment).count("train") > 2
     assert experiment.results == undisturbed(experiment.frames)
@@ -142,24 +159,30 @@ def test_jobs_on_a_node_that_disappears_start_again_when_there_is_one(accounting
     assert experiment.is_running
     experiment.cluster.start_node()
     assert experiment.wait() == 0, experiment.said
-    assert submitted(experiment) == ["noise_table", "train", "train"]
+    assert submitted(experiment) == ["train", "train"]
     assert experiment.results == undisturbed(experiment.frames)
 
 
 @pytest.mark.long
-def test_a_full_disk_ends_with_an_error_that_says_what_to_do(slurm):
+def test_a_full_disk_ends_with_an_error_that_says_what_to_do_and_space_continues(slurm, undisturbed):
     experiment = slurm()
-    experiment.run(TABLE)
+    cluster = experiment.cluster
     runs = experiment.folder / "results" / "hurt" / "runs"
     runs.mkdir()
-    cluster = experiment.cluster
     cluster.run("mount", "-t", "tmpfs", "-o", f"size=3m,mode=755,uid={USER},gid={USER}", "none", runs)
     cluster.run("fallocate", "--length", "2900K", runs / "filler")
     experiment.change(retries=1)
     experiment.start()
     assert experiment.wait() != 0
     assert "free some space" in job_logs(experiment)
+    cluster.run("rm", runs / "filler")
+    cluster.run("mount", "-o", "remount,size=100m", runs)
+    experiment.run()
+    kept = experiment.folder / "kept"
+    cluster.run("cp", "-r", runs, kept)
     cluster.run("umount", runs)
+    kept.rename(runs)
+    assert experiment.results == undisturbed(experiment.frames)
 
 
 @pytest.mark.long
@@ -184,7 +207,7 @@ def test_a_second_snakemake_at_once_is_told_so_and_disturbs_nothing(slurm, undis
     assert second.returncode != 0
     assert "Error: Directory cannot be locked" in second.stdout
     assert experiment.wait() == 0, experiment.said
-    assert submitted(experiment) == ["noise_table", "train", "train"]
+    assert submitted(experiment) == ["train", "train"]
     assert experiment.results == undisturbed(experiment.frames)
 
 
