@@ -34,6 +34,7 @@ from neurozoo.configuration import (
     runs_with_lineage,
 )
 from neurozoo.errors import NeurozooError
+from neurozoo.tags import parse_tag
 
 
 def in_a_sentence(function, *arguments, **named):
@@ -66,6 +67,11 @@ wildcard_constraints:
     game=r"[^/]+",
     model=r"[^/]+",
     run=r"[1-9]\d*",
+    tag=r"[^/]+",
+
+
+# What is made of a run's result is made of its tagged moments, too, where a rule takes {run} for "1" and "1/tags/human".
+RUN_OR_TAG = r"[1-9]\d*(/tags/[^/]+)?"
 
 
 class BeyondAncient:
@@ -114,6 +120,11 @@ def import_of(wildcards):
 def settings_of(wildcards):
     """Returns the settings of a run, or says which of its names is wrong."""
     return in_a_sentence(run_settings, config, **dict(wildcards.items()))
+
+
+def tag_of(wildcards):
+    """Returns a tag, or says what one looks like."""
+    return in_a_sentence(parse_tag, wildcards.tag).text
 
 
 def gpus_of(wildcards):

@@ -18,6 +18,10 @@ OUTPUTS:
     movie       = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
     generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
+Frozen model, rollout and activation movie exist of tagged moments of a run, too, such as
+<results>/runs/{algo}/{game}/{model}/{run}/tags/human/activation.mp4; the rule freeze_tag makes their frozen/. Tags: initial,
+human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
+
 A model is frozen only if its three forms act like the native op on a recorded episode. Rollout and movie need
 nothing but the frozen model, so that they can be made again wherever that folder is. What generations.mp4 is made of
 stays in generations/{N}/, which is not declared: a generation that was frozen by hand lies there, too.
@@ -46,6 +50,32 @@ rule freeze_model:
         "../scripts/freeze_model.py"
 
 
+rule freeze_tag:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+        ops=ancient("results/native/libneurozoo_ops.so"),
+        noise=ancient("<noise>/table.f32"),
+    output:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.keras",
+        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
+        graph="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.pb",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/logs/freeze_tag.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    params:
+        tag=tag_of,
+    script:
+        "../scripts/freeze_tag.py"
+
+
 rule rollout:
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
@@ -54,6 +84,8 @@ rule rollout:
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout.log",
+    wildcard_constraints:
+        run=RUN_OR_TAG,
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -80,6 +112,8 @@ rule activation_movie:
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/activation_movie.log",
+    wildcard_constraints:
+        run=RUN_OR_TAG,
     conda:
         "../../envs/neurozoo.yaml"
     threads: 2  # drawing and encoding

@@ -20,4 +20,5 @@ with plain_errors(snakemake.log[0]), time_slice():
         slots=snakemake.resources.batched_slots,
         terminal=snakemake.resources.terminal,
         distributed=snakemake.resources.distributed,
+        keep_tags=snakemake.config["zoo"]["keep_tags"],
     )

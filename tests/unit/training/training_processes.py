@@ -74,6 +74,7 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         input=SimpleNamespace(ops=arguments["ops"], noise=arguments["noise"]),
         output=SimpleNamespace(checkpoint=folder / "checkpoint.npz"),
         resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed=""),
+        config={"zoo": {"keep_tags": []}},
         threads=arguments["threads"],
         log=[folder / "train.log"],
     )

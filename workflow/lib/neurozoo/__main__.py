@@ -13,6 +13,7 @@ from pathlib import Path
 
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError, plain_errors
+from neurozoo.tags import PUBLISHED
 
 OPS = "results/native/libneurozoo_ops.so"
 NOISE = "results/noise/table.f32"
@@ -49,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
         *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
     )
     train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
+    train.add_argument(
+        "--keep-tags", nargs="*", default=PUBLISHED, metavar="TAG", help=f"default: {' '.join(PUBLISHED)} (docs/zoo.md)"
+    )
     train.add_argument("--slots", type=int, default=256, help="episodes at once, with --set engine=batched")
     train.add_argument(
         *("--distributed", "-d"),
@@ -93,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     earlier = freeze.add_mutually_exclusive_group()
     earlier.add_argument("--generation", type=int, help="freeze the elite of this one instead of the run's result")
     earlier.add_argument("--snapshot", type=_whole, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
+    earlier.add_argument("--tag", help="freeze the best at this moment, such as initial, human, 400M or 2HR")
     _add_engine(freeze, threads=False)
 
     rollout = _command(commands, "rollout", _rollout, "let a frozen agent play, and record every step")
@@ -223,6 +228,7 @@ def _train(options):
         slots=options.slots,
         terminal="bar",
         distributed=shlex.join(options.distributed or ()),
+        keep_tags=options.keep_tags,
     )
     print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
 
@@ -273,7 +279,7 @@ def _export(options):
 def _freeze(options):
     from neurozoo.inspection import freeze_run
 
-    names = ("ops", "noise", "generation", "snapshot")
+    names = ("ops", "noise", "generation", "snapshot", "tag")
     check = freeze_run(options.run_dir, **{name: getattr(options, name) for name in names})
     print(json.dumps(check))
 

@@ -18,6 +18,7 @@ from neurozoo.errors import NeurozooError, nearest, unknown_name
 from neurozoo.games import check_behaviour, check_engine, check_game, protocol_of
 from neurozoo.networks import NETWORKS, get_network
 from neurozoo.tabular import PUBLISHED_FIELDS
+from neurozoo.tags import parse_tag
 
 IMPORTED = "imported"  # in the place of an algorithm: genomes from elsewhere
 MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vector, grows with them
@@ -317,6 +318,8 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         if name not in config["experiments"]:
             known = config["experiments"]
             problems.append(f"generations.experiments[{number}]: {unknown_name('experiment', name, known)}")
+    for number, tag in enumerate(config["zoo"]["keep_tags"]):
+        problems += _complaint(f"zoo.keep_tags[{number}]", lambda t=tag: parse_tag(t))
     problems += _import_problems(config)
     problems += _complaint("distributed", lambda: ClusterSettings.of(config["distributed"]))
     for number, field in enumerate(config["metrics"]["columns"] or ()):

@@ -70,14 +70,11 @@ def parse_log(
         writer.writerows([*first, *(_cell(record.get(name)) for name in (*STANDARD, *fields))] for record in records)
 
 
-def read_identity(config: str | os.PathLike) -> dict[str, object]:
-    """Reads which run a folder belongs to from its `config.yaml`, where the protocol is on record too.
-
-    Returns:
-        The values of `IDENTITY`.
+def read_run_settings(config: str | os.PathLike) -> dict[str, object]:
+    """Reads a run's `config.yaml`: all its settings, and at least which run it is.
 
     Raises:
-        NeurozooError: The file is missing or lacks one of them.
+        NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
     """
     remedy = "It is written by the run; start the run again."
     try:
@@ -89,6 +86,19 @@ def read_identity(config: str | os.PathLike) -> dict[str, object]:
     missing = [name for name in IDENTITY if not isinstance(found, dict) or name not in found]
     if missing:
         raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
+    return found
+
+
+def read_identity(config: str | os.PathLike) -> dict[str, object]:
+    """Reads which run a folder belongs to from its `config.yaml`, where the protocol is on record too.
+
+    Returns:
+        The values of `IDENTITY`.
+
+    Raises:
+        NeurozooError: The file is missing or lacks one of them.
+    """
+    found = read_run_settings(config)
     return {name: found[name] for name in IDENTITY}
 
 

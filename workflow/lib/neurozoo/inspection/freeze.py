@@ -31,6 +31,7 @@ from neurozoo.inspection.frozen import (
 )
 from neurozoo.inspection.graph import INPUT_NODE, build_graph, layer_record, load_graph
 from neurozoo.inspection.reports import generation_folder, report_of
+from neurozoo.inspection.tagged import tag_folder, tagged_agent
 from neurozoo.networks import Layout
 
 if TYPE_CHECKING:
@@ -56,11 +57,13 @@ def freeze_run(
     noise: str | os.PathLike,
     generation: int | None = None,
     snapshot: int | None = None,
+    tag: str | None = None,
     log: str | os.PathLike | None = None,
 ) -> dict[str, int]:
     """Freezes a run's result as `frozen/` beside it, or what the run had come to before.
 
-    A generation's elite becomes `generations/N/frozen/`, a snapshot `snapshots/FRAMES/frozen/`.
+    A generation's elite becomes `generations/N/frozen/`, a snapshot `snapshots/FRAMES/frozen/`, the best at a moment
+    with a name `tags/TAG/frozen/`.
 
     The episode for the check is played by the evaluator from the run's genome, so that the check also proves that
     genome and weights belong together.
@@ -72,20 +75,27 @@ def freeze_run(
         noise: The noise table.
         generation: Number of a generation, from 1.
         snapshot: Frames in the name of a snapshot.
+        tag: Name of a moment such as `human` or `2HR`, see `neurozoo.tags`; the run's log and `config.yaml` have to be
+            there.
         log: Optional file for a line about the check.
 
     Returns:
         Steps that were compared, and how many of them were ties that fell the other way.
 
     Raises:
-        NeurozooError: A file is missing or damaged, there is no such generation or snapshot, or anything that `freeze`
-            refuses.
+        NeurozooError: A file is missing or damaged, there is no such generation, snapshot or moment, or anything that
+            `freeze` refuses.
     """
-    checkpoint, genome, folder, scores = (
-        _run_agent(Path(run_dir), noise, generation) if snapshot is None else _snapshot_agent(Path(run_dir), snapshot)
-    )
+    run_dir = Path(run_dir)
+    if tag is not None:
+        checkpoint, genome, scores = tagged_agent(run_dir, tag, noise=noise)
+        folder = tag_folder(run_dir, tag) / "frozen"
+    elif snapshot is not None:
+        checkpoint, genome, folder, scores = _snapshot_agent(run_dir, snapshot)
+    else:
+        checkpoint, genome, folder, scores = _run_agent(run_dir, noise, generation)
     trace = _played(checkpoint, genome, ops=ops, noise=noise)
-    check = freeze(checkpoint, folder, trace=trace, scores=scores, generation=generation)
+    check = freeze(checkpoint, folder, trace=trace, scores=scores, generation=generation, tag=tag)
     if log is not None:
         write_text(log, f"{folder}: same actions in {check['steps']} steps, {check['ties']} ties\n")
     return check
@@ -160,6 +170,7 @@ def freeze(
     trace: "Trace",
     scores: dict | None = None,
     generation: int | None = None,
+    tag: str | None = None,
 ) -> dict[str, int]:
     """Writes a frozen model, and proves on a recorded episode that it acts like the agent that was trained.
 
@@ -169,6 +180,7 @@ def freeze(
         trace: An episode of this agent, recorded by the engine that it was trained with.
         scores: Optional facts of `genome.json`, which `model.json` repeats.
         generation: Number of the generation that the weights are from; None for the run's result.
+        tag: Name of the moment at which they were the best; None for the run's result.
 
     Returns:
         Steps that were compared, and how many of them were ties that fell the other way.
@@ -182,7 +194,7 @@ def freeze(
     layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
     theta = _checked_theta(checkpoint, layout)
     reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
-    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation}
+    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag}
     with _folder_written_whole(Path(folder)) as new:
         model = layout.keras_model(theta, **reference)
         model.save(new / KERAS_FILE)

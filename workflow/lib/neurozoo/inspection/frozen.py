@@ -61,6 +61,7 @@ class FrozenModel:
         actions: Action names in the order of the outputs.
         layers: From the first to the outputs.
         generation: Which of the run's generations it is from; None for the run's result.
+        tag: Name of the moment at which it was the run's best, such as `400M`; None for the run's result.
     """
 
     folder: Path
@@ -72,11 +73,14 @@ class FrozenModel:
     actions: tuple[str, ...]
     layers: tuple[LayerRecord, ...]
     generation: int | None = None
+    tag: str | None = None
 
     @property
     def title(self) -> str:
         """The run in one word, such as `ga/frostbite/large/1`."""
         title = f"{self.algo}/{self.game}/{self.model}/{self.run}"
+        if self.tag is not None:
+            return f"{title}, {self.tag}"
         return title if self.generation is None else f"{title}, generation {self.generation}"
 
     @property
@@ -186,6 +190,7 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
                 for layer in record["layers"]
             ),
             generation=record.get("generation"),
+            tag=record.get("tag"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(f"{path} is not a whole description ({type(error).__name__}: {error}). {REMEDY}") from error

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from neurozoo.files import write_text
 from neurozoo.games import check_engine, layout_of, protocol_of
 from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
+from neurozoo.tags import Moment, parse_tag
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.interruption import Interrupted, Interruption
 from neurozoo.training.order import LongestFirst
@@ -45,10 +46,11 @@ def train(
     slots: int = DEFAULT_SLOTS,
     terminal: Terminal = "log",
     distributed: str | Mapping[str, object] | None = None,
+    keep_tags: Sequence[str] = (),
 ) -> None:
     """Trains one run, or continues it, up to its budget.
 
-    Writes `config.yaml` first, `train.log` while it goes on, `snapshots/` on the way if they are wanted, and
+    Writes `config.yaml` first, `train.log` while it goes on, `snapshots/` and `tags/` on the way if wanted, and
     `log.jsonl`, `checkpoint.npz` and `genome.json` at the end. `state/` is kept current, so that the same call
     continues after any interruption, and the other files are the same to the byte (in `log.jsonl`: but for the fields
     about time), whatever the number of threads. If the settings differ from the state's, the old state moves to
@@ -68,6 +70,8 @@ def train(
         slots: Episodes at once of the batched engine.
         terminal: What standard error gets: a progress `bar`, `lines` (one per generation) or the whole `log`.
         distributed: The Dask cluster that plays the episodes, as `ClusterSettings.of` reads it; none for this process.
+        keep_tags: Moments such as `human` or `2HR` at which the best so far is kept in `tags/`, unless the log has its
+            genome; see `neurozoo.tags`. They change nothing of a run.
 
     Raises:
         NeurozooError: Bad input, a full disk, another process that trains this run, or a signal (`Interrupted`); the
@@ -77,6 +81,7 @@ def train(
         raise unknown_name("algorithm", algo, ALGORITHMS)
     run_dir = Path(run_dir)
     cluster = ClusterSettings.of(distributed)
+    tags = tuple(parse_tag(tag) for tag in keep_tags)
     checked = resolve_settings(algo, preset="demo", overrides=settings)
     protocol = protocol_of(game, **{name: getattr(checked, setting) for name, setting in PROTOCOL_CHOICES.items()})
     check_engine(game, protocol, checked.engine)
@@ -106,6 +111,7 @@ def train(
             reference=reference,
             num_test_episodes=checked.num_test_episodes,
             snapshot_frames=checked.snapshot_frames or 0,
+            keep_tags=tags,
         )
         state = RunState(run_dir, identity=identity, budget=budget)
         algorithm = ALGORITHMS[algo](checked, run=run, layout=layout, noise=table, protocol=protocol)
@@ -186,8 +192,8 @@ def _train_generation(
     heartbeat: Heartbeat,
     interruption: Interruption,
 ) -> None:
-    frames_before = algorithm.frames
     elapsed = dict(state.saved["elapsed"]) if state.saved else {"counted": 0.0, "total": 0.0}
+    before = _moment(algorithm, elapsed)
     begin = time.monotonic()
     uncounted = playing = 0.0
     fields = None
@@ -217,8 +223,14 @@ def _train_generation(
         f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}. "
         f"Elapsed: {elapsed['total'] / 3600:.2f}h ETA {remaining / 3600:.2f}h"
     )
-    results.keep_snapshot(algorithm, frames_before)
+    results.keep_snapshot(algorithm, before.frames)
+    results.keep_tagged(algorithm, before, _moment(algorithm, elapsed))
     state.save(algorithm.get_state(), elapsed, algorithm.get_arrays())
+
+
+def _moment(algorithm: Algorithm, elapsed: Mapping[str, float]) -> Moment:
+    test_score = algorithm.best.test_score if algorithm.best else None
+    return Moment(algorithm.iteration, algorithm.frames, elapsed["total"], test_score)
 
 
 def _play(

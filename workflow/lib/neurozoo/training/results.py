@@ -11,6 +11,7 @@ from neurozoo.files import write_json
 from neurozoo.games import Protocol
 from neurozoo.genomes import Weights, decode
 from neurozoo.networks import Layout
+from neurozoo.tags import TAGS, Moment, Tag
 from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.training.state import SNAPSHOTS
 
@@ -18,6 +19,11 @@ from neurozoo.training.state import SNAPSHOTS
 def snapshot_path(run_dir: Path, frames: int) -> Path:
     """Returns where a run keeps what it had come to when it passed this many frames."""
     return run_dir / SNAPSHOTS / f"{frames}.npz"
+
+
+def tag_path(run_dir: Path, tag: str) -> Path:
+    """Returns where a run keeps what it had come to at a moment that has a name."""
+    return run_dir / TAGS / tag / "checkpoint.npz"
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class RunResults:
         reference: Observations for virtual batch norm; None for other networks.
         num_test_episodes: Episodes behind a test score.
         snapshot_frames: Distance of snapshots in frames; 0 for none.
+        keep_tags: Moments at which the best so far is kept, where the log has no genome that tells it.
     """
 
     run_dir: Path
@@ -43,6 +50,7 @@ class RunResults:
     reference: np.ndarray | None
     num_test_episodes: int
     snapshot_frames: int = 0
+    keep_tags: tuple[Tag, ...] = ()
 
     def write(self, best: Solution) -> None:
         """Writes `checkpoint.npz` and `genome.json`.
@@ -70,15 +78,37 @@ class RunResults:
             return
         count = algorithm.frames // self.snapshot_frames
         if count > frames_before // self.snapshot_frames:
-            facts = {
-                **self._facts(algorithm.best),
-                "run_frames": algorithm.frames,
-                "run_iteration": algorithm.iteration,
-            }
-            path = snapshot_path(self.run_dir, count * self.snapshot_frames)
-            for rest in path.parent.glob(f".{path.stem}.*"):  # of a training that was killed while it wrote
-                rest.unlink()
-            write_checkpoint(path, self._checkpoint(algorithm.best), facts=facts)
+            self._keep(algorithm, snapshot_path(self.run_dir, count * self.snapshot_frames))
+
+    def keep_tagged(self, algorithm: Algorithm, before: Moment, now: Moment) -> None:
+        """Keeps the best so far, if the last generation has reached the moment of a tag; called like `keep_snapshot`.
+
+        Args:
+            algorithm: After a generation.
+            before: The moment before that generation.
+            now: The moment after it.
+
+        Raises:
+            NeurozooError: The disk is full.
+        """
+        if not isinstance(algorithm.best.genome.initial, Weights):
+            return  # its genome is in the log
+        game = self.identity["game"]
+        for tag in self.keep_tags:
+            path = tag_path(self.run_dir, tag.text)
+            is_new = tag.is_reached(now, game=game) and not tag.is_reached(before, game=game)
+            if is_new and not path.exists():  # scores fall again, and rise a second time
+                self._keep(algorithm, path)
+
+    def _keep(self, algorithm: Algorithm, path: Path) -> None:
+        facts = {
+            **self._facts(algorithm.best),
+            "run_frames": algorithm.frames,
+            "run_iteration": algorithm.iteration,
+        }
+        for rest in path.parent.glob(f".{path.stem}.*"):  # of a training that was killed while it wrote
+            rest.unlink()
+        write_checkpoint(path, self._checkpoint(algorithm.best), facts=facts)
 
     def _checkpoint(self, best: Solution) -> Checkpoint:
         return Checkpoint(

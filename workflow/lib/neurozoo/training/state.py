@@ -22,6 +22,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import explained, read_json, write_json, written_whole
+from neurozoo.tags import TAGS
 
 SUPERSEDED = "superseded"
 SNAPSHOTS = "snapshots"
@@ -62,7 +63,7 @@ class RunState:
                 self.saved = found
         self._cut_log()
         if is_new:  # before the first episode, so that none is ever taken for one of other settings
-            self._set_snapshots_aside()  # they are of a run that is no more
+            self._set_kept_aside()  # it is of a run that is no more
             self.save(None, {"counted": 0.0, "total": 0.0})
 
     def _read(self) -> dict:
@@ -98,12 +99,13 @@ class RunState:
         self.superseded_by_settings.parent.mkdir(exist_ok=True)
         shutil.move(self.folder, self.superseded_by_settings)
 
-    def _set_snapshots_aside(self) -> None:
-        snapshots = self.folder.parent / SNAPSHOTS
-        if snapshots.exists():
+    def _set_kept_aside(self) -> None:
+        kept = [name for name in (SNAPSHOTS, TAGS) if (self.folder.parent / name).exists()]
+        if kept:
             shelf = self.superseded_by_settings or self._free_shelf()
             shelf.mkdir(parents=True, exist_ok=True)
-            shutil.move(snapshots, shelf / SNAPSHOTS)
+            for name in kept:
+                shutil.move(self.folder.parent / name, shelf / name)
 
     def _free_shelf(self) -> Path:
         shelves = self.folder.parent / SUPERSEDED

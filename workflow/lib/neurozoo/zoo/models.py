@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neurozoo.inspection.frozen import RECORD_FILE
-
-FINAL = "final"  # the tag of a run's result
-TAGS = "tags"  # the folder of all other tags, beside `frozen/`
+from neurozoo.tags import FINAL, TAGS
 
 
 @dataclass(frozen=True)

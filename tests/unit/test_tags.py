@@ -1,0 +1,46 @@
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.tags import PUBLISHED, Moment, Tag, parse_tag
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "amount"),
+    [
+        ("initial", "initial", 0),
+        ("human", "human", 0),
+        ("400M", "frames", 400_000_000),
+        ("1B", "frames", 1_000_000_000),
+        ("2.5K", "frames", 2_500),
+        ("10HR", "seconds", 36_000),
+        ("0.5HR", "seconds", 1_800),
+    ],
+)
+def test_a_tag_is_read(text, kind, amount):
+    assert parse_tag(text) == Tag(text, kind, amount)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "400", "M", "-1M", "0M", "1HOUR", "1hr", "1M/..", "../1M", "1e3M", "final", "\u0661M"]
+)
+def test_what_is_no_tag_is_refused_with_examples(text):
+    with pytest.raises(NeurozooError, match=r"A tag is initial .* human .* 400M .* 1HR"):
+        parse_tag(text)
+
+
+def test_the_atari_zoos_tags_are_tags():
+    assert [parse_tag(text).text for text in PUBLISHED] == list(PUBLISHED)
+
+
+def test_a_tag_is_reached_from_its_amount_on():
+    start, later = Moment(0, 0, 0.0, None), Moment(1, 1000, 3600.0, 4335.0)
+    for text in ("initial", "1K", "1HR"):
+        assert not parse_tag(text).is_reached(start, game="frostbite")
+        assert parse_tag(text).is_reached(later, game="frostbite")
+    assert not parse_tag("1.001K").is_reached(later, game="frostbite")
+
+
+def test_human_is_above_the_human_score_and_never_where_there_is_none():
+    human = parse_tag("human")  # 4334.7 in frostbite
+    assert not human.is_reached(Moment(1, 1, 1.0, 4334.0), game="frostbite")
+    assert human.is_reached(Moment(1, 1, 1.0, 4335.0), game="frostbite")
+    assert not human.is_reached(Moment(1, 1, 1.0, 1e9), game="river_crossing")
