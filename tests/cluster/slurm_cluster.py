@@ -26,6 +26,7 @@ SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 SlurmdParameters=config_overrides
+EnforcePartLimits=ALL
 SlurmdTimeout=10
 KillWait=5
 MinJobAge=300

@@ -218,7 +218,7 @@ def test_what_can_never_run_is_refused_at_once(slurm):
     experiment.change(retries=0)
     experiment.start()
     assert experiment.wait() != 0
-    assert "Requested node configuration is not available" in experiment.said
+    assert "More processors requested than permitted" in experiment.said
 
 
 @pytest.mark.long
