@@ -37,7 +37,8 @@ foundations: $(VENV)/.dev
 test: foundations
 	@$(BIN)/python -m pytest
 
-# Needs root and Debian's packages of Grid Engine and Slurm (.ci/run installs them); about half an hour.
+# Needs root and Debian's packages of Grid Engine and Slurm (.ci/run installs them; slurmdbd and mariadb-server besides for
+# tests with accounting, which are skipped otherwise); half an hour, or two where much else goes on.
 test-cluster: foundations
 	@$(BIN)/python -m pytest tests/cluster -m "long or not long" -rP --durations=0
 
