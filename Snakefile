@@ -34,6 +34,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/lineage.smk"
 include: "workflow/rules/inspection.smk"
+include: "workflow/rules/filters.smk"
 include: "workflow/rules/imports.smk"
 
 
@@ -53,4 +54,5 @@ rule all:
         planned("activation.mp4"),
         planned("lineage.png", RUNS_WITH_LINEAGE),
         planned("generations.mp4", FILMED_RUNS),
+        filters_of_runs(),
         [planned(name, IMPORTED_RUNS) for name in ("frozen/model.json", "rollout.npz", "activation.mp4")],

@@ -1,6 +1,7 @@
 import copy
+import inspect
 import itertools
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,18 @@ from neurozoo.configuration import (
     PlannedRun,
     check_config,
     filmed_runs,
+    filter_files,
     import_choices,
     imported_runs,
     planned_runs,
     run_settings,
+    runs_with_lean,
 )
 from neurozoo.errors import NeurozooError
+from neurozoo.filters.attribution import draw_attribution
+from neurozoo.filters.patches import draw_patches
+from neurozoo.filters.products import PRODUCTS
+from neurozoo.filters.synthetic import Ascent
 from neurozoo.plots import COLOUR_BY, FORMATS, INTERVALS
 
 PROJECT = Path(__file__).parents[2]
@@ -140,6 +147,9 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             DEMO + "generations: {experiments: [dmeo]}",
             ["generations.experiments[0]: experiment 'dmeo' is unknown;"],
         ),
+        (DEMO + "filters: {experiments: [dmeo]}", ["filters.experiments[0]: experiment 'dmeo' is unknown;"]),
+        (DEMO + "filters: {layers: [conv9]}", ["filters.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
+        (DEMO + "filters: {products: [weight]}", ["filters.products[0]: product 'weight' is unknown;"]),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
         ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),
@@ -364,6 +374,38 @@ def test_imports_need_no_experiments_and_become_runs_of_their_own():
     assert (choices["file"], choices["source"], choices["format"]) == ("x", "x", "auto")
     with pytest.raises(NeurozooError, match="imported/pong/small/3; they make: pong/small/1, pong/small/2"):
         import_choices(config, game="pong", model="small", run="3")
+
+
+def test_filters_are_shown_of_the_experiments_that_ask_for_it_as_far_as_they_have_a_meaning():
+    assert filter_files(checked(DEMO)) == []
+    text = """
+experiments:
+  atari: {algo: ga, games: [pong], models: [small]}
+  river: {algo: ga, games: [river_crossing], models: [small], overrides: {protocol: river_faithful}}
+  maze: {algo: ga, games: [hard_maze], models: [simple], overrides: {protocol: hard_maze}}
+  other: {algo: rs, games: [pong], models: [small]}
+filters: {experiments: [atari, river, maze], layers: [conv1], products: [weights, attribution, lean]}
+"""
+    config = checked(text)
+    atari, river = (PlannedRun("ga", game, "small", 1) for game in ("pong", "river_crossing"))
+    pictures = ("filters/weights_conv1.png", "filters/attribution.png")
+    assert filter_files(config) == [
+        *((atari, file) for file in (*pictures, "filters/lean.csv")),
+        *((river, file) for file in pictures),
+    ]
+    assert runs_with_lean(config) == [atari, PlannedRun("rs", "pong", "small", 1)]
+
+
+def test_settings_of_filters_are_those_of_the_functions():
+    wanted = checked(DEMO)["filters"]
+    assert set(wanted["products"]) == set(PRODUCTS)
+    ascent = {field.name for field in fields(Ascent)}
+    assert ascent | {"objective"} == set(wanted["synthetic"])
+    assert set(wanted["inversion"]) <= ascent | {"observations"}
+    for section, function in (("patches", draw_patches), ("attribution", draw_attribution)):
+        defaults = {name: value.default for name, value in inspect.signature(function).parameters.items()}
+        assert {key: defaults[key] for key in wanted[section]} == wanted[section]
+    assert asdict(Ascent()) == {key: wanted["synthetic"][key] for key in ascent}
 
 
 def test_generations_are_filmed_of_the_experiments_that_ask_for_it():

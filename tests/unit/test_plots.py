@@ -176,7 +176,7 @@ def test_the_size_follows_from_the_panels(tmp_path):
 
 def test_more_curves_than_named_colours_still_differ():
     for count in (1, 7, 8, 20):
-        assert len(set(plots._palette(count))) == count
+        assert len(set(plots.categorical_colours(count))) == count
 
 
 def test_missing_scores_are_left_out(tmp_path):

@@ -71,6 +71,15 @@ def test_generations_are_filmed_and_stay_beside_the_run(chain):
     assert {path.name for path in (run / "generations").iterdir()} == {"1", str(last)}
 
 
+def test_filters_are_shown_where_the_configuration_asks_for_it(chain):
+    filters = chain / "results/test/runs" / RUNS[2] / "filters"
+    assert {path.name for path in filters.iterdir()} == {"patches_recu1.png", "lean.csv"}
+    for run in RUNS:  # for the figure
+        lines = (chain / "results/test/runs" / run / "filters/lean.csv").read_text().splitlines()
+        assert [line.split(",")[6] for line in lines] == ["frame", "T-3", "T-2", "T-1", "Now"]
+    assert (chain / "results/test/figures/temporal_lean.png").stat().st_size > 1000
+
+
 def test_tables_and_figures_span_all_runs(chain):
     tables = chain / "results/test/tables"
     metrics = read_metrics(tables / "metrics.parquet")

@@ -27,10 +27,12 @@ from neurozoo.clusters.slurm import end_leftover_jobs
 from neurozoo.configuration import (
     check_config,
     filmed_runs,
+    filter_files,
     import_choices,
     imported_runs,
     planned_runs,
     run_settings,
+    runs_with_lean,
     runs_with_lineage,
 )
 from neurozoo.errors import NeurozooError
@@ -58,6 +60,8 @@ with open(workflow.source_path("../schemas/config.schema.yaml")) as schema:
 PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
 FILMED_RUNS = filmed_runs(config)
+FILTER_FILES = filter_files(config)
+LEAN_IS_WANTED = any(name == "filters/lean.csv" for _, name in FILTER_FILES)
 RUNS_WITH_LINEAGE = runs_with_lineage(config)
 
 
@@ -110,6 +114,15 @@ def summaries():
         "<results>/tables/scores.csv",
     ]
     return (of_planned if PLANNED_RUNS else []) + (["<results>/tables/imported_scores.csv"] if IMPORTED_RUNS else [])
+
+
+def filters_of_runs():
+    """Returns the wanted pictures of filters, and the figure over all runs where leans are among them."""
+    formats = config["figures"]["temporal_lean"]["formats"]
+    return [
+        *(path for run, name in FILTER_FILES for path in planned(name, [run])),
+        *(f"<results>/figures/temporal_lean.{format}" for format in formats if LEAN_IS_WANTED),
+    ]
 
 
 def import_of(wildcards):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError, plain_errors
+from neurozoo.filters.commands import add_filter_commands
 from neurozoo.tags import PUBLISHED
 
 OPS = "results/native/libneurozoo_ops.so"
@@ -126,6 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     series.add_argument("--output", type=Path, help="default: RUN_DIR/generations.mp4")
     series.add_argument("--json", action="store_true", help="print generations, scores and frames as JSON")
     _add_engine(series, threads=False)
+
+    add_filter_commands(commands)
 
     evaluate = _command(commands, "evaluate", _evaluate, "play episodes of a genome")
     evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published one")

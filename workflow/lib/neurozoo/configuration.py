@@ -15,7 +15,15 @@ from jsonschema.exceptions import ValidationError
 from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, WITH_LINEAGE, resolve_settings
 from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
-from neurozoo.games import check_behaviour, check_engine, check_game, protocol_of
+from neurozoo.filters.products import PRODUCTS, product_files
+from neurozoo.games import (
+    ObservationShape,
+    check_behaviour,
+    check_engine,
+    check_game,
+    observation_shape,
+    protocol_of,
+)
 from neurozoo.networks import NETWORKS, get_network
 from neurozoo.tabular import PUBLISHED_FIELDS
 from neurozoo.tags import parse_tag
@@ -114,6 +122,38 @@ def filmed_runs(config: Mapping) -> list[PlannedRun]:
     """
     wanted = config["generations"]["experiments"]
     return list(dict.fromkeys(run for name in wanted for run in _runs_of(config["experiments"][name])))
+
+
+def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
+    """Lists the pictures of filters that are wanted, each as a run and a path in its folder.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    wanted = config["filters"]
+    runs = dict.fromkeys(run for name in wanted["experiments"] for run in _runs_of(config["experiments"][name]))
+    return [
+        (run, file)
+        for run in runs
+        for file in product_files(
+            get_network(run.model), _seen_by(config, run), products=wanted["products"], layers=wanted["layers"]
+        )
+    ]
+
+
+def runs_with_lean(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs that see several frames at a time.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if _seen_by(config, run).stack > 1]
+
+
+def _seen_by(config: Mapping, run: PlannedRun) -> ObservationShape:
+    settings = run_settings(config, **asdict(run))
+    choices = {name: settings[setting] for name, setting in PROTOCOL_CHOICES.items()}
+    return observation_shape(run.game, protocol_of(run.game, **choices))
 
 
 def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
@@ -314,10 +354,16 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         for kind, check in (("games", check_game), ("models", get_network)):
             for number, value in enumerate(experiment[kind]):
                 problems += _complaint(f"experiments.{name}.{kind}[{number}]", lambda c=check, v=value: c(v))
-    for number, name in enumerate(config["generations"]["experiments"]):
-        if name not in config["experiments"]:
-            known = config["experiments"]
-            problems.append(f"generations.experiments[{number}]: {unknown_name('experiment', name, known)}")
+    for section in ("generations", "filters"):
+        for number, name in enumerate(config[section]["experiments"]):
+            if name not in config["experiments"]:
+                known = config["experiments"]
+                problems.append(f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}")
+    layers = {layer.name for network in NETWORKS.values() for layer in network.layers}
+    for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
+        for number, name in enumerate(config["filters"][key]):
+            if name not in known:
+                problems.append(f"filters.{key}[{number}]: {unknown_name(kind, name, known)}")
     for number, tag in enumerate(config["zoo"]["keep_tags"]):
         problems += _complaint(f"zoo.keep_tags[{number}]", lambda t=tag: parse_tag(t))
     problems += _import_problems(config)

@@ -293,6 +293,11 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
     return ObservationShape(84, 84, 1, 4)
 
 
+def brightest(protocol: Protocol) -> float:
+    """Returns what white is in a picture that a network sees; black is 0."""
+    return 255.0 if protocol.preprocessing == "rgb" else 1.0
+
+
 def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
     """Returns a network's layout for what a game shows and takes.
 

@@ -69,9 +69,7 @@ def plot_learning_curves(
     for kind, name, allowed in (("colour_by", colour_by, COLOUR_BY), ("interval", interval, INTERVALS)):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
-    for output in outputs:
-        if Path(output).suffix[1:] not in FORMATS:
-            raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
+    check_formats(outputs)
     reports = metrics.dropna(subset=["frames", "score"])
     if reports.empty:
         raise NeurozooError("The metrics hold no score to draw. Let a run reach its first report.")
@@ -95,6 +93,13 @@ def plot_learning_curves(
         caption="Protocol: " + ", ".join(dict.fromkeys(reports["protocol"])),
     )
     save_figure(figure, outputs)
+
+
+def check_formats(outputs: Iterable[str | os.PathLike]) -> None:
+    """Raises NeurozooError if a figure could not be written for its suffix."""
+    for output in outputs:
+        if Path(output).suffix[1:] not in FORMATS:
+            raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
 
 
 def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
@@ -195,7 +200,8 @@ def whole_breaks(limits: tuple[float, float]) -> list[int]:
     return list(range(first + -first % step, last + 1, step))
 
 
-def _game_title(game: str) -> str:
+def game_title(game: str) -> str:
+    """Writes a game as people do: Ms Pacman."""
     return game.replace("_", " ").title()
 
 
@@ -213,7 +219,8 @@ def _explained(curves: pd.DataFrame, *, interval: str, best: bool, confidence: f
     return "; ".join(said) + "."
 
 
-def _palette(count: int) -> list[str]:
+def categorical_colours(count: int) -> list[str]:
+    """Chooses colours that can be told apart, as far as there are as many."""
     if count <= len(_PALETTE):
         return list(_PALETTE[:count])
     from matplotlib import colormaps
@@ -231,7 +238,7 @@ def _figure(
     size: tuple[float, float],
 ) -> p9.ggplot:
     def ordered(table: pd.DataFrame) -> pd.DataFrame:
-        return table.assign(curve=pd.Categorical(table["curve"], labels), panel=table["game"].map(_game_title))
+        return table.assign(curve=pd.Categorical(table["curve"], labels), panel=table["game"].map(game_title))
 
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
@@ -253,9 +260,9 @@ def _figure(
         + p9.expand_limits(x=0)
         + p9.scale_x_continuous(labels=lambda values: [si_label(value) for value in values])
         + p9.scale_y_continuous(labels=lambda values: [number_label(value) for value in values])
-        + p9.scale_colour_manual(values=_palette(len(labels)), limits=list(labels))
+        + p9.scale_colour_manual(values=categorical_colours(len(labels)), limits=list(labels))
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(labels, size[0])))
-        + p9.scale_fill_manual(values=_palette(len(labels)), limits=list(labels), guide=None)
+        + p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=list(labels), guide=None)
         + p9.labs(x="Emulator frames", y="Score", colour="")
         + figure_theme(size, has_legend=len(labels) > 1)
     )

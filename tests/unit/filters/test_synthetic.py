@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.filters import objectives
+from neurozoo.filters.inversion import invert
+from neurozoo.filters.layers import find_layer, kernel_of, model_to
+from neurozoo.filters.synthetic import Ascent, _moved, synthesise
+from neurozoo.games import ObservationShape
+from neurozoo.networks import get_network
+
+FRAMES, COLOURS = ObservationShape(20, 20, 1, 4), ObservationShape(20, 20, 3)
+FIRM = {"steps": 120, "learning_rate": 0.2, "jitter": 0}
+
+
+def make(frozen, layer, goal, count, **settings):
+    return synthesise(frozen, find_layer(frozen, layer), goal, count=count, ascent=Ascent(**{**FIRM, **settings}))
+
+
+@pytest.fixture(scope="module")
+def small(held):
+    return held(get_network("small"), FRAMES)
+
+
+def test_the_best_picture_of_a_linear_objective_is_found(small):
+    """Of the mean before the first rectifier the maximum is known: every pixel with a positive slope is white."""
+    import tensorflow as tf
+
+    model, goal = model_to(small, find_layer(small, "conv1")), objectives.channel_mean([0, 5])
+    black = tf.zeros((2, *FRAMES.observation))
+    with tf.GradientTape() as tape:
+        tape.watch(black)
+        value = goal(model(black))
+    slopes = tape.gradient(value, black).numpy()
+    best = value.numpy() + np.maximum(slopes, 0).sum(axis=(1, 2, 3))
+    made = make(small, "conv1", goal, 2)
+    np.testing.assert_allclose(made.values, best, rtol=0.02)
+    assert (made.values <= best + 1e-5).all()
+    assert (made.start_values < best - 0.1).all()
+
+
+@pytest.mark.parametrize(
+    ("layer", "goal", "parameterisation"),
+    [("conv2", "unit", "pixel"), ("fc", "channel", "pixel"), ("fc", "channel", "fourier"), ("conv2", "unit", "cppn")],
+)
+def test_a_synthetic_input_excites_more_than_any_of_many_others(small, layer, goal, parameterisation):
+    chosen = objectives.unit([1, 2], (1, 1)) if goal == "unit" else objectives.channel_mean([1, 2])
+    settings = {"parameterisation": parameterisation}
+    if parameterisation == "cppn":
+        settings["learning_rate"] = 0.01
+    made = make(small, layer, chosen, 2, **settings)
+    random = np.random.default_rng(0).random((200, *FRAMES.observation)).round(1).astype(np.float32)
+    values = np.asarray(model_to(small, find_layer(small, layer))(random))
+    others = values[:, 1, 1, 1:3] if goal == "unit" else values[:, 1:3]
+    assert (made.values > others.max(axis=0)).all()
+    assert (made.values > made.start_values).all()
+    assert made.course.shape == (120, 2)
+    np.testing.assert_allclose(made.course[0], made.start_values, rtol=1e-5)
+    assert made.inputs.min() >= 0
+    assert made.inputs.max() <= 1
+    at_end = np.asarray(model_to(small, find_layer(small, layer))(made.inputs))
+    assert np.allclose(
+        at_end[[0, 1], 1, 1, [1, 2]] if goal == "unit" else at_end[[0, 1], [1, 2]], made.values, atol=1e-5
+    )
+
+
+def test_old_frames_stay_black_if_only_the_newest_is_made(small, held):
+    made = make(small, "fc", objectives.channel_mean([0]), 1, frames="newest", steps=5)
+    assert not made.inputs[..., :3].any()
+    assert made.inputs[..., 3].any()
+    colours = make(held(get_network("small"), COLOURS), "fc", objectives.channel_mean([0]), 1, frames="newest", steps=5)
+    assert colours.inputs.any(axis=(0, 1, 2)).all()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_another(small):
+    pictures = [
+        make(small, "conv2", objectives.channel_mean([3]), 1, steps=5, jitter=2, seed=seed).inputs for seed in (1, 1, 2)
+    ]
+    assert pictures[0].tobytes() == pictures[1].tobytes() != pictures[2].tobytes()
+
+
+def test_jitter_moves_and_mirrors(small):
+    import tensorflow as tf
+
+    picture = tf.reshape(tf.range(16.0), (1, 4, 4, 1))
+    assert np.array_equal(_moved(picture, [1, 1], 1), picture)
+    down = _moved(picture, [0, 1], 1).numpy()[0, ..., 0]
+    assert np.array_equal(down, picture.numpy()[0, [0, 0, 1, 2], :, 0])
+
+
+def test_l1_blackens_what_is_not_worth_it_and_l2_dims_everything(held):
+    """For a linear unit both optima are known: L1 decides pixel by pixel, L2 weighs them."""
+    frozen = held(get_network("linear"), FRAMES)
+    worth = kernel_of(frozen, frozen.layers[0])[:, 0].reshape(FRAMES.observation)
+    worth = worth / np.abs(worth).sum() * worth.size  # what a pixel adds, in units of the penalties' means
+    goal, settings = objectives.channel_mean([0]), {"steps": 400, "learning_rate": 0.1}
+    l1 = make(frozen, "out", goal, 1, l1=1.0, **settings).inputs[0]
+    clear = np.abs(worth - 1) > 0.2
+    assert ((l1 > 0.5) == (worth > 1))[clear].all()
+    assert np.median(np.minimum(l1, 1 - l1)[clear]) < 0.01
+    l2 = make(frozen, "out", goal, 1, l2=2.0, **settings).inputs[0]
+    np.testing.assert_allclose(l2, np.clip(worth / 4, 0, 1), atol=0.04)
+
+
+def test_penalties_are_what_they_are_called():
+    import tensorflow as tf
+
+    picture = tf.constant([[[[0.0], [0.5]], [[1.0], [0.25]]]])
+    assert objectives.mean_absolute(picture).numpy() == pytest.approx([1.75 / 4])
+    assert objectives.mean_square(picture).numpy() == pytest.approx([(0.25 + 1 + 0.0625) / 4])
+    assert objectives.total_variation(picture).numpy() == pytest.approx([(1 + 0.25) / 2 + (0.5 + 0.75) / 2])
+
+
+def test_total_variation_makes_neighbours_alike(small):
+    rough, smooth = (
+        make(small, "conv1", objectives.channel_mean([0]), 1, total_variation=weight).inputs for weight in (0.0, 2.0)
+    )
+    assert np.abs(np.diff(smooth, axis=1)).mean() < 0.5 * np.abs(np.diff(rough, axis=1)).mean()
+
+
+def test_a_direction_along_one_channel_is_that_channel():
+    values = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    vectors = np.eye(5, dtype=np.float32)[[1, 4]]
+    along = objectives.direction(vectors, cosine_power=0)(values).numpy()
+    np.testing.assert_allclose(along, objectives.channel_mean([1, 4])(values).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(along, [values[0, ..., 1].mean(), values[1, ..., 4].mean()], rtol=1e-5)
+
+
+def test_two_wrong_signs_make_no_right_one():
+    target = np.array([[1.0, 2.0, 2.0]])
+    goal = objectives.likeness(target)
+    assert goal(np.float32(target)).numpy() == pytest.approx([9])
+    assert goal(np.float32(-target)).numpy() == pytest.approx([-0.9])  # not +9
+    assert goal(np.float32([[2, -1, 0]])).numpy() == pytest.approx([0])
+
+
+def test_an_inversion_points_where_the_observation_does(small):
+    seen = np.random.default_rng(3).random((2, *FRAMES.observation)).round().astype(np.float32)
+    layer = find_layer(small, "conv2")
+    made, cosines = invert(small, layer, seen, ascent=Ascent(**FIRM))
+    model = model_to(small, layer, stops="behind")
+
+    def cosine(pictures):
+        ours, theirs = (np.asarray(model(one)).reshape(2, -1) for one in (pictures, seen))
+        return (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+
+    np.testing.assert_allclose(cosines, cosine(made.inputs), rtol=1e-4)
+    assert (cosines > 0.9).all()
+    assert (cosines > cosine(made.start)).all()
+
+
+def test_what_cannot_be_is_said(small, held):
+    for settings, sentence in (
+        ({"steps": 0}, "above 0"),
+        ({"l1": -1}, "l1 should be at least 0"),
+        ({"parameterisation": "pixels"}, "did you mean 'pixel'"),
+        ({"frames": "new"}, "frames 'new' is unknown"),
+    ):
+        with pytest.raises(NeurozooError, match=sentence):
+            Ascent(**settings)
+    silent = held(get_network("small"), FRAMES, change=lambda arrays: arrays["conv2/b"].fill(-100))
+    with pytest.raises(NeurozooError, match="silent for these observations"):
+        invert(silent, find_layer(silent, "conv2"), np.ones((1, *FRAMES.observation), np.float32))
+    vector = held(get_network("simple"), ObservationShape(1, 1, 11))
+    with pytest.raises(NeurozooError, match="sees 11 numbers"):
+        synthesise(vector, vector.layers[0], objectives.channel_mean([0]), count=1)

@@ -1,0 +1,1 @@
+"""Filters: what the units of a frozen network look for, from the frozen model and a rollout alone."""

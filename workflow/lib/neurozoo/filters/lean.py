@@ -1,0 +1,83 @@
+"""The temporal lean of a network: how much its first layer heeds each of the frames that it sees.
+
+Source: filter analysis of the Atari Zoo, Such et al. 2018, arXiv:1812.07069.
+"""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.filters.layers import kernel_of
+from neurozoo.filters.pictures import channel_names
+from neurozoo.inspection.frozen import open_frozen
+
+COLUMNS = (
+    "algo", "game", "model", "run", "protocol", "layer", "frame", "frames_back", "mean_squared_weight", "lean",
+)  # fmt: skip
+
+
+def temporal_lean(frozen_folder: str | os.PathLike) -> pd.DataFrame:
+    """Measures the first layer's weights on each frame of an observation.
+
+    Args:
+        frozen_folder: The frozen model.
+
+    Returns:
+        A row per frame, oldest first, with the columns `COLUMNS`: the mean of the squared weights, and the lean, which
+        is the same divided by that of the newest frame. No rows for a network that sees one frame at a time.
+
+    Raises:
+        NeurozooError: The folder is no frozen model, or its weights on the newest frame are all zero.
+    """
+    frozen = open_frozen(frozen_folder)
+    shape, first = frozen.shape, frozen.layers[0]
+    if shape.stack == 1:
+        return pd.DataFrame(columns=list(COLUMNS))
+    # A dense layer sees the observation flattened row-major, so that its inputs have the same order.
+    kernel = kernel_of(frozen, first).astype(np.float64)
+    squares = np.square(kernel.reshape(-1, shape.stack, shape.channels, first.shape[-1])).mean(axis=(0, 2, 3))
+    if squares[-1] == 0:
+        raise NeurozooError(f"{frozen.title} has no weights on the newest frame, so that there is no lean to speak of.")
+    who = {"algo": frozen.algo, "game": frozen.game, "model": frozen.model, "run": frozen.run}
+    names = channel_names(shape)[:: shape.channels]
+    return pd.DataFrame(
+        {
+            **who,
+            "protocol": frozen.protocol.name,
+            "layer": first.name,
+            "frame": [name.split(" ")[0] for name in names],
+            "frames_back": range(shape.stack - 1, -1, -1),
+            "mean_squared_weight": squares,
+            "lean": squares / squares[-1],
+        }
+    )[list(COLUMNS)]
+
+
+def write_lean(frozen_folder: str | os.PathLike, output: str | os.PathLike) -> pd.DataFrame:
+    """Writes `temporal_lean` as CSV; only the header for a network that sees one frame at a time."""
+    table = temporal_lean(frozen_folder)
+    with written_whole(output) as temporary:
+        table.to_csv(temporary, index=False)
+    return table
+
+
+def read_leans(paths: Sequence[str | os.PathLike]) -> pd.DataFrame:
+    """Reads what `write_lean` wrote of several runs.
+
+    Raises:
+        NeurozooError: A file is missing or is something else.
+    """
+    tables = []
+    for path in paths:
+        try:
+            table = pd.read_csv(path)
+        except (OSError, ValueError) as error:
+            raise NeurozooError(f"{path} is missing or no table. Make it: python -m neurozoo filters lean") from error
+        if tuple(table.columns) != COLUMNS:
+            raise NeurozooError(f"{path} should have the columns {', '.join(COLUMNS)}. Make it again.")
+        tables.append(table)
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

@@ -1,0 +1,105 @@
+"""The temporal lean of networks as a figure over runs, algorithms and games."""
+
+import os
+from collections.abc import Sequence
+
+import pandas as pd
+import plotnine as p9
+
+from neurozoo.errors import NeurozooError
+from neurozoo.plots import categorical_colours, check_formats, curve_labels, figure_theme, game_title, save_figure
+from neurozoo.statistics import bootstrap_intervals, mean_over_games
+
+_RESAMPLES = 5_000
+
+
+def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
+    """Averages the leans over runs: rows with `game`, `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`, `high`.
+
+    The ends of the bootstrap interval over runs are NaN for a single run.
+    """
+    parts = []
+    for (game, curve), group in leans.groupby(["game", "curve"], sort=False):
+        table = group.pivot_table(index="frames_back", columns=["algo", "model", "run"], values="lean")
+        table = table.sort_index(ascending=False)
+        values = table.to_numpy()
+        low, high = bootstrap_intervals(
+            [values], {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
+        )[""]
+        part = {"game": game, "curve": curve, "frames_back": table.index, "runs": values.shape[1]}
+        parts.append(pd.DataFrame({**part, "lean": values.mean(axis=-1), "low": low, "high": high}))
+    return pd.concat(parts, ignore_index=True).assign(frame=lambda rows: _frame_names(rows["frames_back"]))
+
+
+def plot_temporal_lean(
+    leans: pd.DataFrame,
+    outputs: Sequence[str | os.PathLike],
+    *,
+    columns: int = 4,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> None:
+    """Draws the lean of all runs: bars for the mean, one panel per game, and a point for each run.
+
+    Args:
+        leans: Tables of `temporal_lean`, one below the other.
+        outputs: The files to write; the suffix says the format. The same data give the same bytes.
+        columns: Panels beside each other.
+        confidence: Of the bootstrap interval over runs.
+        seed: Of the bootstrap.
+
+    Raises:
+        NeurozooError: No run sees several frames, or a format is unknown.
+    """
+    check_formats(outputs)
+    if leans.empty:
+        raise NeurozooError(
+            "No run sees several frames at a time, so that there is no temporal lean to draw. Atari games have one."
+        )
+    leans = leans.assign(curve=curve_labels(leans, "algo_model"))
+    labels = list(dict.fromkeys(leans["curve"]))
+    means = mean_leans(leans, confidence=confidence, seed=seed)
+    games = sorted(means["game"].unique())
+    columns = min(columns, len(games))
+    size = (max(5.0, 3.2 * columns), 3.0 * -(-len(games) // columns) + 1.3)
+    frames = _frame_names(sorted(means["frames_back"].unique(), reverse=True))
+
+    def ordered(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(
+            curve=pd.Categorical(table["curve"], labels),
+            panel=table["game"].map(game_title),
+            frame=pd.Categorical(_frame_names(table["frames_back"]), frames),
+        )
+
+    beside = p9.position_dodge(width=0.8)
+    figure = (
+        p9.ggplot(ordered(means), p9.aes(x="frame", y="lean", fill="curve"))
+        + p9.geom_col(position=beside, width=0.75)
+        + p9.geom_hline(yintercept=1, linetype="dotted", colour="#6B6B6B", size=0.4)
+        + p9.geom_point(data=ordered(leans), position=beside, size=1, colour="#222222", show_legend=False)
+    )
+    known = means.dropna(subset=["low", "high"])
+    if len(known):
+        bounds = p9.aes(ymin="low", ymax="high")
+        figure += p9.geom_errorbar(bounds, ordered(known), position=beside, width=0.25, size=0.6, colour="#222222")
+    fewest, most = means["runs"].min(), means["runs"].max()
+    runs = f"{most}" if fewest == most else f"{fewest} to {most}"
+    interval = f"; whisker: {100 * confidence:g} % bootstrap interval over runs" if len(known) else ""
+    figure += p9.facet_wrap("panel", ncol=columns)
+    figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)
+    figure += p9.labs(
+        title="Temporal lean" if len(labels) > 1 else f"Temporal lean: {labels[0]}",
+        subtitle=(
+            "Mean squared weight of the first layer on each frame, divided by that on the newest.\n"
+            f"Bar: mean over {runs} {'run' if most == 1 else 'runs'}{interval}; points: runs; dotted: no lean."
+        ),
+        x="Frame of the observation",
+        y="Lean",
+        fill="",
+        caption="Protocol: " + ", ".join(dict.fromkeys(leans["protocol"])),
+    )
+    save_figure(figure + figure_theme(size, has_legend=len(labels) > 1), outputs)
+
+
+def _frame_names(frames_back: Sequence[int]) -> list[str]:
+    return [f"T-{back}" if back else "Now" for back in frames_back]

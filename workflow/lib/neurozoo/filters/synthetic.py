@@ -1,0 +1,340 @@
+"""Synthetic inputs: pictures that excite a unit, a channel or a direction as much as an optimiser can make them.
+
+Source: `synthetic_inputs.visualize_neuron` of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Mended: L1 and L2 are
+two penalties (the zoo's were both L2), and the direction is that of the channels in every layout. Deviations: an
+objective is that of the values before the activation function; penalties are means, not sums, over the pixels; and the
+penalties are weighed by the objective's own slope at the start, so that one weight suits layers of any scale.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.files import written_whole
+from neurozoo.filters import objectives
+from neurozoo.filters.layers import CONVOLUTIONS, check_pictures, find_layer, model_to
+from neurozoo.filters.objectives import Objective
+from neurozoo.filters.parameterisations import LEARNING_RATES, PARAMETERISATIONS
+from neurozoo.filters.patches import first_channels
+from neurozoo.filters.pictures import (
+    Row,
+    draw_curve,
+    draw_planes,
+    enlarged,
+    fitting,
+    planes_of,
+    side_by_side,
+    write_sheet,
+)
+from neurozoo.filters.recordings import Recording, open_recording
+from neurozoo.games import brightest
+from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
+
+FRAMES = ("all", "newest")
+CELL = 84  # pixels of a plane about
+WIDTH = 1300  # pixels of a sheet about
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """How a synthetic input is made.
+
+    Attributes:
+        steps: Of the optimiser (Adam); the zoo took 512.
+        learning_rate: Of the optimiser; None for one that suits the parameterisation.
+        parameterisation: `pixel`, `fourier` or `cppn`, see `neurozoo.filters.parameterisations`.
+        frames: `all`, or `newest`: the frames before it stay black.
+        jitter: Pixels by which the picture is moved at random, up to so many in each direction, anew in each step.
+        total_variation: Weight of the mean difference between neighbouring pixels.
+        l1: Weight of the mean absolute brightness.
+        l2: Weight of the mean squared brightness.
+        seed: Of start and jitter.
+
+    Raises:
+        NeurozooError: A value is out of range or unknown.
+    """
+
+    steps: int = 256
+    learning_rate: float | None = None
+    parameterisation: str = "pixel"
+    frames: str = "all"
+    jitter: int = 3
+    total_variation: float = 0.0
+    l1: float = 0.0
+    l2: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self):
+        for kind, value, allowed in (
+            ("parameterisation", self.parameterisation, PARAMETERISATIONS),
+            ("frames", self.frames, FRAMES),
+        ):
+            if value not in allowed:
+                raise unknown_name(kind, value, allowed)
+        for name in ("total_variation", "l1", "l2", "jitter"):
+            if getattr(self, name) < 0:
+                raise NeurozooError(f"{name} should be at least 0, but is {getattr(self, name)}.")
+        if self.steps < 1 or (self.learning_rate is not None and self.learning_rate <= 0):
+            raise NeurozooError(f"steps {self.steps} and learning_rate {self.learning_rate} should be above 0.")
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Synthetic inputs and how they came about.
+
+    Attributes:
+        inputs: float32, shape (batch, height, width, channels), as the network sees them.
+        start: The inputs before the first step.
+        values: Shape (batch,): the objective of `inputs`, without jitter and penalties.
+        start_values: Shape (batch,): the same of `start`.
+        course: Shape (steps, batch): the objective of the moved picture before each step, without penalties.
+    """
+
+    inputs: np.ndarray
+    start: np.ndarray
+    values: np.ndarray
+    start_values: np.ndarray
+    course: np.ndarray
+
+
+def synthesise(
+    frozen: FrozenModel,
+    layer: LayerRecord,
+    objective: Objective,
+    *,
+    count: int,
+    ascent: Ascent | None = None,
+    stops: str = "before",
+) -> Synthetic:
+    """Climbs an objective from grey noise, for several pictures at once.
+
+    Args:
+        frozen: The frozen model.
+        layer: The layer that the objective looks at.
+        objective: One of `neurozoo.filters.objectives`, or any function like them.
+        count: Number of pictures that the objective judges.
+        ascent: How; None for the defaults.
+        stops: Whether the objective sees the layer `before` its activation function or `behind` it.
+
+    Raises:
+        NeurozooError: The agent sees no pictures, or `model.keras` cannot be loaded.
+    """
+    import keras
+    import tensorflow as tf
+
+    use_one_thread()
+    ascent, shape = ascent or Ascent(), check_pictures(frozen).shape
+    generator = np.random.default_rng(ascent.seed)
+    model = model_to(frozen, layer, stops=stops, relu="rescued")
+    before = shape.observation[2] - shape.channels if ascent.frames == "newest" else 0
+    made = PARAMETERISATIONS[ascent.parameterisation](
+        (count, *shape.observation[:2], shape.observation[2] - before), generator
+    )
+    high = brightest(frozen.protocol)
+    rate = ascent.learning_rate or LEARNING_RATES[ascent.parameterisation]
+    optimiser = keras.optimizers.Adam(rate)
+    optimiser.build(made.variables)
+
+    def picture():
+        return tf.pad(made.draw(), [[0, 0], [0, 0], [0, 0], [before, 0]])
+
+    @tf.function
+    def judge():
+        pictures = picture()
+        return pictures, objective(model(high * pictures, training=False))
+
+    @tf.function
+    def slopes():
+        with tf.GradientTape() as tape:
+            pictures = picture()
+            tape.watch(pictures)
+            value = objective(model(high * pictures, training=False))
+        slope = tf.reduce_sum(tf.abs(tape.gradient(value, pictures)), (1, 2, 3))
+        return tf.where(slope > 0, slope, tf.ones_like(slope))
+
+    scale = slopes()
+
+    @tf.function
+    def step(offset):
+        with tf.GradientTape() as tape:
+            pictures = picture()
+            value = objective(model(high * _moved(pictures, offset, ascent.jitter), training=False))
+            penalty = (
+                ascent.total_variation * objectives.total_variation(pictures)
+                + ascent.l1 * objectives.mean_absolute(pictures)
+                + ascent.l2 * objectives.mean_square(pictures)
+            )
+            loss = tf.reduce_sum(penalty - value / scale)
+        optimiser.apply(tape.gradient(loss, made.variables), made.variables)
+        return value
+
+    start, start_values = judge()
+    offsets = generator.integers(0, 2 * ascent.jitter, (ascent.steps, 2), endpoint=True)
+    course = [step(tf.constant(offset, tf.int32)).numpy() for offset in offsets]
+    inputs, values = judge()
+    return Synthetic(
+        high * inputs.numpy(), high * start.numpy(), values.numpy(), start_values.numpy(), np.array(course)
+    )
+
+
+def _moved(pictures, offset, most: int):
+    """Moves pictures by `offset` - `most` pixels down and right; what comes in mirrors the edge."""
+    import tensorflow as tf
+
+    if most == 0:
+        return pictures
+    padded = tf.pad(pictures, [[0, 0], [most, most], [most, most], [0, 0]], "SYMMETRIC")
+    shape = pictures.shape
+    return tf.slice(padded, [0, offset[0], offset[1], 0], [shape[0], shape[1], shape[2], shape[3]])
+
+
+def draw_synthetic(
+    frozen_folder: str | os.PathLike,
+    rollout: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    layer: str,
+    channels: int | Sequence[int] = 16,
+    objective: str = "channel",
+    position: tuple[int, int] | None = None,
+    directions: np.ndarray | None = None,
+    course: str | os.PathLike | None = None,
+    **settings: object,
+) -> Synthetic:
+    """Draws a synthetic input for each of some channels, with its course and what recorded observations reach.
+
+    Args:
+        frozen_folder: The frozen model.
+        rollout: A rollout of it, to compare with.
+        output: The `.png` to write.
+        layer: Any layer.
+        channels: Which filters or units, or how many of the first.
+        objective: `channel`, the mean over the map; `unit`, a single one; the same in a dense layer; or `direction`.
+        position: (row, column) of the unit; None for the middle of the map.
+        directions: Shape (directions, channels); for them `channels` has no meaning.
+        course: Optional `.csv` with the objective of each channel in each step.
+        **settings: Fields of `Ascent`.
+
+    Raises:
+        NeurozooError: No such layer, channel or setting, or the rollout is another agent's.
+    """
+    if objective not in objectives.OBJECTIVES:
+        raise unknown_name("objective", objective, objectives.OBJECTIVES)
+    ascent = Ascent(**settings)
+    frozen = check_pictures(open_frozen(frozen_folder))
+    record = find_layer(frozen, layer)
+    has_maps = record.kind in CONVOLUTIONS
+    if objective == "direction":
+        vectors = _checked_directions(directions, record)
+        shown, goal = list(range(len(vectors))), objectives.direction(vectors)
+        what = "dot product times cosine with the direction" + (", mean over the map" if has_maps else "")
+    else:
+        shown = first_channels(channels, record)
+        if objective == "unit" and has_maps:
+            position = _checked_position(position, record)
+            goal = objectives.unit(shown, position)
+            what = f"the unit at row {position[0]}, column {position[1]}"
+        else:
+            goal, what = objectives.channel_mean(shown), "mean over the map" if has_maps else "the unit"
+    with open_recording(frozen, rollout) as recording:
+        recorded = _highest_recorded(frozen, record, recording, goal, len(shown))
+    made = synthesise(frozen, record, goal, count=len(shown), ascent=ascent)
+    rows = "direction" if objective == "direction" else "channel"
+    _draw(output, frozen, shown, made, recorded, rows=rows, what=what, layer=layer, ascent=ascent)
+    if course is not None:
+        _write_course(course, shown, made)
+    return made
+
+
+def read_directions(path: str | os.PathLike) -> np.ndarray:
+    """Reads directions from a `.npy` file.
+
+    Raises:
+        NeurozooError: It is missing or something else.
+    """
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise NeurozooError(f"{path} should be a .npy file of shape (directions, channels): {error}.") from error
+
+
+def _checked_directions(directions: np.ndarray | None, record: LayerRecord) -> np.ndarray:
+    vectors = np.zeros(0) if directions is None else np.asarray(directions, np.float32)
+    if vectors.ndim != 2 or vectors.shape[1] != record.shape[-1] or not np.abs(vectors).sum(axis=-1).all():
+        raise NeurozooError(
+            f"Directions of the layer {record.name!r} are an array of shape (directions, {record.shape[-1]}) without "
+            f"rows of zeros, but {'none' if directions is None else f'one of shape {vectors.shape}'} came."
+        )
+    return vectors
+
+
+def _highest_recorded(
+    frozen: FrozenModel, record: LayerRecord, recording: Recording, goal: Objective, count: int
+) -> np.ndarray:
+    """Returns the highest value of each picture's objective that any recorded observation reaches: shape (count,)."""
+    import tensorflow as tf
+
+    model = model_to(frozen, record)
+
+    @tf.function(reduce_retracing=True)
+    def highest(observations):
+        values = model(observations, training=False)
+        judged = tf.map_fn(lambda one: goal(tf.repeat(one[None], count, axis=0)), values)
+        return tf.reduce_max(judged, axis=0)
+
+    return np.max([highest(tf.constant(block)).numpy() for block in recording.blocks()], axis=0)
+
+
+def _checked_position(position: tuple[int, int] | None, record: LayerRecord) -> tuple[int, int]:
+    height, width, _ = record.shape
+    row, column = position or (height // 2, width // 2)
+    if not (0 <= row < height and 0 <= column < width):
+        raise NeurozooError(
+            f"A map of the layer {record.name!r} has {height} rows and {width} columns, but the unit at {row}, "
+            f"{column} was asked for; both count from 0."
+        )
+    return row, column
+
+
+def _draw(output, frozen, shown, made, recorded, *, rows, what, layer, ascent) -> None:
+    shape, high = frozen.shape, brightest(frozen.protocol)
+    factor = fitting(max(shape.height, shape.width), CELL)
+    sheet_rows = []
+    for i, channel in enumerate(shown):
+        planes = [enlarged(plane, factor) for plane in draw_planes(made.inputs[i], shape, high=high)]
+        label = f"{channel}\n{made.values[i]:+.2f}\nrecorded\n{recorded[i]:+.2f}"
+        sheet_rows.append(Row(label, [*(side_by_side([plane]) for plane in planes), draw_curve(made.course[:, i])]))
+    block = sum(cell.shape[1] + 4 for cell in sheet_rows[0].cells) + 80
+    old = " Frames before the newest stay black." if ascent.frames == "newest" else ""
+    write_sheet(
+        output,
+        title=f"{frozen.title}: synthetic inputs for {layer}",
+        note=(
+            f"A row per {rows}: its number, what the picture reaches ({what}, before the activation function), and "
+            f"the highest that a recorded observation does. Black is 0, white {high:g}.{old} On the right the "
+            f"objective over {ascent.steps} steps, each from its lowest to its highest value. Parameterisation: "
+            f"{ascent.parameterisation}; jitter {ascent.jitter}; weights of total variation "
+            f"{ascent.total_variation:g}, L1 {ascent.l1:g}, L2 {ascent.l2:g}."
+        ),
+        headers=[*planes_of(shape), "objective"],
+        rows=sheet_rows,
+        blocks=max(1, min(WIDTH // block, len(sheet_rows) // 4)),
+    )
+
+
+def _write_course(path: str | os.PathLike, channels: Sequence[int], made: Synthetic) -> None:
+    import pandas as pd
+
+    steps, count = made.course.shape
+    table = pd.DataFrame(
+        {
+            "channel": np.repeat(channels, steps),
+            "step": np.tile(np.arange(steps), count),
+            "objective": made.course.T.ravel(),
+        }
+    )
+    with written_whole(path) as temporary:
+        table.to_csv(temporary, index=False)

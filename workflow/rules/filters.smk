@@ -1,0 +1,269 @@
+"""
+Shows what the filters of networks look for (docs/filters.md).
+
+REQUIRED INPUTS:
+
+    keras       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
+    record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
+    rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+
+OUTPUTS:
+
+    weights     = <results>/runs/{algo}/{game}/{model}/{run}/filters/weights_{layer}.png
+    patches     = <results>/runs/{algo}/{game}/{model}/{run}/filters/patches_{layer}.png
+    synthetic   = <results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.png, .csv
+    inversion   = <results>/runs/{algo}/{game}/{model}/{run}/filters/inversion_{layer}.png
+    guided      = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png
+    attribution = <results>/runs/{algo}/{game}/{model}/{run}/filters/attribution.png
+    lean        = <results>/runs/{algo}/{game}/{model}/{run}/filters/lean.csv
+    figures     = <results>/figures/temporal_lean.{pdf,svg,png}
+
+`all` makes them for the experiments that the configuration names under `filters`; of other runs, any can be asked for by
+its path. TensorFlow computes with one thread, so that the same files come out on every machine.
+"""
+
+
+rule draw_weights:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+    output:
+        weights=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/weights_{layer}.png",
+            caption="../report/draw_weights.rst",
+            category="Filters",
+            labels={
+                "picture": "weights",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+                "layer": "{layer}",
+            },
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_weights_{layer}.log",
+    wildcard_constraints:
+        layer=r"[^/]+",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    script:
+        "../scripts/draw_weights.py"
+
+
+rule draw_patches:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        patches=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/patches_{layer}.png",
+            caption="../report/draw_patches.rst",
+            category="Filters",
+            labels={
+                "picture": "patches",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+                "layer": "{layer}",
+            },
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_patches_{layer}.log",
+    wildcard_constraints:
+        layer=r"[^/]+",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        channels=config["filters"]["channels"],
+        patches=config["filters"]["patches"],
+    script:
+        "../scripts/draw_patches.py"
+
+
+rule draw_synthetic:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        synthetic=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.png",
+            caption="../report/draw_synthetic.rst",
+            category="Filters",
+            labels={
+                "picture": "synthetic inputs",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+                "layer": "{layer}",
+            },
+        ),
+        course="<results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_synthetic_{layer}.log",
+    wildcard_constraints:
+        layer=r"[^/]+",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        channels=config["filters"]["channels"],
+        synthetic=config["filters"]["synthetic"],
+    script:
+        "../scripts/draw_synthetic.py"
+
+
+rule draw_inversion:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        inversion=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/inversion_{layer}.png",
+            caption="../report/draw_inversion.rst",
+            category="Filters",
+            labels={
+                "picture": "feature inversion",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+                "layer": "{layer}",
+            },
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_inversion_{layer}.log",
+    wildcard_constraints:
+        layer=r"[^/]+",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        inversion=config["filters"]["inversion"],
+    script:
+        "../scripts/draw_inversion.py"
+
+
+rule draw_guided:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        guided=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png",
+            caption="../report/draw_guided.rst",
+            category="Filters",
+            labels={
+                "picture": "guided backpropagation",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+                "layer": "{layer}",
+            },
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_guided_{layer}.log",
+    wildcard_constraints:
+        layer=r"[^/]+",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        channels=config["filters"]["channels"],
+    script:
+        "../scripts/draw_guided.py"
+
+
+rule draw_attribution:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        attribution=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/attribution.png",
+            caption="../report/draw_attribution.rst",
+            category="Filters",
+            labels={
+                "picture": "integrated gradients",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+            },
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_attribution.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        attribution=config["filters"]["attribution"],
+    script:
+        "../scripts/draw_attribution.py"
+
+
+rule temporal_lean:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+    output:
+        lean="<results>/runs/{algo}/{game}/{model}/{run}/filters/lean.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/temporal_lean.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="10m",
+    script:
+        "../scripts/temporal_lean.py"
+
+
+rule plot_temporal_lean:
+    input:
+        leans=planned("filters/lean.csv", runs_with_lean(config)),
+    output:
+        figures=[
+            report(
+                f"<results>/figures/temporal_lean.{format}",
+                caption="../report/plot_temporal_lean.rst",
+                category="Figures",
+                labels={"figure": "Temporal lean", "format": format},
+            )
+            for format in config["figures"]["temporal_lean"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_temporal_lean.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    params:
+        columns=config["figures"]["temporal_lean"]["columns"],
+        confidence=config["statistics"]["confidence"],
+        seed=config["statistics"]["seed"],
+    script:
+        "../scripts/plot_temporal_lean.py"

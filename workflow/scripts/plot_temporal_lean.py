@@ -1,0 +1,14 @@
+"""Runs `neurozoo.filters.lean_plot.plot_temporal_lean`."""
+
+from neurozoo.errors import plain_errors
+from neurozoo.filters.lean import read_leans
+from neurozoo.filters.lean_plot import plot_temporal_lean
+
+with plain_errors(snakemake.log[0]):
+    plot_temporal_lean(
+        read_leans(snakemake.input.leans),
+        snakemake.output.figures,
+        columns=snakemake.params.columns,
+        confidence=snakemake.params.confidence,
+        seed=snakemake.params.seed,
+    )
