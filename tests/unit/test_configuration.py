@@ -42,7 +42,7 @@ def experiment(**changes: object) -> dict:
 def test_what_is_left_out_gets_its_default():
     config = checked(DEMO + "rollout: {episodes: 3}")
     assert config["experiments"]["demo"] == experiment(preset="demo", runs=1, overrides={})
-    assert config["rollout"] == {"episodes": 3, "max_steps": 2500, "seed": 0}
+    assert (config["rollout"]["episodes"], config["rollout"]["max_steps"]) == (3, 2500)
     assert config["noise"]["size"] == 250_000_000
     assert config["algorithms"] == {name: {"preset": "demo", "overrides": {}} for name in PRESETS}
 
@@ -150,6 +150,9 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "filters: {experiments: [dmeo]}", ["filters.experiments[0]: experiment 'dmeo' is unknown;"]),
         (DEMO + "filters: {layers: [conv9]}", ["filters.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
         (DEMO + "filters: {products: [weight]}", ["filters.products[0]: product 'weight' is unknown;"]),
+        (DEMO + "zoo: {keep_tags: [human, 1X]}", ["zoo.keep_tags[1]: A tag is initial", "but '1X' came."]),
+        (DEMO + "rollout: {min_steps: 3000}", ["rollout.min_steps should be at most max_steps, 2500, but is 3000."]),
+        (DEMO + "rollout: {action_noise: 2}", ["rollout.action_noise should be at most 1, but is 2."]),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
         ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),

@@ -17,7 +17,7 @@ RUNS = ("ga/frostbite/small/1", "ga/frostbite/small/2", "ga/pong/recurrent_large
 RUN_FILES = (
     "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "genome.json",
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
-    "activation.mp4",
+    "rollout.parquet", "activation.mp4",
 )  # fmt: skip
 
 
@@ -78,6 +78,16 @@ def test_filters_are_shown_where_the_configuration_asks_for_it(chain):
         lines = (chain / "results/test/runs" / run / "filters/lean.csv").read_text().splitlines()
         assert [line.split(",")[6] for line in lines] == ["frame", "T-3", "T-2", "T-1", "Now"]
     assert (chain / "results/test/figures/temporal_lean.png").stat().st_size > 1000
+
+
+def test_a_moment_of_a_run_is_frozen_and_recorded_by_its_path(chain):
+    place = chain / "results/test/runs" / RUNS[0] / "tags/initial"
+    wanted = f"results/test/runs/{RUNS[0]}/tags/initial/rollouts/seed_3.npz"
+    answer = run_snakemake(chain, wanted, "--profile", "profiles/local")
+    assert answer.returncode == 0, answer.stdout[-3000:]
+    assert "rule train:" not in answer.stdout
+    assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
+    assert (place / "rollouts/seed_3.parquet").exists()
 
 
 def test_tables_and_figures_span_all_runs(chain):

@@ -62,6 +62,8 @@ IMPORTED_RUNS = imported_runs(config)
 FILMED_RUNS = filmed_runs(config)
 FILTER_FILES = filter_files(config)
 LEAN_IS_WANTED = any(name == "filters/lean.csv" for _, name in FILTER_FILES)
+# Of whose rollouts there are pictures.
+RECORDED_RUNS = [] if config["rollout"]["streamlined"] else [*PLANNED_RUNS, *IMPORTED_RUNS]
 RUNS_WITH_LINEAGE = runs_with_lineage(config)
 
 
@@ -72,6 +74,7 @@ wildcard_constraints:
     model=r"[^/]+",
     run=r"[1-9]\d*",
     tag=r"[^/]+",
+    seed=r"\d+",
 
 
 # What is made of a run's result is made of its tagged moments, too, where a rule takes {run} for "1" and "1/tags/human".

@@ -15,6 +15,8 @@ OUTPUTS:
     graph       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb
     record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+    steps       = <results>/runs/{algo}/{game}/{model}/{run}/rollout.parquet
+    of_seed     = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.{npz,parquet}
     movie       = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
     generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
@@ -82,6 +84,7 @@ rule rollout:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
     output:
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+        steps="<results>/runs/{algo}/{game}/{model}/{run}/rollout.parquet",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout.log",
     wildcard_constraints:
@@ -96,6 +99,16 @@ rule rollout:
         rollout=config["rollout"],
     script:
         "../scripts/rollout.py"
+
+
+use rule rollout as rollout_of_seed with:
+    output:
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.npz",
+        steps="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.parquet",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout_of_seed_{seed}.log",
+    params:
+        rollout=lambda wildcards: {**config["rollout"], "seed": int(wildcards.seed)},
 
 
 rule activation_movie:

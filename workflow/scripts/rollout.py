@@ -9,6 +9,7 @@ with plain_errors(snakemake.log[0]):
     record_rollout(
         Path(snakemake.input.record).parent,
         snakemake.output.rollout,
+        table=snakemake.output.steps,
         log=snakemake.log[0],
         terminal=snakemake.resources.terminal,
         **snakemake.params.rollout,

@@ -103,15 +103,27 @@ def _parser() -> argparse.ArgumentParser:
 
     rollout = _command(commands, "rollout", _rollout, "let a frozen agent play, and record every step")
     _add_run_dir(rollout)
+    rollout.add_argument("--tag", help="of this moment of the run (python -m neurozoo freeze RUN_DIR --tag TAG)")
     rollout.add_argument("--episodes", type=int, default=1)
     rollout.add_argument("--max-steps", type=int, default=2500, help="default: %(default)s")
-    rollout.add_argument("--seed", type=int, default=0)
+    rollout.add_argument("--min-steps", type=int, default=0, help="play more episodes until there are so many steps")
+    seeds = rollout.add_mutually_exclusive_group()
+    seeds.add_argument("--seed", type=int, default=0)
+    seeds.add_argument("--seeds", type=int, nargs="+", help="one rollout each, as RUN_DIR/rollouts/seed_SEED.npz")
     rollout.add_argument("--noops", type=int, help="frames without action at the start; default: drawn")
+    noise = "standard deviation of Gaussian noise on"
+    rollout.add_argument("--observation-noise", type=float, default=0.0, help=f"{noise} what the agent sees")
+    rollout.add_argument("--parameter-noise", type=float, default=0.0, help=f"{noise} the convolutions' kernels")
+    rollout.add_argument("--action-noise", type=float, default=0.0, help="chance of a random action")
+    rollout.add_argument("--sticky-probability", type=float, help="chance per frame of the action before")
+    rollout.add_argument("--streamlined", action="store_true", help="record scores only, no pictures and no RAM")
     rollout.add_argument("--output", type=Path, help="default: RUN_DIR/rollout.npz")
+    rollout.add_argument("--table", type=Path, help="default: the output's name with .parquet: one row per step")
     rollout.add_argument("--json", action="store_true", help="print steps, scores and speed as JSON")
 
     movie = _command(commands, "movie", _movie, "film a rollout and the activations of every layer")
     _add_run_dir(movie)
+    movie.add_argument("--tag", help="of this moment of the run")
     movie.add_argument("--fps", type=int, default=60, help="default: %(default)s")
     movie.add_argument("--max-steps", type=int, default=0, help="default: all")
     movie.add_argument("--output", type=Path, help="default: RUN_DIR/activation.mp4")
@@ -129,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_engine(series, threads=False)
 
     add_filter_commands(commands)
+    _add_zoo(_command(commands, "zoo", None, "list, show, export and import frozen agents"))
 
     evaluate = _command(commands, "evaluate", _evaluate, "play episodes of a genome")
     evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published one")
@@ -168,6 +181,40 @@ def _parser() -> argparse.ArgumentParser:
     show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
     show.add_argument("--results", type=Path, default=Path("results"))
     return parser
+
+
+def _add_zoo(zoo):
+    actions = zoo.add_subparsers(required=True, metavar="action")
+
+    listed = _command(actions, "list", _zoo_list, "list all frozen agents")
+    _add_selection(listed)
+    listed.add_argument("--json", action="store_true", help="print JSON")
+
+    shown = _command(actions, "show", _zoo_show, "say what an agent is, how to feed it, and what it scored")
+    shown.add_argument("name", help="such as ga/frostbite/large/1, ga/frostbite/large/1/human, or a folder")
+    shown.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+
+    export = _command(actions, "export", _zoo_export, "write agents in the Atari Zoo's folders, under its names")
+    export.add_argument("root", type=Path, help="folder of the zoo, such as rlzoo")
+    _add_selection(export)
+
+    brought = _command(actions, "import", _zoo_import, "make a run's folder of a frozen graph, such as the Atari Zoo's")
+    brought.add_argument("graph", type=Path, help="such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb")
+    brought.add_argument("--game", help="default: what the folder's name says")
+    brought.add_argument("--model", help="network; default: the one that has these layers")
+    brought.add_argument("--run", type=int, help="number of the run; default: what the file's name says, or 1")
+    _add_protocol(brought)
+    brought.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    brought.add_argument("--run-dir", type=Path, help="default: RESULTS/runs/imported/GAME/MODEL/RUN")
+
+
+def _add_selection(command):
+    command.add_argument(
+        "--results", type=Path, default=Path("results"), help="folder with runs/ (default: %(default)s)"
+    )
+    for name in ("algo", "game", "model", "tag"):
+        command.add_argument(f"--{name}", help="only of this one")
+    command.add_argument("--run", type=int, help="only of this number")
 
 
 def _command(commands, name, function, summary):
@@ -290,28 +337,37 @@ def _freeze(options):
 def _rollout(options):
     from neurozoo.inspection import record_rollout
 
-    output = options.output or options.run_dir / "rollout.npz"
-    rollout = record_rollout(
-        options.run_dir / "frozen",
-        output,
-        episodes=options.episodes,
-        max_steps=options.max_steps,
-        seed=options.seed,
-        noops=options.noops,
-    )
-    if options.json:
-        print(json.dumps(asdict(rollout)))
-    else:
-        print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
+    folder = _tagged(options)
+    names = ("episodes", "max_steps", "min_steps", "noops", "observation_noise", "parameter_noise", "action_noise")
+    chosen = {name: getattr(options, name) for name in (*names, "sticky_probability", "streamlined")}
+    outputs = {options.seed: options.output or folder / "rollout.npz"}
+    if options.seeds:
+        if options.output or options.table:
+            raise NeurozooError("With --seeds the names of the files are given; leave --output and --table out.")
+        outputs = {seed: folder / "rollouts" / f"seed_{seed}.npz" for seed in options.seeds}
+    for seed, output in outputs.items():
+        table = options.table or output.with_suffix(".parquet")
+        rollout = record_rollout(folder / "frozen", output, seed=seed, table=table, **chosen)
+        if options.json:
+            print(json.dumps(asdict(rollout)))
+        else:
+            print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
+
+
+def _tagged(options):
+    from neurozoo.inspection.tagged import tag_folder
+
+    return options.run_dir if options.tag is None else tag_folder(options.run_dir, options.tag)
 
 
 def _movie(options):
     from neurozoo.inspection import render_activation_movie
 
-    output = options.output or options.run_dir / "activation.mp4"
+    folder = _tagged(options)
+    output = options.output or folder / "activation.mp4"
     movie = render_activation_movie(
-        options.run_dir / "frozen",
-        options.run_dir / "rollout.npz",
+        folder / "frozen",
+        folder / "rollout.npz",
         output,
         fps=options.fps,
         max_steps=options.max_steps,
@@ -333,6 +389,48 @@ def _generations(options):
     else:
         numbers = ", ".join(map(str, movie.generations))
         print(f"{output}: generations {numbers}, {movie.frames} frames")
+
+
+def _selected(options):
+    from neurozoo.zoo.listing import select_models
+
+    names = ("algo", "game", "model", "run", "tag")
+    return select_models(options.results, **{name: getattr(options, name) for name in names})
+
+
+def _zoo_list(options):
+    from neurozoo.zoo.listing import as_table, facts_of
+
+    models = _selected(options)
+    print(json.dumps([facts_of(model) for model in models], indent=1) if options.json else as_table(models))
+
+
+def _zoo_show(options):
+    from neurozoo.zoo.listing import as_text, named_model
+
+    print(as_text(named_model(options.results, options.name)))
+
+
+def _zoo_export(options):
+    from neurozoo.zoo.export import export_zoo
+
+    for path in export_zoo(_selected(options), options.root):
+        print(path)
+
+
+def _zoo_import(options):
+    from neurozoo.zoo.graph_import import import_graph
+
+    folder = import_graph(
+        options.graph,
+        game=options.game,
+        model=options.model,
+        run=options.run,
+        runs=options.results / "runs",
+        run_dir=options.run_dir,
+        **_protocol_choices(options),
+    )
+    print(f"{folder}: config.yaml, genome.json, checkpoint.npz, frozen/")
 
 
 def _evaluate(options):

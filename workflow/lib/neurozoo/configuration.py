@@ -364,6 +364,11 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         for number, name in enumerate(config["filters"][key]):
             if name not in known:
                 problems.append(f"filters.{key}[{number}]: {unknown_name(kind, name, known)}")
+    rollout = config["rollout"]
+    if rollout["min_steps"] > rollout["max_steps"]:
+        problems.append(
+            f"rollout.min_steps should be at most max_steps, {rollout['max_steps']}, but is {rollout['min_steps']}."
+        )
     for number, tag in enumerate(config["zoo"]["keep_tags"]):
         problems += _complaint(f"zoo.keep_tags[{number}]", lambda t=tag: parse_tag(t))
     problems += _import_problems(config)

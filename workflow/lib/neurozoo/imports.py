@@ -208,7 +208,8 @@ def import_genome(
     """Makes a run's folder of a genome from elsewhere.
 
     Args:
-        source: A file or the text itself, in one of the forms that `parse_genome` reads.
+        source: A file or the text itself, in one of the forms that `parse_genome` reads; or a frozen graph, `.pb`, see
+            `neurozoo.zoo.graph_import`, which is frozen at once.
         noise: The noise table; not opened for seeds.
         game: Game id; may be left out if the source names it.
         model: Network, by our name or the published one; may be left out if the source names it.
@@ -227,6 +228,13 @@ def import_genome(
     Raises:
         NeurozooError: The source is no genome, or does not fit the noise table, the game or the network.
     """
+    if os.fspath(source).endswith(".pb"):
+        from neurozoo.zoo.graph_import import import_graph
+
+        choices = {"protocol": protocol, "action_set": action_set, "observation": observation}
+        return import_graph(
+            source, game=game, model=model, run=run, start_state=start_state, runs=runs, run_dir=run_dir, **choices
+        )
     if format not in FORMATS:
         raise unknown_name("format", format, FORMATS)
     if isinstance(run, bool) or not isinstance(run, int) or run < 1:

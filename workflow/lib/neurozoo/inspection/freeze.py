@@ -15,7 +15,7 @@ import numpy as np
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained, read_json, write_json, write_text
-from neurozoo.games import ObservationShape, Protocol, layout_of, observation_shape, output_names
+from neurozoo.games import ObservationShape, layout_of, observation_shape, output_names
 from neurozoo.genomes import Genome, Weights, decode
 from neurozoo.inspection.frozen import (
     FORMAT,
@@ -26,6 +26,7 @@ from neurozoo.inspection.frozen import (
     SAVED_MODEL,
     first_line,
     has_continuous_outputs,
+    observation_range,
     open_frozen,
     to_json,
 )
@@ -254,7 +255,7 @@ def _describe(checkpoint: "Checkpoint", layout: Layout, scores: dict) -> dict:
             "plane": list(shape.plane),
             "stack": shape.stack,
             "dtype": "float32",
-            "range": _range(protocol),
+            "range": observation_range(protocol),
             "meaning": _meaning(shape),
         },
         "layers": [to_json(layer_record(placed, checkpoint.algo)) for placed in layout.layers],
@@ -262,13 +263,6 @@ def _describe(checkpoint: "Checkpoint", layout: Layout, scores: dict) -> dict:
         "scores": {key: scores[key] for key in SCORES if key in scores},
         "versions": {"neurozoo": __version__, "tensorflow": tf.__version__, "keras": keras.__version__},
     }
-
-
-def _range(protocol: Protocol) -> list[float] | None:
-    """Returns the smallest and the largest number that an observation may hold; None if that is not known."""
-    if protocol.world == "gymnasium":
-        return None
-    return [0.0, 255.0] if protocol.world == "atari" and protocol.preprocessing == "rgb" else [0.0, 1.0]
 
 
 def _meaning(shape: ObservationShape) -> str:

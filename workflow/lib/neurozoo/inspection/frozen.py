@@ -144,6 +144,13 @@ def has_continuous_outputs(protocol: Protocol, names: tuple[str, ...]) -> bool:
     return protocol.world == "hard_maze" or (protocol.world == "gymnasium" and names[0].startswith("OUTPUT_"))
 
 
+def observation_range(protocol: Protocol) -> list[float] | None:
+    """Returns the smallest and the largest number that an observation may hold; None if that is not known."""
+    if protocol.world == "gymnasium":
+        return None
+    return [0.0, 255.0] if protocol.world == "atari" and protocol.preprocessing == "rgb" else [0.0, 1.0]
+
+
 def use_one_thread() -> None:
     """Keeps TensorFlow to one thread if it has not started yet: the sums of a dense layer depend on their number.
 

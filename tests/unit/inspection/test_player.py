@@ -1,0 +1,138 @@
+"""Rollouts that are disturbed, streamlined, or have as many steps as are wanted."""
+
+import json
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import record_rollout
+
+
+@pytest.fixture(scope="module")
+def folder(frozen_folder):
+    return frozen_folder("small", game="space_invaders")
+
+
+@pytest.fixture
+def recorded(folder, tmp_path):
+    """Records 40 steps of an agent and reads them: `recorded(seed=..., action_noise=...)`."""
+
+    def record(name="x", *, of=folder, **choices):
+        record_rollout(of, tmp_path / f"{name}.npz", **{"max_steps": 40, "noops": 1, **choices})
+        with np.load(tmp_path / f"{name}.npz", allow_pickle=False) as file:
+            return dict(file)
+
+    return record
+
+
+def test_no_noise_is_no_other_rollout_and_says_nothing(recorded, tmp_path):
+    assert "disturbance" not in recorded("plain")
+    recorded("zero", observation_noise=0.0, parameter_noise=0.0, action_noise=0.0)
+    assert (tmp_path / "zero.npz").read_bytes() == (tmp_path / "plain.npz").read_bytes()
+
+
+def test_the_agent_sees_noise_of_the_right_size_anew_in_every_step(recorded):
+    plain, noisy = recorded(), recorded(observation_noise=0.05)
+    noise = noisy["observations"][0] - plain["observations"][0]
+    assert noise.std() == pytest.approx(0.05, rel=0.03)  # of 28,224 draws
+    assert abs(noise.mean()) < 0.002
+    other = noisy["observations"][1] - plain["observations"][1]
+    assert abs(np.corrcoef(noise.ravel(), other.ravel())[0, 1]) < 0.05
+    assert json.loads(str(noisy["disturbance"])) == {
+        "observation": 0.05,
+        "parameter": 0.0,
+        "action": 0.0,
+        "sticky_probability": None,
+    }
+
+
+def test_noise_is_in_parts_of_the_range_of_what_is_seen(recorded, frozen_folder):
+    colours = frozen_folder("small", game="pong", protocol="gym_v4")  # 0 to 255
+    plain, noisy = recorded(of=colours, max_steps=2), recorded(of=colours, max_steps=2, observation_noise=0.1)
+    assert (noisy["observations"][0] - plain["observations"][0]).std() == pytest.approx(25.5, rel=0.03)
+
+
+def test_every_action_is_random_if_its_chance_is_one(recorded, folder):
+    actions = json.loads((folder / "model.json").read_text())["actions"]
+    counts = np.bincount(recorded(action_noise=1.0, max_steps=300)["actions"], minlength=len(actions))
+    assert counts.sum() == 300
+    assert counts.min() > 300 / len(actions) / 2
+    assert len(set(recorded(max_steps=300)["actions"].tolist())) < len(actions)  # by itself it never tries them all
+
+
+def test_parameter_noise_changes_the_network_from_the_first_step_on(recorded):
+    plain, noisy = recorded(), recorded(parameter_noise=0.02)
+    assert (noisy["observations"][0] == plain["observations"][0]).all()
+    assert not np.allclose(noisy["representation"][0], plain["representation"][0], atol=1e-3)
+
+
+def test_a_network_without_convolutions_gets_noise_on_its_dense_layers(recorded, frozen_folder):
+    maze = frozen_folder("simple", game="hard_maze")
+    plain, noisy = recorded(of=maze, max_steps=1), recorded(of=maze, max_steps=1, parameter_noise=0.5)
+    assert not np.allclose(noisy["representation"], plain["representation"], atol=1e-3)
+
+
+def test_actions_stick_as_the_protocol_of_the_rollout_says(recorded):
+    free, sticky = recorded(), recorded(sticky_probability=0.9)
+    assert (free["ram"] != sticky["ram"]).any()
+    again = recorded(sticky_probability=0.9, seed=1)
+    assert (again["ram"] != sticky["ram"]).any()
+
+
+def test_the_seed_decides_all_noise(recorded, tmp_path):
+    choices = {"observation_noise": 0.1, "parameter_noise": 0.01, "action_noise": 0.3, "sticky_probability": 0.2}
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        recorded(name, seed=seed, **choices)
+    a, b, c = ((tmp_path / f"{name}.npz").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_a_second_episodes_noise_does_not_depend_on_the_first_one(recorded, own_copy, tmp_path):
+    def noise(limit):
+        record = json.loads((own_copy / "model.json").read_text())
+        record["protocol"]["max_frames"] = 4 * limit
+        (own_copy / "model.json").write_text(json.dumps(record))
+        plain, noisy = (recorded(of=own_copy, episodes=2, observation_noise=size) for size in (0.0, 0.1))
+        first = int(plain["starts"][1, 0])
+        assert first == limit
+        return noisy["observations"][first] - plain["observations"][first]
+
+    np.testing.assert_allclose(noise(3), noise(6), atol=1e-6)
+
+
+def test_more_episodes_are_played_until_there_are_enough_steps(recorded, own_copy):
+    record = json.loads((own_copy / "model.json").read_text())
+    record["protocol"]["max_frames"] = 40
+    (own_copy / "model.json").write_text(json.dumps(record))
+    rollout = recorded(of=own_copy, episodes=1, min_steps=25, max_steps=1000)
+    assert (len(rollout["score"]), len(rollout["ep_rewards"])) == (30, 3)
+
+
+def test_a_streamlined_rollout_has_the_same_scores_and_actions_and_nothing_large(recorded):
+    whole, light = recorded(), recorded(streamlined=True)
+    assert set(light) == {"score", "actions", "ep_rewards", "starts"}
+    for key, values in light.items():
+        np.testing.assert_array_equal(values, whole[key])
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer"),
+    [
+        ({"observation_noise": -1}, "observation_noise is a standard deviation >= 0, but -1 came"),
+        ({"parameter_noise": float("nan")}, "parameter_noise is a standard deviation >= 0, but nan came"),
+        ({"action_noise": 1.5}, "action_noise is a probability from 0 to 1, but 1.5 came"),
+        ({"sticky_probability": -0.1}, "sticky_probability is a probability from 0 to 1, but -0.1 came"),
+        ({"min_steps": 41}, "min_steps from 0 to max_steps, 40, but 41 came"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(recorded, choices, answer):
+    with pytest.raises(NeurozooError, match=answer):
+        recorded(**choices)
+
+
+def test_what_a_world_does_not_have_is_refused(recorded, frozen_folder):
+    maze = frozen_folder("simple", game="hard_maze")
+    with pytest.raises(NeurozooError, match="hard_maze obeys all outputs, so that there is no random action"):
+        recorded(of=maze, action_noise=0.1)
+    with pytest.raises(NeurozooError, match="hard_maze has no emulator whose actions stick"):
+        recorded(of=maze, sticky_probability=0.1)

@@ -1,0 +1,237 @@
+"""Graphs in the layouts of the Atari Zoo, made here with TensorFlow 1's functions, and our own."""
+
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.games import protocol_of
+from neurozoo.inspection.frozen import open_frozen
+from neurozoo.zoo import graph_import
+from neurozoo.zoo.export import zoo_graph
+from neurozoo.zoo.graph_import import fitted, import_graph, recognise
+from neurozoo.zoo.graph_reader import GraphReader, read_graph
+
+STRIDES = {"conv1": 4, "conv2": 2}
+
+
+@pytest.fixture(scope="module")
+def weights(agent):
+    """Weights of the network small for breakout (4 actions) by name."""
+    checkpoint = agent("small")
+    return checkpoint.layout.split(checkpoint.theta)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Writes a graph: `saved(build)`, where `build(tf1)` adds its nodes."""
+    import tensorflow as tf
+
+    def save(build, name="model1_final.pb"):
+        with tf.Graph().as_default() as graph:
+            build(tf)
+        path = tmp_path / name
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+        return path
+
+    return save
+
+
+def read(path, **choices):
+    """Reads a graph as `import_graph` does; returns theta, and the graph as a function."""
+    definition = read_graph(path)
+    form, output = recognise(definition, path)
+    reader = GraphReader(definition, input_node=form.input_node, output_node=output, source=path)
+    protocol = protocol_of("breakout", form.protocol, action_set=form.action_set)
+    layers = reader.layers(scale=form.scale)
+    layout, theta = fitted(layers, game="breakout", protocol=protocol, source=path, **{"model": None, **choices})
+    outputs_of = reader.function(layout.observation_shape)
+    return layout, theta, lambda observation: outputs_of(observation * np.float32(form.scale))
+
+
+def policy_conv(tf, x, w, b, stride):
+    """A convolution as the published code writes it: patches times a matrix, for a policy axis of length 1."""
+    side, _, _, units = w.shape
+    w = tf.reshape(tf.constant(w[None], name="w"), [-1, w[..., 0].size, units])
+    flat = tf.reshape(x, (-1, *x.shape[2:]))
+    patches = tf.compat.v1.extract_image_patches(
+        flat, [1, side, side, 1], [1, stride, stride, 1], rates=[1, 1, 1, 1], padding="SAME"
+    )
+    shape = (tf.shape(x)[0], tf.shape(x)[1], patches.shape[1], patches.shape[2], units)
+    product = tf.matmul(tf.reshape(patches, [tf.shape(x)[0], -1, side * side * int(x.shape[-1])]), w)
+    return tf.reshape(product, shape) + tf.constant(b.reshape(1, 1, 1, 1, -1), name="b")
+
+
+def build_ga(weights, *, relu, out):
+    def build(tf):
+        x = tf.compat.v1.placeholder(tf.float32, (None, 84, 84, 4), name="X_t")
+        value = tf.expand_dims(x, 1) if out is None else x[None]
+        with tf.name_scope("ga/"):
+            for name, stride in STRIDES.items():
+                with tf.name_scope(f"ga/{name}/"):
+                    value = policy_conv(tf, value, weights[f"{name}/w"], weights[f"{name}/b"], stride)
+                    value = tf.nn.relu(value, name=relu)
+            value = tf.reshape(value, [-1, tf.shape(value)[1], np.prod(value.shape[2:])])
+            for name in ("fc", "out"):
+                with tf.name_scope(f"ga/{name}/"):
+                    w, b = weights[f"{name}/w"][None], weights[f"{name}/b"].reshape(1, 1, -1)
+                    value = tf.matmul(value, tf.constant(w, name="w")) + tf.constant(b, name="b")
+                    if name == "fc":
+                        value = tf.nn.relu(value, name=relu)
+                    elif out:
+                        tf.identity(value, name=out)
+            if out is None:
+                tf.reshape(value, (-1, 4), name="Reshape_1")
+
+    return build
+
+
+def build_es(weights):
+    def build(tf):
+        value = tf.compat.v1.placeholder(tf.float32, (None, 84, 84, 4), name="X_t")
+        random = np.random.default_rng(3)
+        for number, name in enumerate(("conv1", "conv2", "fc", "out"), 1):
+            w = tf.constant(weights[f"{name}/w"][None], name=f"es/layer{number}/{name}/w")[0]
+            if name in STRIDES:
+                value = tf.nn.conv2d(value, w, STRIDES[name], "SAME")
+            else:
+                value = tf.matmul(tf.reshape(value, (-1, w.shape[0])), w)
+            if name == "out":
+                tf.add(value, weights["out/b"], name="es/layer4/out/out")
+                return
+            mean, deviation = random.standard_normal(w.shape[-1]), 1 / random.uniform(0.5, 2, w.shape[-1])
+            value = (value - np.float32(mean)) * np.float32(deviation) + weights[f"{name}/b"]
+            value = tf.nn.relu(value, name=f"es/layer{number}/Relu")
+
+    return build
+
+
+def build_dqn(weights):
+    def build(tf):
+        state = tf.compat.v1.placeholder(tf.uint8, (1, 84, 84, 4), name="state_ph")
+        value = tf.cast(state, tf.float32, name="Online/Cast") / 255.0
+        for name, scope in (("conv1", "Conv"), ("conv2", "Conv_1")):
+            w = tf.constant(weights[f"{name}/w"], name=f"Online/{scope}/weights")
+            value = tf.nn.conv2d(value, tf.identity(w), STRIDES[name], "SAME")
+            value = tf.nn.relu(tf.nn.bias_add(value, weights[f"{name}/b"]), name=f"Online/{scope}/Relu")
+        value = tf.reshape(value, (-1, int(np.prod(value.shape[1:]))))
+        value = tf.nn.relu(tf.nn.bias_add(tf.matmul(value, weights["fc/w"]), weights["fc/b"]))
+        tf.nn.bias_add(tf.matmul(value, weights["out/w"]), weights["out/b"], name="Online/fully_connected_1/BiasAdd")
+
+    return build
+
+
+@pytest.mark.parametrize("form", ["ga", "toolbox", "dqn"])
+def test_published_layouts_give_back_the_weights(form, saved, weights):
+    build = {
+        "ga": build_ga(weights, relu="relu", out="signal"),
+        "toolbox": build_ga(weights, relu=None, out=None),
+        "dqn": build_dqn(weights),
+    }[form]
+    layout, theta, _ = read(saved(build))
+    assert layout.network.name == "small"
+    np.testing.assert_array_equal(theta, np.concatenate([part.ravel() for part in weights.values()]))
+
+
+def test_constant_normalisation_becomes_part_of_the_weights(saved, weights):
+    layout, theta, outputs_of = read(saved(build_es(weights)))
+    observation = np.random.default_rng(0).random((84, 84, 4), np.float32)
+    outputs = layout.keras_model(theta)(observation[None]).numpy()[0]
+    np.testing.assert_allclose(outputs, outputs_of(observation), rtol=1e-4, atol=1e-4)
+    assert not np.array_equal(layout.split(theta)["conv1/w"], weights["conv1/w"])
+
+
+def test_our_own_graphs_come_back_and_act_the_same(frozen_folder, agent, tmp_path, monkeypatch):
+    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 15)
+    path = tmp_path / "BreakoutNoFrameskip-v4" / "model3_final.pb"
+    path.parent.mkdir()
+    path.write_bytes((frozen_folder("small") / "model.pb").read_bytes())
+    folder = import_graph(path, runs=tmp_path / "runs")
+    assert folder == tmp_path / "runs/imported/breakout/small/3"
+    assert {file.name for file in folder.iterdir()} == {"config.yaml", "genome.json", "checkpoint.npz", "frozen"}
+    frozen = open_frozen(folder / "frozen")
+    assert (frozen.title, frozen.protocol.name) == ("imported/breakout/small/3", "uber2018")
+    layer = frozen.load_keras().get_layer("fc")
+    np.testing.assert_array_equal(layer.get_weights()[0], agent("small").layout.split(agent("small").theta)["fc/w"])
+
+
+def test_an_imported_run_is_a_run_like_others(frozen_folder, tmp_path, monkeypatch):
+    from neurozoo.imports import read_agent
+    from neurozoo.inspection import record_rollout
+
+    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
+    (tmp_path / "model.pb").write_bytes((frozen_folder("small") / "model.pb").read_bytes())
+    folder = import_graph(tmp_path / "model.pb", game="breakout", run_dir=tmp_path / "run")
+    assert read_agent(folder).model == "small"
+    assert record_rollout(folder / "frozen", tmp_path / "x.npz", max_steps=3).steps == 3
+
+
+def test_the_export_of_an_evolution_strategy_has_the_zoos_names(frozen_folder, saved, tmp_path):
+    folder = frozen_folder("virtual_bn", game="breakout", algo="es")
+    definition = zoo_graph(open_frozen(folder))
+    names = {node.name for node in definition.node}
+    assert names >= {"X_t", "es/layer1/Relu", "es/layer1/conv1/w", "es/layer2/conv2/w", "es/layer4/out/out"}
+    path = tmp_path / "es.pb"
+    path.write_bytes(definition.SerializeToString())
+    layout, theta, outputs_of = read(path)
+    assert layout.network.name == "small"  # its normalisation is part of the weights
+    observation = np.random.default_rng(0).random((84, 84, 4), np.float32)
+    expected = open_frozen(folder).load_keras()(observation[None]).numpy()[0]
+    np.testing.assert_allclose(outputs_of(observation), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(layout.keras_model(theta)(observation[None]).numpy()[0], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_recurrent_graphs_are_no_chains(frozen_folder, tmp_path):
+    with pytest.raises(NeurozooError, match=r"is no plain chain .* has 2 ways that come together"):
+        read(frozen_folder("recurrent_large") / "model.pb")
+
+
+def observations(tf):
+    return tf.compat.v1.placeholder(tf.float32, (1, 84, 84, 4), name="X_t")
+
+
+def build_unknown(tf):
+    tf.identity(observations(tf), name="other")
+
+
+def build_spying(tf):
+    secret = tf.strings.to_number(tf.io.read_file("/etc/passwd"))
+    tf.add(observations(tf), secret, name="ga/out/signal")
+
+
+def build_squared(tf):
+    x = observations(tf)
+    tf.multiply(x, x, name="ga/out/signal")
+
+
+@pytest.mark.parametrize(
+    ("build", "answer"),
+    [
+        (build_unknown, "should have one input and one output by these names"),
+        (build_spying, "has operations that no chain .* needs: ReadFile, StringToNumber"),
+        (build_squared, r"the node 'ga/out/signal' \(Mul\) has 2 ways that come together"),
+    ],
+)
+def test_what_is_no_such_network_is_named(saved, tmp_path, build, answer):
+    with pytest.raises(NeurozooError, match=answer):
+        import_graph(saved(build), game="breakout", run_dir=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"this is no graph"])
+def test_what_is_no_graph_is_named(tmp_path, content):
+    if content is not None:
+        (tmp_path / "x.pb").write_bytes(content)
+    with pytest.raises(NeurozooError, match=r"cannot be read|is no frozen TensorFlow graph|is an empty graph"):
+        import_graph(tmp_path / "x.pb", game="breakout", run_dir=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer"),
+    [
+        ({"game": "pong"}, "has 4 outputs, but 'pong' has 6 actions under 'uber2018'"),
+        ({"game": "breakout", "model": "large"}, "The network 'large' has not the layers of .*: conv 8 x 8 x 4 x 16, "),
+        ({}, "'frozen' is no game's name"),
+    ],
+)
+def test_a_graph_of_something_else_is_named(frozen_folder, tmp_path, choices, answer):
+    with pytest.raises(NeurozooError, match=answer):
+        import_graph(frozen_folder("small") / "model.pb", run_dir=tmp_path / "run", **choices)

@@ -1,0 +1,121 @@
+"""The list of agents, and their export."""
+
+import json
+import shutil
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.zoo import find_models
+from neurozoo.zoo.export import export_zoo
+from neurozoo.zoo.listing import as_table, as_text, facts_of, named_model, select_models
+from neurozoo.zoo.names import game_of, gym_id
+
+RECORDS = [
+    {"Iteration": 1, "frames": 100, "score": 1.5, "test_score": 1.0, "TimeElapsedTotal": 7.0},
+    {"Iteration": 2, "frames": 200, "score": 2.5, "test_score": 2.0, "TimeElapsedTotal": 9.0},
+]
+
+
+@pytest.fixture
+def results(frozen_folder, tmp_path):
+    """Two runs of one agent, one of them with a tag, a log and a rollout."""
+    run = tmp_path / "results" / "runs" / "ga" / "ms_pacman" / "small" / "2"
+    for place in (run, run / "tags" / "400M", run.with_name("1")):
+        shutil.copytree(frozen_folder("small"), place / "frozen")
+    (run / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    (run / "rollout.npz").write_bytes(b"a rollout")
+    return tmp_path / "results"
+
+
+def test_the_list_says_scores_and_names_what_is_damaged(results):
+    (results / "runs/ga/ms_pacman/small/1/frozen/model.json").write_text("{")
+    first, second, third = find_models(results)
+    facts = facts_of(second)
+    assert (facts["score"], facts["protocol"], facts["made"]) == (7.0, "uber2018", ["rollout.npz"])
+    assert "is damaged" in facts_of(first)["problem"]
+    head, *rows, problem = as_table([first, second, third]).splitlines()
+    assert head.split()[:8] == ["algo", "game", "network", "run", "tag", "frames", "score", "episodes"]
+    assert rows[0].split() == ["ga", "ms_pacman", "small", "1", "final", "damaged"]
+    assert rows[1].split() == ["ga", "ms_pacman", "small", "2", "final", "7", "uber2018", "rollout"]
+    assert rows[2].split() == ["ga", "ms_pacman", "small", "2", "400M", "7", "uber2018"]
+    assert problem.startswith("ga/ms_pacman/small/1: ")
+    assert as_table([]) == "There is no frozen agent yet."
+
+
+def test_an_agent_is_found_by_its_name_or_its_folder(results):
+    tagged = named_model(results, "ga/ms_pacman/small/2/400M")
+    assert tagged.tag == "400M"
+    assert named_model(results, str(tagged.place)) == tagged
+    assert named_model(results, "ga/ms_pacman/small/2/final") == named_model(results, "ga/ms_pacman/small/2")
+    with pytest.raises(NeurozooError, match=r"ga/ms_pacman/small/9 is no frozen agent of .*; there are: ga/ms_pacman"):
+        named_model(results, "ga/ms_pacman/small/9")
+
+
+def test_an_agent_says_how_to_feed_it_and_which_tags_its_run_has(results):
+    text = as_text(named_model(results, "ga/ms_pacman/small/2"))
+    for words in ("float32 [None, 84, 84, 4], from 0 to 1", "model.pb: X_t", "conv1, conv, 21 x 21 x 16"):
+        assert words in text
+    assert "tags        initial (generation 1)" in text
+
+
+def test_agents_are_selected_by_their_names(results):
+    assert [m.title for m in select_models(results, run=2, tag="final")] == ["ga/ms_pacman/small/2"]
+    assert len(select_models(results, algo="ga", game="ms_pacman", model="small")) == 3
+    assert select_models(results, algo="es") == []
+
+
+def test_the_export_has_the_atari_zoos_folders_and_names(results, tmp_path):
+    import tensorflow as tf
+
+    root = tmp_path / "rlzoo"
+    files = export_zoo(select_models(results, run=2), root)
+    game = "ga/MsPacmanNoFrameskip-v4"
+    names = {"model2_final.pb", "model2_final_rollout.npz", "model2_400M.pb"}
+    logs = ("ga/checkpoints/MsPacmanNoFrameskip-v4_2", "ga/checkpoints/MsPacmanNoFrameskip-v4_2_log")
+    assert {str(f.relative_to(root)) for f in files} == {f"{game}/{n}" for n in names} | {f"{log}.json" for log in logs}
+    assert all(file.exists() for file in files)
+    index = json.loads((root / f"{logs[0]}.json").read_text())
+    assert {entry["criteria"]: entry["best_checkpoint"] for entry in index} == {
+        "final": "model2_final.pb",
+        "400M": "model2_400M.pb",
+    }
+    log = json.loads((root / f"{logs[1]}.json").read_text())
+    assert log[1] == {"time": 9.0, "frames": 200, "score": 2.5, "iteration": 2}
+
+    definition = tf.compat.v1.GraphDef()  # as the zoo loads it
+    definition.ParseFromString((root / game / "model2_final.pb").read_bytes())
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        observation = tf.compat.v1.placeholder(tf.float32, (1, 84, 84, 4))
+        tf.import_graph_def(definition, {"X_t": observation}, name="import")
+        zeros = {observation: [[[[0.0] * 4] * 84] * 84]}
+        activation, outputs = session.run(["import/ga/conv1/relu:0", "import/ga/out/signal:0"], zeros)
+        kernel = session.run("import/ga/conv1/w:0")
+    assert (activation.shape, outputs.shape, kernel.shape) == ((1, 21, 21, 16), (1, 4), (1, 8, 8, 4, 16))
+
+
+def test_two_agents_of_one_name_are_not_mixed_up(results, tmp_path):
+    shutil.copytree(results / "runs/ga/ms_pacman/small", results / "runs/ga/ms_pacman/large")
+    with pytest.raises(NeurozooError, match=r"ga/ms_pacman/large/1 and ga/ms_pacman/small/1 would both be .*--model"):
+        export_zoo(find_models(results), tmp_path / "rlzoo")
+    assert not (tmp_path / "rlzoo").exists()
+    with pytest.raises(NeurozooError, match="no frozen agent to export"):
+        export_zoo([], tmp_path / "rlzoo")
+
+
+def test_games_have_the_names_of_gym(published_games):
+    assert gym_id("ms_pacman") == "MsPacmanNoFrameskip-v4"
+    assert gym_id("up_n_down") == "UpNDownNoFrameskip-v4"
+    assert gym_id("river_crossing") == "RiverCrossing"
+    assert gym_id("gym.CartPole-v1") == "CartPole-v1"
+    for game in published_games:
+        assert game_of(gym_id(game)) == game_of(game) == game
+    with pytest.raises(NeurozooError, match="'Sequest' is no game's name"):
+        game_of("Sequest")
+
+
+def test_gym_knows_these_names(published_games):
+    import ale_py
+    import gymnasium
+
+    gymnasium.register_envs(ale_py)
+    assert [game for game in published_games if gym_id(game) not in gymnasium.registry] == []

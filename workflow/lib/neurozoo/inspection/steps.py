@@ -1,0 +1,118 @@
+"""What a rollout's steps come to as a table: one row per step, to be analysed without opening pictures."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from neurozoo.files import written_whole
+
+ROWS = 4096  # of a row group, which is what is held in memory
+
+
+class StepTable:
+    """Writes a Parquet file of steps that appears whole or not at all; use it in a `with` statement.
+
+    Columns: `episode` and `step` in it, both from 0; `frame`, emulator frames of the episode before the step; `action`
+    and `action_name`, what was done, maybe by noise (not where all outputs are obeyed); `reward`, points of the step;
+    `score`, points of the episode before it; `is_last`, whether it ended the episode; `output_NAME`, the network's
+    outputs, float32, of which the largest is the action that the network wants; `ram_0` and so on, the console's bytes
+    before the step, uint8. One column for each byte: most of them hardly change, so that they take next to nothing,
+    and a query reads those it wants.
+
+    The file's metadata have a key `neurozoo`: who played, and how, as JSON.
+
+    Args:
+        path: The `.parquet` to write.
+        actions: Names of the outputs.
+        is_continuous: Whether all outputs are obeyed, so that there is no action.
+        ram_bytes: How many bytes of the console's memory get a column, from the first on.
+        facts: What goes into the metadata.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        *,
+        actions: Sequence[str],
+        is_continuous: bool,
+        ram_bytes: int,
+        facts: Mapping[str, object],
+    ):
+        import pyarrow as pa
+
+        self._path = Path(path)
+        self._actions = None if is_continuous else pa.array(actions, pa.string())
+        names = pa.dictionary(pa.int16(), pa.string())
+        chosen = [] if is_continuous else [("action", pa.int16()), ("action_name", names)]
+        self._ram_bytes = ram_bytes
+        self._schema = pa.schema(
+            [
+                ("episode", pa.int32()),
+                ("step", pa.int32()),
+                ("frame", pa.int32()),
+                *chosen,
+                ("reward", pa.float64()),
+                ("score", pa.float64()),
+                ("is_last", pa.bool_()),
+                *((f"output_{name}", pa.float32()) for name in actions),
+                *((f"ram_{index}", pa.uint8()) for index in range(ram_bytes)),
+            ],
+            metadata={"neurozoo": json.dumps(facts)},
+        )
+        self._rows: list[tuple] = []
+
+    def __enter__(self) -> "StepTable":
+        import pyarrow.parquet as pq
+
+        self._whole = written_whole(self._path)
+        self._writer = pq.ParquetWriter(self._whole.__enter__(), self._schema, compression="zstd")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._write()
+        finally:
+            self._writer.close()
+            self._whole.__exit__(kind, error, traceback)
+
+    def append(
+        self,
+        *,
+        episode: int,
+        step: int,
+        frame: int,
+        action: int,
+        reward: float,
+        score: float,
+        is_last: bool,
+        outputs: np.ndarray,
+        ram: np.ndarray,
+    ) -> None:
+        """Adds a step."""
+        self._rows.append((episode, step, frame, action, reward, score, is_last, outputs, ram[: self._ram_bytes]))
+        if len(self._rows) == ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+
+        if not self._rows:
+            return
+        episode, step, frame, action, reward, score, is_last, outputs, ram = zip(*self._rows, strict=True)
+        chosen = []
+        if self._actions is not None:
+            chosen = [action, pa.DictionaryArray.from_arrays(pa.array(action, pa.int16()), self._actions)]
+        columns = [episode, step, frame, *chosen, reward, score, is_last, *np.stack(outputs, 1), *np.stack(ram, 1)]
+        arrays = [
+            column if isinstance(column, pa.Array) else pa.array(column, field.type)
+            for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._rows.clear()

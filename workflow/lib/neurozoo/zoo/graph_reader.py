@@ -1,0 +1,265 @@
+"""Reads a network out of a frozen TensorFlow 1 graph, by following its operations from the output to the input.
+
+What is understood are chains of convolutions and dense layers with anything affine between them, however it is spelt:
+convolutions as `Conv2D` or as image patches times a matrix, policy axes of length 1, biases, constant normalisation,
+scaled inputs. Nothing of a graph is run before all its operations are known to be harmless: a graph may come from a
+stranger.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection.frozen import first_line
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Of which input 0 is the data, in another shape. What is more than that shows when the graph plays.
+_KEEP = {
+    "Reshape", "Squeeze", "ExpandDims", "Identity", "StopGradient", "Transpose", "Cast", "StridedSlice", "Pack",
+}  # fmt: skip
+_ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh"}
+_AFFINE = {"Add", "AddV2", "BiasAdd", "Sub", "Mul", "RealDiv"}
+_PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
+_LAYERS = {"Conv2D", "ExtractImagePatches", *_PRODUCTS}
+# Of what constants and shapes are computed from.
+_HARMLESS = {
+    "Const", "Placeholder", "NoOp", "Slice", "Shape", "Prod", "Fill", "ConcatV2", "Range", "Gather", "GatherV2", "Sqrt",
+    "Rsqrt", "Square", "Neg", "Maximum", "Minimum", "ArgMax",
+}  # fmt: skip
+
+
+@dataclass
+class ReadLayer:
+    """A layer as it was found.
+
+    Attributes:
+        kind: `conv` or `dense`.
+        weights: float32, (kernel, kernel, in, out) or (in, out).
+        bias: float32, (out,).
+        stride: Of a convolution.
+        activation: `relu`, `tanh` or `linear`.
+    """
+
+    kind: str
+    weights: np.ndarray
+    bias: np.ndarray
+    stride: int = 1
+    activation: str = "linear"
+
+    def __str__(self) -> str:
+        shape = " x ".join(map(str, self.weights.shape))
+        stride = f", stride {self.stride}" if self.kind == "conv" else ""
+        return f"{self.kind} {shape}{stride}, {self.activation}"
+
+
+def read_graph(path: str | os.PathLike) -> "tf.compat.v1.GraphDef":
+    """Parses a frozen graph.
+
+    Raises:
+        NeurozooError: The file is missing, or is none.
+    """
+    import tensorflow as tf
+
+    definition = tf.compat.v1.GraphDef()
+    try:
+        definition.ParseFromString(Path(path).read_bytes())
+    except OSError as error:
+        raise NeurozooError(f"{path} cannot be read ({error.strerror}).") from error
+    except Exception as error:  # protobuf's own
+        raise NeurozooError(f"{path} is no frozen TensorFlow graph ({first_line(error)}).") from error
+    if not definition.node:
+        raise NeurozooError(f"{path} is an empty graph.")
+    return definition
+
+
+class GraphReader:
+    """One graph between an input and an output node.
+
+    Args:
+        definition: The graph.
+        input_node: Where observations go in.
+        output_node: Where the outputs come out.
+        source: What to call the graph in an error.
+
+    Raises:
+        NeurozooError: A node is missing, or there is an operation that a network does not need.
+    """
+
+    def __init__(
+        self, definition: "tf.compat.v1.GraphDef", *, input_node: str, output_node: str, source: str | os.PathLike
+    ):
+        import tensorflow as tf
+
+        self._source = source
+        self._input, self._output = input_node, output_node
+        try:
+            self._definition = tf.compat.v1.graph_util.extract_sub_graph(definition, [output_node])
+        except (AssertionError, KeyError, ValueError) as error:
+            raise NeurozooError(f"{source} is cut off or damaged ({first_line(error)}).") from error
+        self._nodes = {node.name: node for node in self._definition.node}
+        if input_node not in self._nodes:
+            raise NeurozooError(f"The outputs {output_node!r} of {source} do not depend on its input {input_node!r}.")
+        known = _KEEP | set(_ACTIVATIONS) | _AFFINE | _LAYERS | _HARMLESS
+        if strange := sorted({node.op for node in self._definition.node} - known):
+            raise NeurozooError(
+                f"{source} has operations that no chain of convolutions and dense layers needs: {', '.join(strange)}. "
+                "Only such networks can be imported."
+            )
+
+    def function(self, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+        """Returns the graph as a function from one observation, float32 of this shape, to its outputs, (outputs,)."""
+        import tensorflow as tf
+
+        axes = len(self._nodes[self._input].attr["shape"].shape.dim)
+        batch = (1, 1) if axes == len(shape) + 2 else (1,)  # with a policy axis, or without
+
+        graph = tf.Graph()
+        try:
+            with graph.as_default():
+                observation = tf.compat.v1.placeholder(tf.float32, (*batch, *shape))
+                (outputs,) = tf.graph_util.import_graph_def(
+                    self._definition,
+                    input_map={f"{self._input}:0": observation},
+                    return_elements=[f"{self._output}:0"],
+                    name="",
+                )
+            run = tf.compat.v1.Session(graph=graph).make_callable(outputs, [observation])
+            run(np.zeros((*batch, *shape), np.float32))
+        except Exception as error:  # TensorFlow raises many kinds
+            raise NeurozooError(f"{self._source} does not take observations {shape} ({first_line(error)}).") from error
+        return lambda observation: run(observation.reshape(*batch, *shape)).reshape(-1)
+
+    def layers(self, *, scale: float = 1.0) -> list[ReadLayer]:
+        """Returns the layers from the first to the outputs.
+
+        Args:
+            scale: What observations are multiplied by before they go in; the first layer's weights take it over.
+
+        Raises:
+            NeurozooError: The graph is no plain chain of layers.
+        """
+        found: list[ReadLayer] = []
+        patches, factor = None, scale
+        for node, constant in reversed(list(self._chain())):
+            is_open = bool(found) and found[-1].activation == "linear"  # a layer that takes up what is affine
+            if node.op == "ExtractImagePatches":
+                patches = node
+            elif node.op in _LAYERS:
+                found.append(self._layer(node, constant, patches))
+                found[-1].weights = np.float32(found[-1].weights * factor)
+                patches, factor = None, 1.0
+            elif node.op in _ACTIVATIONS:
+                if not is_open:
+                    raise self._no_chain(node, "two activations without a layer between them")
+                found[-1].activation = _ACTIVATIONS[node.op]
+            else:
+                slope, offset = self._affine(node, constant, units=len(found[-1].bias) if is_open else 1)
+                if is_open:
+                    layer = found[-1]
+                    if (slope != 1).any():
+                        layer.weights = np.float32(layer.weights * slope)
+                    layer.bias = np.float32(layer.bias * slope + offset)
+                elif (offset != 0).any():
+                    raise self._no_chain(node, "something added before a layer")
+                else:
+                    factor = factor * float(slope[0])
+        if not found or patches is not None or factor != 1.0:
+            raise NeurozooError(f"{self._source} ends before a layer is complete.")
+        return found
+
+    def _chain(self) -> Iterator[tuple[object, np.ndarray | None]]:
+        """Yields the operations on the data's way from the output back to the input, each with its constant operand."""
+        name = self._output
+        ways = []
+        while name != self._input:
+            node = self._nodes[name]
+            inputs = [_name(each) for each in node.input if not each.startswith("^")]
+            if node.op in _KEEP | set(_ACTIVATIONS) | {"ExtractImagePatches"}:
+                data, operand = inputs[0], None
+            else:
+                dependent = [each for each in inputs if self._depends(each)]
+                if len(dependent) != 1 or len(inputs) != 2:
+                    raise self._no_chain(node, f"{len(dependent)} ways that come together")
+                data, operand = dependent[0], next(each for each in inputs if each != dependent[0])
+                if node.op in _LAYERS | {"Sub", "RealDiv"} and inputs[0] != data:
+                    raise self._no_chain(node, "the data as second operand")
+            if node.op not in _KEEP:
+                ways.append((node, operand))
+            name = data
+        values = self._values([operand for _, operand in ways if operand])
+        for node, operand in ways:
+            yield node, values.get(operand)
+
+    def _depends(self, name: str) -> bool:
+        """Says whether a node depends on the input."""
+        seen, waiting = set(), [name]
+        while waiting:
+            here = waiting.pop()
+            if here == self._input:
+                return True
+            if here not in seen:
+                seen.add(here)
+                waiting += [_name(each) for each in self._nodes[here].input]
+        return False
+
+    def _values(self, names: list[str]) -> dict[str, np.ndarray]:
+        """Computes constants."""
+        import tensorflow as tf
+
+        if not names:
+            return {}
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.graph_util.import_graph_def(self._definition, name="")
+        with tf.compat.v1.Session(graph=graph) as session:
+            values = session.run([f"{name}:0" for name in names])
+        return dict(zip(names, (np.asarray(value, np.float32) for value in values), strict=True))
+
+    def _layer(self, node, weights: np.ndarray, patches) -> ReadLayer:
+        if node.op in _PRODUCTS:
+            turned = [key for key in ("transpose_a", "transpose_b", "adj_x", "adj_y") if node.attr[key].b]
+            if turned or any(side != 1 for side in weights.shape[:-2]):
+                raise self._no_chain(node, f"weights of shape {weights.shape} {' '.join(turned)}".rstrip())
+            matrix = weights.reshape(weights.shape[-2:])
+            if patches is None:
+                return ReadLayer("dense", matrix, np.zeros(matrix.shape[1], np.float32))
+            side = patches.attr["ksizes"].list.i[1]
+            weights = matrix.reshape(side, side, -1, matrix.shape[1])
+            node = patches
+        strides = list(node.attr["strides"].list.i)
+        is_plain = (
+            (node.attr["padding"].s == b"SAME" and strides[0] == strides[3] == 1 and strides[1] == strides[2])
+            and (node.attr["data_format"].s in (b"", b"NHWC") and set(node.attr["dilations"].list.i) <= {1})
+            and (weights.ndim == 4 and weights.shape[0] == weights.shape[1])
+        )
+        if not is_plain:
+            raise self._no_chain(node, "a convolution that is not square, SAME and NHWC")
+        return ReadLayer("conv", weights, np.zeros(weights.shape[3], np.float32), stride=strides[1])
+
+    def _affine(self, node, constant: np.ndarray, *, units: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns what an operation multiplies by and what it adds, both of shape (units,)."""
+        if constant.size not in (1, units):
+            raise self._no_chain(node, f"a constant of shape {constant.shape} for {units} units")
+        value = np.broadcast_to(constant.reshape(-1).astype(np.float64), (units,))
+        if node.op == "Mul":
+            return value, np.zeros(units)
+        if node.op == "RealDiv":
+            return 1 / value, np.zeros(units)
+        return np.ones(units), -value if node.op == "Sub" else value
+
+    def _no_chain(self, node, reason: str) -> NeurozooError:
+        return NeurozooError(
+            f"{self._source} is no plain chain of convolutions and dense layers: the node {node.name!r} ({node.op}) "
+            f"has {reason}. Only such networks can be imported."
+        )
+
+
+def _name(tensor: str) -> str:
+    return tensor.removeprefix("^").partition(":")[0]

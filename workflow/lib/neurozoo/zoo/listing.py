@@ -1,0 +1,142 @@
+"""What there is in the zoo, in words and as records."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json
+from neurozoo.inspection.frozen import RECORD_FILE, REMEDY, open_frozen
+from neurozoo.inspection.tagged import reached_tags
+from neurozoo.tags import FINAL
+from neurozoo.zoo.models import ZooModel, find_models
+
+PRODUCTS = ("rollout.npz", "activation.mp4")  # that the list names
+HEADS = ("algo", "game", "network", "run", "tag", "frames", "score", "episodes", "protocol", "made of it")
+RIGHT = ("run", "frames", "score", "episodes")  # columns of numbers
+
+
+def select_models(
+    results: str | os.PathLike,
+    *,
+    algo: str | None = None,
+    game: str | None = None,
+    model: str | None = None,
+    run: int | None = None,
+    tag: str | None = None,
+) -> list[ZooModel]:
+    """Returns the agents of a folder of results that have these names; None stands for any."""
+    wanted = {"algo": algo, "game": game, "model": model, "run": run, "tag": tag}
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    return [m for m in find_models(results) if all(getattr(m, name) == value for name, value in wanted.items())]
+
+
+def named_model(results: str | os.PathLike, name: str) -> ZooModel:
+    """Finds an agent by its title, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/human`, or by its folder.
+
+    Raises:
+        NeurozooError: There is none, or its frozen model is missing.
+    """
+    models = find_models(results)
+    for model in models:
+        if name.rstrip("/") in (model.title, f"{model.title}/{FINAL}") or Path(name).resolve() == model.place.resolve():
+            return model
+    known = ", ".join(model.title for model in models[:8]) or "none"
+    more = f" and {len(models) - 8} more" if len(models) > 8 else ""
+    raise NeurozooError(f"{name} is no frozen agent of {results}; there are: {known}{more}.")
+
+
+def facts_of(model: ZooModel) -> dict:
+    """Returns an agent's facts as plain JSON; of a damaged one what its folders say, and what is wrong.
+
+    Returns:
+        `algo`, `game`, `model`, `run`, `tag`, `frozen`, `made` (which of `PRODUCTS` there are), and either `problem`
+        or `frames` of the run when it was found, `score` and `episodes` (mean and number of the test episodes),
+        `protocol`.
+    """
+    facts = {name: getattr(model, name) for name in ("algo", "game", "model", "run", "tag")}
+    facts |= {"frozen": str(model.frozen), "made": [name for name in PRODUCTS if (model.place / name).exists()]}
+    try:
+        frozen = open_frozen(model.frozen)
+    except NeurozooError as error:
+        return facts | {"problem": str(error)}
+    scores = read_json(model.frozen / RECORD_FILE, REMEDY).get("scores", {})
+    return facts | {
+        "frames": scores.get("frames"),
+        "score": scores.get("test_score"),
+        "episodes": scores.get("test_episodes"),
+        "protocol": frozen.protocol.name,
+    }
+
+
+def as_table(models: Iterable[ZooModel]) -> str:
+    """Returns a line for each agent; what is damaged is named in its line."""
+    rows, problems = [], []
+    for model in models:
+        facts = facts_of(model)
+        numbers = [_number(facts.get(key)) for key in ("frames", "score", "episodes")]
+        made = "damaged" if "problem" in facts else ", ".join(Path(name).stem for name in facts["made"])
+        protocol = facts.get("protocol", "")
+        rows.append((model.algo, model.game, model.model, str(model.run), model.tag, *numbers, protocol, made))
+        problems += [f"{model.title}: {facts['problem']}"] if "problem" in facts else []
+    if not rows:
+        return "There is no frozen agent yet."
+    return "\n".join([*_aligned([HEADS, *rows]), *problems])
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if head in RIGHT else cell.ljust(width)
+            for cell, width, head in zip(row, widths, rows[0], strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def as_text(model: ZooModel) -> str:
+    """Returns what an agent is, how to feed it, what it scored, and which tags its run has reached.
+
+    Raises:
+        NeurozooError: Its frozen model is damaged.
+    """
+    frozen = open_frozen(model.frozen)
+    record = read_json(model.frozen / RECORD_FILE, REMEDY)
+    fed, scores, protocol = record["input"], record.get("scores", {}), record["protocol"]
+    low_high = "of any size" if fed["range"] is None else "from {:g} to {:g}".format(*fed["range"])
+    lines = [
+        model.title,
+        f"  network     {record['model']}, {record['parameters']:,} parameters",
+        f"  game        {frozen.game}, {len(frozen.actions)} outputs: {' '.join(frozen.actions)}",
+        f"  feed it     {fed['dtype']} {fed['shape']}, {low_high}: {fed['meaning']}",
+        f"              model.keras: {fed['keras_layer']}; saved_model: {fed['signature']}; model.pb: {fed['node']}",
+        f"  obey it     {record['action_rule']}",
+        *(
+            f"  {'' if number else 'layers':10}  {each.name}, {each.kind}, {_by(each.shape)}; model.pb: {each.node}"
+            for number, each in enumerate(frozen.layers)
+        ),
+        f"  protocol    {', '.join(f'{key} {value}' for key, value in protocol.items() if value not in (None, ''))}",
+    ]
+    if scores.get("test_score") is not None:
+        is_known = {"iteration", "frames"} <= scores.keys()
+        found = f", found in generation {scores['iteration']}, at {scores['frames']:,} frames" if is_known else ""
+        lines.append(
+            f"  score       {_number(scores['test_score'])}, the mean of {scores.get('test_episodes')} test episodes "
+            f"under {protocol['name']}{found}"
+        )
+    lines.append(f"  files       {model.frozen}" + "".join(f", {model.place / n}" for n in facts_of(model)["made"]))
+    try:
+        reached = reached_tags(model.folder, game=model.game)
+    except NeurozooError:  # an imported agent has no log
+        return "\n".join(lines)
+    tags = ", ".join(f"{tag} (generation {moment.generation})" for tag, moment in reached.items())
+    return "\n".join([*lines, f"  tags        {tags}"])
+
+
+def _by(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))
