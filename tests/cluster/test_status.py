@@ -17,6 +17,7 @@ def states_until_the_end(experiment, delete):
         (status, *_) = read_overview(["hurt.yaml"], workdir=experiment.folder).runs
         if seen[-1:] != [(status.state, status.job)]:
             seen.append((status.state, status.job))
+            print(f"{time.strftime('%H:%M:%S')} {status.state} {status.job} {status.note}")  # to read after a failure
         if deleted is None and status.state == "running" and status.frames and status.job:
             deleted = status.job
             delete(deleted)
