@@ -141,6 +141,15 @@ def test_before_the_first_episodes_the_speed_is_that_of_the_run_so_far():
 def test_the_newest_job_is_named():
     assert status(sign=sign(900, job="7"), under_way=job(3, "8")).job == "8"
     assert status(sign=sign(5, job="8"), under_way=job(99), submitted=job(99, "7")).job == "8"
+    assert status(sign=sign(900, job="7"), failed=job(8, "7")).job == "7"
+
+
+def test_the_job_of_an_attempt_that_failed_is_not_that_of_the_next_one():
+    before = {"sign": sign(40, ended="stopped", job="7"), "failed": job(2, "7")}  # noticed in the second of the next
+    queued = status(**before, under_way=job(3, "8"))
+    assert (queued.state, queued.job) == ("queued", "8")
+    starts = status(**before, under_way=job(1))  # Slurm's job does not say its number until it trains
+    assert (starts.state, starts.job) == ("running", None)
 
 
 @pytest.mark.parametrize(

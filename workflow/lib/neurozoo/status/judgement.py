@@ -170,9 +170,12 @@ def error_line(lines: list[str]) -> str | None:
 def _job_number(evidence: Evidence, state: State) -> str | None:
     if state in ("waiting", "done"):
         return None
-    sign, jobs = evidence.sign, [evidence.under_way, evidence.submitted]
-    known = [(job.time, job.number) for job in (*jobs, evidence.failed) if job is not None and job.number is not None]
-    if sign is not None and sign.facts.get("job"):
+    sign, job = evidence.sign, evidence.under_way
+    # An attempt that failed counts for its failure only: the next one may have been submitted within the same second.
+    jobs = [job, evidence.submitted, evidence.failed if state == "failed" else None]
+    known = [(found.time, found.number) for found in jobs if found is not None and found.number is not None]
+    is_before = state != "failed" and job is not None and sign is not None and job.time > sign.time  # an attempt before
+    if sign is not None and sign.facts.get("job") and not is_before:
         known.append((sign.time, str(sign.facts["job"])))
     return max(known)[1] if known else None
 
