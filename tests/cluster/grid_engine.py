@@ -201,6 +201,8 @@ class GridEngine(Machine):
     def processes_of(self, job: str) -> list[int]:
         """Returns the process that leads a job's process group; none while the job does not run."""
         found = self.processes(f"/job_scripts/{job}")
+        if not found:
+            return []
         groups = self.run("ps", "-o", "pid=,pgid=", "-p", ",".join(map(str, found)), check=False).stdout.splitlines()
         return [int(pid) for pid, group in map(str.split, groups) if pid == group]
 
