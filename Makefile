@@ -35,7 +35,7 @@ foundations: $(VENV)/.dev
 	@$(SNAKEMAKE) --profile profiles/local --quiet all -- $(FOUNDATIONS)
 
 test: foundations
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20
 
 # Needs root and Debian's packages of Grid Engine and Slurm (.ci/run installs them; slurmdbd and mariadb-server besides for
 # tests with accounting, which are skipped otherwise); half an hour, or two where much else goes on.
@@ -43,7 +43,7 @@ test-cluster: foundations
 	@$(BIN)/python -m pytest tests/cluster -m "long or not long" -rP --durations=0
 
 sanitize: foundations
-	@$(BIN)/python -m pytest tests/native/test_sanitizers.py
+	@$(BIN)/python -m pytest tests/native/test_sanitizers.py -m "long or not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
