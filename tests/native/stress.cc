@@ -1,18 +1,26 @@
-// Evaluators that are made and destroyed while they play, with and without errors in their workers: for sanitizers.
+// Evaluators and pools of worlds that are made and destroyed while they play, with and without errors in their threads:
+// for sanitizers.
 //
-// stress PLAN SCALES NOISE EPISODES: plan (int64) and scales (float) of a network for the hard maze, and a noise table.
+// stress PLAN SCALES NOISE EPISODES [ROM]: plan (int64) and scales (float) of a network for the hard maze, or for a
+// game if the program was compiled with EMULATOR, and a noise table.
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include "core/evaluator.h"
+#include "core/world_pool.h"
+#ifdef EMULATOR
+#include "core/atari.h"
+#else
 #include "core/hard_maze.h"
+#endif
 
 using namespace neurozoo;
 
@@ -25,12 +33,38 @@ std::vector<T> Read(const char* path) {
   return values;
 }
 
-// A maze whose walls fall down in the first step of the 20th episode.
-class FallingMaze : public HardMaze {
+#ifdef EMULATOR
+constexpr Behaviour kBehaviour = Behaviour::kRam;
+
+class PlayedWorld : public Atari {
  public:
+  explicit PlayedWorld(char** arguments)
+      : Atari({arguments[5],
+               {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+               {},
+               0.25,
+               4,
+               2,
+               "published_bilinear",
+               {}}) {}
+};
+#else
+constexpr Behaviour kBehaviour = Behaviour::kFinalPosition;
+
+class PlayedWorld : public HardMaze {
+ public:
+  explicit PlayedWorld(char**) {}
+};
+#endif
+
+// A world that falls down in the first step of the 20th episode.
+class FallingWorld : public PlayedWorld {
+ public:
+  using PlayedWorld::PlayedWorld;
+
   void Reset(std::int64_t noops, std::int64_t seed) override {
-    if (++episodes_ == 20) throw std::runtime_error("the maze has fallen down");
-    HardMaze::Reset(noops, seed);
+    if (++episodes_ == 20) throw std::runtime_error("the world has fallen down");
+    PlayedWorld::Reset(noops, seed);
   }
 
  private:
@@ -43,13 +77,49 @@ std::vector<Task> Tasks(int count) {
   return tasks;
 }
 
+// Plays episodes in a pool, whose two halves are advanced by two threads as the batched engine does it; returns their
+// number.
+int PlayInPool(const WorldPoolOptions& options, int episodes_per_world) {
+  WorldPool pool(options);
+  const int half = pool.num_worlds() / 2;
+  std::vector<int> ended(2);
+  std::vector<std::exception_ptr> failures(2);
+  std::vector<std::thread> threads;
+  for (int part = 0; part < 2; ++part) {
+    threads.emplace_back([&, part] {
+      try {
+        const int first = part * half;
+        std::vector<float> outputs(half * pool.num_outputs(), 0.5f), planes(half * pool.shape().plane_size());
+        std::vector<double> rewards(half);
+        std::vector<std::uint8_t> states(half);
+        for (int i = 0; i < half; ++i) pool.Start(first + i, {0, i, 1 + i % 40});
+        while (ended[part] < half * episodes_per_world) {
+          pool.Advance(first, half, outputs.data(), planes.data(), rewards.data(), states.data());
+          for (int i = 0; i < half; ++i) {
+            if (states[i] != WorldPool::kEnded) continue;
+            pool.Take(first + i);
+            pool.Start(first + i, {0, ++ended[part], 1 + ended[part] % 40});
+          }
+        }
+      } catch (...) {
+        failures[part] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return ended[0] + ended[1];
+}
+
 int main(int, char** arguments) {
   const NetworkPlan plan = NetworkPlan::Parse(Read<std::int64_t>(arguments[1]), Read<float>(arguments[2]));
   const int episodes = std::atoi(arguments[4]);
   EvaluatorOptions options;
-  options.make_world = [] { return std::make_unique<HardMaze>(); };
+  options.make_world = [=] { return std::make_unique<PlayedWorld>(arguments); };
   options.plan = plan;
-  options.behaviour = Behaviour::kFinalPosition;
+  options.behaviour = kBehaviour;
   options.noise_path = arguments[3];
   options.num_threads = 4;
   const std::vector<Genome> genomes = {{-1, nullptr, 1, {}}, {-1, nullptr, 2, {{5, 0.5f}}}, {-1, nullptr, 3, {}}};
@@ -71,7 +141,15 @@ int main(int, char** arguments) {
     if (i % 2 == 1) broken_off.Receive(std::chrono::duration<double>(0.01));
   }
 
-  options.make_world = [] { return std::make_unique<FallingMaze>(); };
+  WorldPoolOptions pool;
+  pool.make_world = options.make_world;
+  pool.behaviour = options.behaviour;
+  pool.num_worlds = 12;
+  pool.num_threads = 3;
+  int in_pools = 0;
+  for (int i = 0; i < 10; ++i) in_pools += PlayInPool(pool, 5) >= 60;
+
+  options.make_world = [=] { return std::make_unique<FallingWorld>(arguments); };
   int errors = 0;
   for (int i = 0; i < 5; ++i) {
     Evaluator failing(options);
@@ -83,6 +161,13 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d errors\n", finished, errors);
-  return finished == static_cast<std::size_t>(episodes) && errors == 5 ? 0 : 1;
+  pool.make_world = options.make_world;
+  for (int i = 0; i < 5; ++i) {
+    try {
+      PlayInPool(pool, 100);
+    } catch (const std::runtime_error&) {
+      ++errors;
+    }
+  }
+  std::printf("%zu episodes, %d pools, %d errors\n", finished, in_pools, errors);
 }
