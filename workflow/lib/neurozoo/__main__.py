@@ -178,6 +178,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     status.add_argument("--json", action="store_true", help="print JSON")
 
+    site = _command(commands, "site", _site, "write the gallery: pages of all that lies in a folder of results")
+    site.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    site.add_argument(
+        "--bundle", type=Path, metavar="FOLDER_OR_ZIP", help="a copy with all that is shown, to be passed on"
+    )
+
+    origins = _command(commands, "provenance", _provenance, "say which versions and settings results come from")
+    origins.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    origins.add_argument("--build", type=Path, help="build.json of the op library")
+
     show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
     show.add_argument("--results", type=Path, default=Path("results"))
     return parser
@@ -512,6 +522,25 @@ def _status(options):
         return
     with contextlib.suppress(KeyboardInterrupt):  # how watching ends
         show(read, watch=options.watch)
+
+
+def _site(options):
+    from neurozoo.site.pages import build_site, bundle_site
+
+    if options.bundle:
+        manifest, page = bundle_site(options.results, options.bundle), options.bundle
+    else:
+        manifest, page = build_site(options.results), options.results / "site" / "index.html"
+    damaged = sum(entry.is_damaged for entry in manifest.missing)
+    print(f"{page}: {len(manifest.runs)} runs, {damaged} damaged files, {len(manifest.missing) - damaged} to come")
+
+
+def _provenance(options):
+    from neurozoo.site.origins import find_settings, write_provenance
+
+    page = options.results / "provenance.html"
+    write_provenance(find_settings(options.results), html=page, json=page.with_suffix(".json"), build=options.build)
+    print(page)
 
 
 def _show(options):

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from neurozoo.site.curves import Series, Strip, draw_chart, draw_strip, median_of
+
+
+def series(frames, scores, role="run"):
+    return Series("run 1", 0, role, np.array(frames, float), np.array(scores, float))
+
+
+def points(line):
+    return [tuple(map(float, point.split(","))) for point in line.points.split()]
+
+
+def test_a_curve_fills_its_chart_from_zero_frames_to_the_last():
+    chart = draw_chart([series([50, 100], [0, 10])], points=60, summary="up")
+    # Scores from 0 to 10 with 6 % of room on either side: 0 lies at 0.6 of 11.2 from below.
+    (start, low), (end, high) = points(chart.lines[0])
+    assert (start, end) == (50, 100)
+    assert (100 - low, high) == pytest.approx((100 * 0.6 / 11.2, 100 * 0.6 / 11.2), abs=0.01)
+    assert [label for _, label in chart.x_ticks] == ["0", "20", "40", "60", "80", "100"]
+    assert [place for place, _ in chart.x_ticks] == pytest.approx([0, 20, 40, 60, 80, 100])
+    assert [label for _, label in chart.y_ticks] == ["0", "5", "10"]
+    assert chart.summary == "up"
+
+
+def test_all_lines_of_a_chart_share_its_scale():
+    chart = draw_chart([series([100], [0], "other"), series([50], [10])], points=60, summary="")
+    (other,), (own,) = (points(line)[:1] for line in chart.lines)
+    assert (other[0], own[0]) == (100, 50)
+    assert own[1] < other[1]
+
+
+def test_a_single_report_is_a_dot():
+    (line,) = draw_chart([series([100], [3])], points=60, summary="").lines
+    assert line.is_point
+    assert points(line) == [(100, 50), (100, 50)]
+
+
+def test_a_long_curve_keeps_its_ends_and_few_points():
+    frames = np.arange(1, 1001)
+    (line,) = draw_chart([series(frames, frames)], points=60, summary="").lines
+    assert len(points(line)) == 60
+    assert points(line)[0][0] == pytest.approx(0.1)
+    assert points(line)[-1][0] == 100
+
+
+def test_the_median_ends_with_the_shortest_run():
+    runs = [(np.array([0.0, 100.0]), np.array([0.0, 10.0])), (np.array([0.0, 50.0]), np.array([2.0, 2.0]))]
+    frames, scores = median_of(runs, points=3)
+    assert frames.tolist() == [0, 25, 50]
+    assert scores.tolist() == [1, 2.25, 3.5]
+
+
+def test_a_strip_places_scores_between_the_limits():
+    strip = draw_strip((0, 100), mean=50, low=None, high=None, own=100, others=[0, 100])
+    assert strip == Strip(low=None, high=None, mean=50, own=97, others=(3, 97))
+    assert draw_strip((7, 7), mean=7, low=7, high=7, own=None, others=[7]).mean == 3

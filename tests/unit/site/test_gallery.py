@@ -1,0 +1,265 @@
+"""The pages in a real browser."""
+
+import functools
+import http.server
+import threading
+import time
+from urllib.parse import quote
+
+import pytest
+
+MOVIE = "runs/ga/frostbite/small/1/activation.mp4"
+PAGES = ("index.html", "runs/ga/frostbite/small/1.html", "runs/es/pong/small/1.html", "games/frostbite.html")
+
+
+@pytest.fixture
+def visit(browser, site):
+    """Opens a page from its file: `visit(path, hash)`; complains about complaints on its console."""
+
+    def go(path="index.html", hash="", *, base=None):
+        browser.get("about:blank")  # a change of the hash alone loads nothing
+        browser.get(f"{base or site.folder.as_uri()}/{path}{hash}")
+        return browser
+
+    browser.show_as("light")
+    browser.set_window_size(1280, 900)
+    browser.complaints()
+    yield go
+    assert browser.complaints() == []
+
+
+@pytest.fixture(scope="module")
+def server(site):
+    """A web server of the results: only there a page may look at the pixels of its movies."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_): ...
+
+    handler = functools.partial(Quiet, directory=site.results)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}/site"
+        serving.shutdown()
+
+
+def wait(browser, condition, *, seconds=15):
+    """Waits until a JavaScript expression is true."""
+    end = time.monotonic() + seconds
+    while not (value := browser.execute_script(f"return {condition}")):
+        assert time.monotonic() < end, f"not true in {seconds} s: {condition}"
+        time.sleep(0.03)
+    return value
+
+
+def shown(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('.card')].filter((c) => c.offsetParent).map((c) => c.dataset.id)"
+    )
+
+
+def press(browser, key, times=1):
+    from selenium.webdriver import ActionChains
+
+    actions = ActionChains(browser)
+    for _ in range(times):
+        actions.send_keys(key)
+    actions.perform()
+
+
+def step_on_screen(browser):
+    """Reads the step's number, from 1, off the picture itself, once the player has found it."""
+    wait(
+        browser, "(() => { const v = document.querySelector('dialog video'); return !v.seeking && v.readyState > 1 })()"
+    )
+    bits = browser.execute_async_script("""
+        const done = arguments[0];
+        const video = document.querySelector("dialog video");
+        requestAnimationFrame(() => requestAnimationFrame(() => {
+          const canvas = Object.assign(document.createElement("canvas"), {width: 550, height: 1000});
+          const context = canvas.getContext("2d");
+          context.drawImage(video, 0, 0);
+          done([0, 1, 2, 3, 4, 5, 6, 7].map((i) => context.getImageData(50 + 16 * i + 8, 588, 1, 1).data[0] > 128));
+        }));""")
+    return 1 + sum(bit << place for place, bit in enumerate(bits))
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_loads_whole_and_stays_where_it_is(browser, visit, path, width):
+    screen = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    visit(path)
+    try:
+        wait(browser, "document.readyState === 'complete'")
+        browser.execute_script("for (const image of document.images) image.loading = 'eager'")
+        wait(browser, "[...document.images].every((image) => image.complete && image.naturalWidth)")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        shifts = """
+            const done = arguments[0], found = [];
+            const told = (entry) => [entry.value, ...entry.sources.map((s) => s.node?.className || s.node?.nodeName)];
+            new PerformanceObserver((list) => found.push(...list.getEntries().map(told)))
+              .observe({type: "layout-shift", buffered: true});
+            setTimeout(() => done(found), 50);"""
+        moved = browser.execute_async_script(shifts)
+        assert sum(value for value, *_ in moved) < 0.01, moved
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_filters_show_what_fits_and_can_be_handed_on(visit):
+    browser = visit()
+    assert len(shown(browser)) == 5
+    for name, value in (("game", "frostbite"), ("algo", "ga")):
+        browser.find_element("css selector", f"[name={name}][value={value}]").click()
+    assert shown(browser) == ["ga/frostbite/small/1", "ga/frostbite/small/2"]
+    assert browser.find_element("id", "shown").text == "2 of 5 runs"
+    link = browser.current_url
+    assert link.endswith("#game=frostbite&algo=ga")
+    browser.find_element("css selector", "#filters [type=reset]").click()
+    wait(browser, "location.hash === ''")
+    assert len(shown(browser)) == 5
+    visit(hash=link[link.index("#") :])
+    assert shown(browser) == ["ga/frostbite/small/1", "ga/frostbite/small/2"]
+    assert browser.execute_script("return document.querySelector('[name=algo][value=ga]').checked")
+
+
+def test_search_and_order(visit):
+    browser = visit(hash="#sort=score")
+    assert shown(browser)[:2] == ["ga/frostbite/small/2", "ga/frostbite/small/1"]
+    assert shown(browser)[-1] == "es/pong/small/1"  # without a score
+    browser.find_element("name", "q").send_keys("pong ES")
+    assert shown(browser) == ["es/pong/small/1"]
+    browser.find_element("name", "q").send_keys(" no such thing")
+    assert browser.find_element("id", "nothing").is_displayed()
+
+
+def test_a_movie_plays_from_its_card(visit):
+    browser = visit()
+    browser.find_element("css selector", f"[data-open='{MOVIE}']").click()
+    wait(browser, "document.querySelector('dialog').open")
+    browser.find_element("css selector", "dialog [data-do=play]").click()
+    wait(browser, "document.querySelector('dialog video').currentTime > 0.2")
+    wait(browser, "Number(document.querySelector('dialog [data-do=step]').value) > 8")
+    assert browser.execute_script("return document.querySelector('dialog video').videoWidth") == 550
+    browser.find_element("css selector", "dialog [data-do=close]").click()
+    wait(browser, "!location.hash.includes('movie')")
+
+
+def test_a_permalink_restores_filters_movie_step_and_panel(visit, server):
+    wanted = f"#game=frostbite&movie={quote(MOVIE, safe='')}&step=42&panel=conv1"
+    browser = visit(hash=wanted, base=server)
+    assert browser.execute_script("return document.querySelector('dialog').open")
+    assert browser.execute_script("return document.querySelector('[name=game][value=frostbite]').checked")
+    assert browser.find_element("css selector", "dialog h2").text == "Frostbite, GA, small, run 1"
+    pressed = browser.find_element("css selector", "dialog [aria-pressed=true][data-panel]")
+    assert pressed.get_attribute("data-panel") == "conv1"
+    assert step_on_screen(browser) == 42
+    time.sleep(0.3)
+    assert browser.current_url.endswith(wanted)
+
+
+def test_steps_are_exact(visit, server):
+    browser = visit(hash=f"#movie={MOVIE}&step=20", base=server)
+    assert step_on_screen(browser) == 20
+    for key, expected in (
+        (".", 21),
+        (".", 22),
+        (",", 21),
+        ("\ue014", 22),
+        ("\ue012", 21),
+        ("\ue010", 90),
+        ("\ue011", 1),
+    ):
+        press(browser, key)
+        assert step_on_screen(browser) == expected, key
+    press(browser, ".", times=60)
+    assert step_on_screen(browser) == 61
+    field = browser.find_element("css selector", "dialog [data-do=step]")
+    field.send_keys("\ue009a\ue000", "\ue017")  # all of it away: that is no step to go to
+    press(browser, "\ue004")
+    assert field.get_attribute("value") == "61"
+    field.send_keys("\ue009a\ue000", "77\n")
+    assert step_on_screen(browser) == 77
+    wait(browser, "location.hash.includes('step=77')")
+
+
+def test_a_panel_fills_the_stage_and_the_keyboard_chooses_it(visit, site):
+    browser = visit(hash=f"#movie={MOVIE}")
+    where = """
+        const [left, top, width, height] = arguments[0];
+        const stage = document.querySelector("dialog .stage").getBoundingClientRect();
+        const matrix = new DOMMatrix(getComputedStyle(document.querySelector("dialog .layer")).transform);
+        return [matrix.e + matrix.a * left, matrix.f + matrix.a * top, matrix.a * width, matrix.a * height,
+                stage.width, stage.height, matrix.a];"""
+    (movie,) = next(run for run in site.manifest.runs if run.id == "ga/frostbite/small/1").movies
+    whole = browser.execute_script(where, [0, 0, 550, 1000])
+    assert whole[5] - 4 < whole[3] <= whole[5]
+    for number, panel in enumerate(movie.panels, 1):
+        press(browser, str(number))
+        time.sleep(0.4)  # it glides
+        left, top, width, height, room, tall, scale = browser.execute_script(where, panel.view)
+        assert left >= 0
+        assert top >= 0
+        assert left + width <= room
+        assert top + height <= tall
+        assert room - width < 30 or tall - height < 30
+        assert scale > 1
+    press(browser, "\ue00c")  # Escape: first the whole picture, then out
+    wait(browser, "!location.hash.includes('panel')")
+    assert browser.execute_script("return document.querySelector('dialog').open")
+    press(browser, "\ue00c")
+    wait(browser, "!document.querySelector('dialog').open")
+
+
+def test_a_run_s_page_has_a_player_of_its_own(visit):
+    browser = visit("runs/ga/frostbite/small/1.html", f"#movie={MOVIE}&step=12&panel=fc")
+    wait(browser, "document.querySelector('video').readyState > 1")
+    assert browser.find_element("css selector", "[data-do=step]").get_attribute("value") == "12"
+    press(browser, ".")
+    wait(browser, "location.hash.includes('step=13')")
+    assert abs(browser.execute_script("return document.querySelector('video').currentTime") - 12.5 / 60) < 1e-4
+
+
+def test_the_keyboard_reaches_cards_and_shows_where_it_is(visit):
+    browser = visit(hash="#algo=es&game=frostbite")
+    seen = []
+    for _ in range(30):
+        press(browser, "\ue004")
+        seen.append(browser.execute_script(
+            "const [e, next] = [document.activeElement, document.activeElement.nextElementSibling];"
+            "return [e.id || e.className || e.name || e.textContent.trim(), "
+            "getComputedStyle(e).outlineStyle, next ? getComputedStyle(next).outlineStyle : '']"
+        ))  # fmt: skip
+        if seen[-1][0] == "Run page":
+            break
+    names = [name for name, *_ in seen]
+    assert names[0] == "skip"
+    assert {"brand", "theme", "game", "q", "sort", "Run page"} <= set(names)
+    assert all("solid" in outlines or "auto" in outlines for _, *outlines in seen)
+
+
+def test_light_and_dark_follow_the_system_and_the_switch(visit):
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    browser = visit()
+    light = browser.execute_script(f"return {paper}")
+    browser.show_as("dark")
+    dark = browser.execute_script(f"return {paper}")
+    assert light != dark
+    button = browser.find_element("id", "theme")
+    button.click()
+    assert button.text == "Theme: light"
+    assert browser.execute_script(f"return {paper}") == light
+    visit("games/pong.html")
+    assert browser.execute_script(f"return {paper}") == light
+    for _ in range(2):
+        browser.find_element("id", "theme").click()
+    assert browser.execute_script(f"return {paper}") == dark
+    assert browser.execute_script("return localStorage.length") == 0
+
+
+def test_a_movie_that_went_away_is_named_in_the_player(browser, visit, site):
+    visit(hash=f"#movie={MOVIE}")
+    browser.execute_script("document.querySelector('dialog video').src = 'gone.mp4'")
+    wait(browser, "!document.querySelector('dialog .trouble').hidden")
+    assert f"{MOVIE} cannot be played here" in browser.find_element("css selector", "dialog .trouble").text
+    browser.complaints()

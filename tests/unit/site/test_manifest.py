@@ -1,0 +1,132 @@
+import json
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.site.manifest import read_manifest
+
+RUN = "runs/ga/frostbite/small/1"
+
+
+def read(results):
+    return read_manifest(results, results / "site", replications=500)
+
+
+def damaged(manifest):
+    return {entry.path: entry.reason for entry in manifest.missing if entry.is_damaged}
+
+
+def test_everything_that_is_there_is_found(site):
+    runs = {run.id: run for run in site.manifest.runs}
+    assert list(runs) == ["es/frostbite/virtual_bn/1", "ga/frostbite/small/1", "ga/frostbite/small/2",
+                          "es/pong/small/1", "ga/pong/small/1"]  # fmt: skip
+    run = runs["ga/frostbite/small/1"]
+    assert (run.protocol, run.frames, run.curve) == ("uber2018", 300_000, ((1e5, 2e5, 3e5), (10.0, 40.0, 60.0)))
+    (movie,) = run.movies
+    assert (movie.title, movie.video.frames, movie.path) == ("Activations of every layer", 90, f"{RUN}/activation.mp4")
+    assert [panel.name for panel in movie.panels] == ["screen", "observation", "conv1", "conv2", "fc", "out"]
+    assert movie.screen == ("posters/runs/ga/frostbite/small/1/activation.screen.png", 160, 210)
+    assert [picture.title for picture in run.pictures] == ["Lineage"]
+    assert [file.path for file in run.files] == [
+        f"{RUN}/{name}" for name in ("config.yaml", "metrics.csv", "frozen/model.json", "checkpoint.npz")
+    ]
+    assert [picture.title for picture in site.manifest.overall.pictures] == ["Learning curves"]
+    assert [file.title for file in site.manifest.overall.files] == ["Scores with intervals"]
+    assert (
+        json.loads((site.folder / "manifest.json").read_text())["runs"][1]["movies"][0]["panels"][2]["name"] == "conv1"
+    )
+
+
+def test_scores_say_how_many_episodes_and_runs_they_come_from(site):
+    runs = {run.id: run for run in site.manifest.runs}
+    one = runs["ga/frostbite/small/1"]
+    assert (one.score.mean, one.score.count, one.score.source, one.score.low) == (60, 10, "test", None)
+    # Of two runs a resample is one, the other or both, so that the interval ends at the runs themselves.
+    assert (one.over_runs.mean, one.over_runs.low, one.over_runs.high, one.over_runs.count) == (80, 60, 100, 2)
+    alone = runs["es/frostbite/virtual_bn/1"].over_runs
+    assert (alone.mean, alone.low, alone.count) == (30, None, 1)
+
+
+def test_an_evaluation_is_preferred_and_has_an_interval(results):
+    episodes = [{"score": 10.0}, {"score": 30.0}]
+    (results / RUN / "evaluation.json").write_text(json.dumps({"protocol": {"name": "x"}, "episodes": episodes}))
+    (run,) = [run for run in read(results).runs if f"runs/{run.id}" == RUN]
+    assert (run.score.mean, run.score.low, run.score.high, run.score.count) == (20, 10, 30, 2)
+    assert run.score.source == "evaluation"
+    assert run.over_runs.mean == 60  # of 20 and 100
+
+
+def test_runs_of_another_protocol_are_not_averaged(results):
+    for name in ("metrics.csv", "config.yaml"):
+        path = results / RUN / name
+        path.write_text(path.read_text().replace("uber2018", "machado2018"))
+    assert {run.over_runs.count for run in read(results).runs if run.over_runs} == {1}
+
+
+def test_a_run_in_training_shows_what_its_log_has(site):
+    (run,) = [run for run in site.manifest.runs if run.id == "es/pong/small/1"]
+    assert not run.is_finished
+    assert run.curve == ((1000, 2000), (-19, -18))
+    assert run.score is None
+    reasons = [entry.reason for entry in site.manifest.missing if entry.path == "runs/es/pong/small/1"]
+    assert reasons == ["This run is still being trained; what is made of its result is to come."]
+
+
+def test_what_is_not_made_yet_is_named_with_the_command_that_makes_it(site):
+    missing = {entry.path: entry.reason for entry in site.manifest.missing if not entry.is_damaged}
+    assert f"{RUN}/rollout.npz" in missing
+    assert f"{RUN}/activation.mp4" not in missing
+    path = "runs/es/frostbite/virtual_bn/1/activation.mp4"
+    assert missing[path].startswith("Not made yet: snakemake --profile local ")
+    assert missing[path].endswith(path)
+    assert "runs/es/frostbite/virtual_bn/1/lineage.png" not in missing  # evolution strategies have none
+    assert damaged(site.manifest) == {}
+
+
+def test_what_is_damaged_is_named_and_the_rest_is_still_there(results):
+    movie = results / RUN / "activation.mp4"
+    movie.write_bytes(movie.read_bytes()[:3000])
+    (results / RUN / "lineage.png").write_bytes(b"\x89PNG no more")
+    (results / "runs/ga/frostbite/small/2/frozen/model.json").unlink()
+    (results / "runs/ga/pong/small/1/metrics.csv").write_text("a,b\n1,2\n")
+    (results / "runs/es/frostbite/virtual_bn/1/evaluation.json").write_text('{"episodes": [{}]}')
+    (results / "runs/rs/pong/small/1").mkdir(parents=True)
+    manifest = read(results)
+    reasons = damaged(manifest)
+    assert set(reasons) == {
+        f"{RUN}/activation.mp4",
+        f"{RUN}/lineage.png",
+        "runs/ga/frostbite/small/2/frozen",
+        "runs/ga/pong/small/1/metrics.csv",
+        "runs/es/frostbite/virtual_bn/1/evaluation.json",
+        "runs/rs/pong/small/1",
+    }
+    assert "no whole MP4 movie" in reasons[f"{RUN}/activation.mp4"]
+    assert "model.json is missing" in reasons["runs/ga/frostbite/small/2/frozen"]
+    assert "has no results" in reasons["runs/rs/pong/small/1"]
+    assert not any(str(results) in reason for reason in reasons.values())
+    runs = {run.id: run for run in manifest.runs}
+    assert len(runs) == 6
+    assert len(runs["ga/frostbite/small/2"].movies) == 1  # without panels, since nothing says where they lie
+    assert runs["ga/frostbite/small/2"].movies[0].panels == ()
+    assert runs["ga/frostbite/small/1"].score.mean == 60
+
+
+def test_files_that_are_being_written_are_left_alone(results):
+    (results / RUN / ".activation.123.mp4").write_bytes(b"half")
+    assert read(results).missing == read(results).missing
+    assert damaged(read(results)) == {}
+
+
+def test_tagged_agents_have_their_movies_under_their_run(results):
+    place = results / RUN / "tags" / "400M"
+    (place / "frozen").mkdir(parents=True)
+    for name in ("frozen/model.json", "activation.mp4"):
+        (place / name).write_bytes((results / RUN / name).read_bytes())
+    (run,) = [run for run in read(results).runs if f"runs/{run.id}" == RUN]
+    assert [(movie.tag, len(movie.panels)) for movie in run.movies] == [("final", 6), ("400M", 6)]
+
+
+def test_no_folder_is_an_error_and_an_empty_one_is_not(tmp_path):
+    with pytest.raises(NeurozooError, match="should be a folder of results"):
+        read(tmp_path / "nowhere")
+    assert read(tmp_path).runs == ()

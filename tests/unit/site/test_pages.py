@@ -1,0 +1,138 @@
+import re
+import shutil
+import zipfile
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.site.pages import build_site, bundle_site
+
+RUN = "runs/ga/frostbite/small/1"
+EVIL = "<img src=x onerror='document.title=1'>\"&'"
+
+
+class Links(HTMLParser):
+    """Collects what a page refers to."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.page, self.found, self.tags, self.without_text = page, [], [], []
+        self.feed(page.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append(tag)
+        self.found += [attributes[name] for name in ("href", "src", "poster") if name in attributes]
+        if tag == "img" and not attributes.get("alt"):
+            self.without_text.append(attributes)
+
+    def broken(self):
+        paths = [link.partition("#")[0] for link in self.found if not link.startswith(("data:", "#"))]
+        return [path for path in paths if path and not (self.page.parent / unquote(path)).exists()]
+
+
+def pages_of(folder):
+    return [Links(path) for path in sorted(folder.rglob("*.html"))]
+
+
+def test_there_is_a_page_for_all_runs_and_for_each_run_and_game(site):
+    assert {page.relative_to(site.folder).as_posix() for page in site.folder.rglob("*.html")} == {
+        "index.html", "games/frostbite.html", "games/pong.html",
+        *(f"runs/{run.id}.html" for run in site.manifest.runs),
+    }  # fmt: skip
+
+
+def test_every_link_leads_somewhere_and_none_into_the_network(site):
+    for page in pages_of(site.folder):
+        assert page.broken() == []
+        assert page.without_text == []
+        assert not [link for link in page.found if re.match(r"(https?:)?//", link)]
+    for path in (*site.folder.glob("*.css"), *site.folder.glob("*.js"), *site.folder.rglob("*.html")):
+        assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", path.read_text()) == []
+
+
+def test_a_card_says_runs_episodes_protocol_and_interval(site):
+    text = re.sub(r"<[^>]*>", " ", (site.folder / "index.html").read_text())
+    card = re.sub(r"\s+", " ", text.partition("run 2")[0][-2500:] + text.partition("run 2")[2][:400])
+    assert "mean of 10 test episodes" in card
+    assert "2 runs: 80" in card
+    assert "[60 , to 100]" in card
+    assert "uber2018" in card
+
+
+def test_names_from_files_cannot_become_markup(results):
+    folder = results / "runs" / "ga" / "frostbite" / EVIL.replace("/", "") / "1"
+    shutil.copytree(results / RUN, folder)
+    config = folder / "config.yaml"
+    config.write_text(config.read_text() + f"note: {EVIL!r}\n</script><b>: 1\n")
+    shutil.copy(folder / "activation.mp4", folder / "<b>bold</b>.mp4".replace("/", ""))
+    build_site(results, replications=100)
+    tags = {tag for page in pages_of(results / "site") for tag in page.tags}
+    plain = {tag for page in pages_of(results / "site") if EVIL[:4] not in page.page.as_posix() for tag in page.tags}
+    assert "b" not in tags
+    for page in pages_of(results / "site"):
+        text = page.page.read_text()
+        assert page.broken() == []
+        assert "<img src=x" not in text
+        assert "onerror='" not in text
+        assert text.count("</script>") == text.count("<script")
+    assert tags == plain
+
+
+def test_the_pages_of_what_is_gone_go(results):
+    build_site(results, replications=100)
+    page, poster = results / "site" / f"{RUN}.html", results / "site/posters" / RUN / "activation.png"
+    assert page.exists()
+    assert poster.exists()
+    shutil.rmtree(results / RUN)
+    build_site(results, replications=100)
+    assert not page.exists()
+    assert not poster.exists()
+    assert RUN not in (results / "site" / "index.html").read_text()
+
+
+def test_damage_is_named_on_the_page(results):
+    (results / RUN / "activation.mp4").write_bytes(b"no movie")
+    build_site(results, replications=100)
+    for page in ("index.html", f"{RUN}.html"):
+        text = (results / "site" / page).read_text()
+        assert f"{RUN}/activation.mp4 is no whole MP4 movie" in text
+        assert "Damaged" in text
+
+
+def test_a_page_of_nothing_says_so(tmp_path):
+    build_site(tmp_path)
+    assert "There is no run here yet." in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_pages_lie_in_the_results_that_they_link_to(results, tmp_path):
+    with pytest.raises(NeurozooError, match="--bundle"):
+        build_site(results, tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("suffix", ["", ".zip"])
+def test_a_bundle_holds_everything_that_it_links_to(results, tmp_path, suffix):
+    bundle = tmp_path / f"gallery{suffix}"
+    bundle_site(results, bundle, replications=100)
+    shutil.rmtree(results)
+    if suffix:
+        with zipfile.ZipFile(bundle) as archive:
+            archive.extractall(tmp_path / "out")
+        bundle = tmp_path / "out" / "gallery"
+    pages = pages_of(bundle)
+    assert len(pages) == 8
+    assert [page.broken() for page in pages] == [[]] * 8
+    assert (bundle / "files" / RUN / "activation.mp4").exists()
+    assert not list(bundle.rglob("checkpoint.npz"))
+    text = (bundle / f"{RUN}.html").read_text()
+    assert re.search(r"<td>runs/ga/frostbite/small/1/checkpoint.npz <span[^>]*>not in this copy", text)
+
+
+def test_a_bundle_overwrites_nothing(results, tmp_path):
+    (tmp_path / "taken.zip").write_bytes(b"precious")
+    with pytest.raises(NeurozooError, match="exists"):
+        bundle_site(results, tmp_path / "taken.zip")
+    with pytest.raises(NeurozooError, match="exists"):
+        bundle_site(results, results)
+    assert (tmp_path / "taken.zip").read_bytes() == b"precious"

@@ -1,0 +1,1 @@
+"""The gallery: static pages of all that lies in a folder of results."""

@@ -1,0 +1,139 @@
+"""Small drawings of numbers, as coordinates for the pages' inline SVG: scores over frames, and intervals on a line.
+
+Coordinates run from 0 to 100 in both directions; the pages stretch them to the room there is, so that lines keep their
+width and words their size on a phone, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from neurozoo.plots import common_grid, number_label, si_label
+
+_HEADROOM = 0.06  # share of the height above the highest line and below the lowest
+
+
+@dataclass(frozen=True)
+class Series:
+    """Scores of one run, or of several condensed.
+
+    Attributes:
+        label: What it is called.
+        colour: Number of its colour, from 0.
+        role: `run`, `other` (drawn faintly) or `median`.
+        frames: Shape (reports,), emulator frames, ascending.
+        scores: Shape (reports,).
+    """
+
+    label: str
+    colour: int
+    role: str
+    frames: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series as the points of an SVG polyline."""
+
+    label: str
+    colour: int
+    role: str
+    points: str
+    is_point: bool
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing.
+
+    Attributes:
+        lines: From the back to the front.
+        x_ticks: Places from 0 to 100 and words, left to right.
+        y_ticks: The same from the bottom to the top.
+        summary: What there is to see, in words.
+    """
+
+    lines: tuple[Line, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    summary: str
+
+
+def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Condenses runs to their median, as the learning curves do: up to the end of the shortest."""
+    frames, scores = common_grid(runs, points)
+    return frames, np.median(scores, axis=-1)
+
+
+def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
+    """Draws scores over frames.
+
+    Args:
+        series: From the back to the front; none may be empty.
+        points: Most points of a line; longer ones are interpolated.
+        summary: What there is to see, in words.
+    """
+    last = max(line.frames[-1] for line in series)
+    low, high = (pick(pick(line.scores) for line in series) for pick in (min, max))
+    room = _HEADROOM * ((high - low) or abs(high) or 1.0)
+    bottom, top = low - room, high + room
+    lines = []
+    for line in series:
+        frames, scores = common_grid([(line.frames, line.scores)], min(points, len(line.frames)))
+        x, y = 100 * frames / last, 100 - 100 * (scores[:, 0] - bottom) / (top - bottom)
+        if len(x) == 1:  # a line of no length and with round ends is a dot
+            x, y = np.repeat(x, 2), np.repeat(y, 2)
+        places = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
+        lines.append(Line(line.label, line.colour, line.role, places, len(frames) == 1))
+    return Chart(
+        tuple(lines),
+        tuple((100 * tick / last, si_label(tick)) for tick in _ticks(0, last, 5)),
+        tuple((100 * (tick - bottom) / (top - bottom), number_label(tick)) for tick in _ticks(bottom, top, 4)),
+        summary,
+    )
+
+
+def _ticks(low: float, high: float, count: int) -> list[float]:
+    ticks = MaxNLocator(count, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [float(tick) for tick in ticks if low <= tick <= high]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """An interval on a line, places from 0 to 100.
+
+    Attributes:
+        low: Lower end of the interval; None if nothing is known of it.
+        high: Upper end.
+        mean: The mean.
+        own: The run that this is about; None if it is about all.
+        others: The other runs.
+    """
+
+    low: float | None
+    high: float | None
+    mean: float
+    own: float | None
+    others: tuple[float, ...]
+
+
+def draw_strip(
+    limits: tuple[float, float],
+    *,
+    mean: float,
+    low: float | None,
+    high: float | None,
+    own: float | None,
+    others: Sequence[float],
+) -> Strip:
+    """Places a mean, its interval and the runs between two limits that all strips of a game share."""
+    start, end = limits
+    width = (end - start) or 1.0
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else round(3 + 94 * (value - start) / width, 2)  # the dots keep their halves
+
+    return Strip(place(low), place(high), place(mean), place(own), tuple(map(place, others)))

@@ -1,0 +1,88 @@
+"""Where results come from, on one page: configuration, commits, versions, machine and protocols."""
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+
+from neurozoo.benchmark.machine import machine
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json, write_json, write_text
+from neurozoo.logs import read_identity
+from neurozoo.native import REBUILD
+from neurozoo.provenance import provenance
+from neurozoo.site.templating import environment
+
+PACKAGES = ("ale-py", "gymnasium", "keras", "numpy", "pandas", "snakemake", "tensorflow-cpu", "tensorflow")
+_BUILD_FACTS = ("commit", "tensorflow", "ale", "compiler", "march", "sha256")
+
+
+def write_provenance(
+    settings: Iterable[str | os.PathLike],
+    *,
+    html: str | os.PathLike,
+    json: str | os.PathLike,
+    build: str | os.PathLike | None = None,
+    configuration: Mapping | None = None,
+) -> None:
+    """Writes what somebody needs to make the same results again.
+
+    Args:
+        settings: The runs' `config.yaml`, each of which names version, commit and protocol of its run.
+        html: The page to write; it stands alone.
+        json: The same for programs.
+        build: `build.json` of the op library.
+        configuration: What the workflow was told.
+
+    Raises:
+        NeurozooError: A file is missing or damaged.
+    """
+    runs, protocols = [], {}
+    for path in settings:
+        runs.append(read_identity(path) | _facts_of(path))
+        record = runs[-1].pop("protocol_record")
+        protocols.setdefault(runs[-1]["protocol"], []).extend([record] if record else [])
+    facts = {
+        "format": "neurozoo provenance 1",
+        "made_by": {**provenance(), "python": platform.python_version()},
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "library": {name: read_json(build, REBUILD).get(name) for name in _BUILD_FACTS} if build else None,
+        "machine": {name: value for name, value in machine().items() if name != "load_average"},
+        "protocols": {name: _distinct(records) for name, records in protocols.items()},
+        "runs": runs,
+        "configuration": configuration,
+    }
+    write_json(json, facts)
+    text = yaml.safe_dump(configuration, sort_keys=False, allow_unicode=True) if configuration else None
+    write_text(html, environment().get_template("provenance.html").render(facts=facts, configuration=text))
+
+
+def _facts_of(path: str | os.PathLike) -> dict:
+    found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    return {name: found.get(name) for name in ("seed", "frames", "neurozoo", "commit", "protocol_record")}
+
+
+def _distinct(records: list) -> list:
+    return [record for place, record in enumerate(records) if record not in records[:place]]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def find_settings(results: str | os.PathLike) -> list[Path]:
+    """Returns the `config.yaml` of all runs of a results folder.
+
+    Raises:
+        NeurozooError: There is none.
+    """
+    found = sorted(Path(results, "runs").glob("*/*/*/*/config.yaml"))
+    if not found:
+        raise NeurozooError(f"{results} holds no run, so there is nothing to say where it comes from.")
+    return found

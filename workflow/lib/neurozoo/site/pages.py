@@ -1,0 +1,281 @@
+"""Writes the pages: one of all runs, one per run and one per game, and what they need beside them."""
+
+import datetime
+import os
+import shutil
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import quote
+
+import jinja2
+import numpy as np
+
+from neurozoo.configuration import IMPORTED
+from neurozoo.errors import NeurozooError
+from neurozoo.files import write_json, write_text, written_whole
+from neurozoo.plots import number_label, si_label
+from neurozoo.site.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
+from neurozoo.site.manifest import POSTERS, Manifest, Movie, Run, read_manifest
+from neurozoo.site.products import TRAVELLING
+from neurozoo.site.templating import STATIC, environment
+
+_BESIDE = "../"  # from the folder of the pages to the results
+_INSIDE = "files/"  # where a bundle has them
+_CARD_POINTS, _PAGE_POINTS = 60, 400  # of a line
+
+
+def build_site(results: str | os.PathLike, site: str | os.PathLike | None = None, **statistics: float) -> Manifest:
+    """Writes the gallery of a folder of results, `index.html` last.
+
+    The pages link to the files where they lie, beside the folder of the pages. They need no server and no network.
+
+    Args:
+        results: The folder with `runs/`.
+        site: Folder of the pages; default: `site` in the results.
+        **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
+
+    Returns:
+        What the pages show.
+
+    Raises:
+        NeurozooError: There is no such folder, or the pages would not lie in it.
+    """
+    results = Path(results)
+    site = results / "site" if site is None else Path(site)
+    if site.resolve().parent != results.resolve():
+        raise NeurozooError(
+            f"The pages link to files beside them, so {site} should be a folder in {results}. For a copy to pass on "
+            "there is: python -m neurozoo site --bundle FOLDER"
+        )
+    manifest = read_manifest(results, site, **statistics)
+    _write_pages(manifest, site, files=_BESIDE)
+    return manifest
+
+
+def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statistics: float) -> Manifest:
+    """Writes the gallery with copies of everything it shows, to be passed on or put on a web server.
+
+    Networks and recordings are left out for their size; the pages name them without a link.
+
+    Args:
+        results: The folder with `runs/`.
+        bundle: A new or empty folder, or a new `.zip`.
+        **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
+
+    Returns:
+        What the pages show.
+
+    Raises:
+        NeurozooError: There are no results, or something stands where the bundle is to be.
+    """
+    results, bundle = Path(results), Path(bundle)
+    if bundle.is_file() or (bundle.is_dir() and any(bundle.iterdir())):
+        raise NeurozooError(f"{bundle} exists. Delete it, or name another place for the bundle.")
+    if bundle.suffix != ".zip":
+        return _fill_bundle(results, bundle, **statistics)
+    with tempfile.TemporaryDirectory() as folder, written_whole(bundle) as temporary:
+        filled = Path(folder, bundle.stem)
+        manifest = _fill_bundle(results, filled, **statistics)
+        with zipfile.ZipFile(temporary, "w") as archive:
+            for path in sorted(filled.rglob("*")):
+                packs = zipfile.ZIP_STORED if path.suffix in (".mp4", ".png") else zipfile.ZIP_DEFLATED
+                archive.write(path, path.relative_to(folder), packs)
+    return manifest
+
+
+def _fill_bundle(results: Path, folder: Path, **statistics: float) -> Manifest:
+    manifest = read_manifest(results, folder, **statistics)
+    for path in sorted(_travelling(manifest)):
+        target = folder / _INSIDE / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(results / path, target)
+    _write_pages(manifest, folder, files=_INSIDE)
+    return manifest
+
+
+def _travelling(manifest: Manifest) -> set[str]:
+    shown = [manifest.overall, *manifest.games.values(), *manifest.runs]
+    files = [file for part in shown for file in (*part.movies, *part.pictures, *part.files)]
+    return {file.path for file in files if file.path.endswith(TRAVELLING)}
+
+
+def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
+    drawn = _Drawings(manifest)
+    templates = _templates(files)
+    common = {
+        "manifest": manifest,
+        "drawn": drawn,
+        "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
+        "travelling": None if files == _BESIDE else TRAVELLING,
+    }
+    pages = {}
+    for number, run in enumerate(manifest.runs):
+        neighbours = manifest.runs[number - 1] if number else None, (*manifest.runs, None)[number + 1]
+        pages[f"{_page_of(run)}"] = ("run.html", {"run": run, "neighbours": neighbours})
+    for game, collection in manifest.games.items():
+        runs = [run for run in manifest.runs if run.game == game]
+        pages[_page_of_game(game)] = ("game.html", {"game": game, "runs": runs, "collection": collection})
+    for name in ("style.css", "gallery.js"):
+        write_text(site / name, (STATIC / name).read_text(encoding="utf-8"))
+    for path, (template, values) in pages.items():
+        root = "../" * path.count("/")
+        write_text(site / path, templates.get_template(template).render(**common, **values, root=root))
+    _delete_others(site, pages, manifest)
+    write_json(site / "manifest.json", manifest.to_json())
+    write_text(site / "index.html", templates.get_template("index.html").render(**common, root=""))
+
+
+def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None:
+    """Deletes pages and pictures of runs and movies that are no more."""
+    movies = [movie for part in (manifest.overall, *manifest.games.values(), *manifest.runs) for movie in part.movies]
+    wanted = {*pages, *(path for movie in movies for path in (movie.poster[0], movie.screen[0]))}
+    for folder in ("runs", "games", POSTERS):
+        for path in (site / folder).rglob("*.*"):
+            if path.is_file() and path.relative_to(site).as_posix() not in wanted:
+                path.unlink()
+
+
+def _page_of(run: Run) -> str:
+    return f"runs/{run.id}.html"
+
+
+def _page_of_game(game: str) -> str:
+    return f"games/{game}.html"
+
+
+def _templates(files: str) -> jinja2.Environment:
+    """Returns the templates with the words and links that they use; `files` leads from the pages to the results."""
+    templates = environment()
+    templates.filters |= {
+        "url": quote,
+        "file_url": lambda path: quote(files + path),
+        "page": lambda run: quote(_page_of(run)),
+        "game_page": lambda game: quote(_page_of_game(game)),
+        "number": number_label,
+        "frames": si_label,
+        "bytes": _bytes_label,
+        "game": lambda game: game.replace("_", " ").title(),
+        "algo": _algo_label,
+        "network": lambda model: model.replace("_", " "),
+        "movie_json": lambda movies, root: [_movie_json(movie, root, files) for movie in movies],
+    }
+    templates.tests["in_run"] = lambda path, run: path == run or path.startswith(f"{run}/")
+    return templates
+
+
+def _algo_label(algo: str) -> str:
+    return "Imported" if algo == IMPORTED else algo.replace("_", "-").upper()
+
+
+def _bytes_label(size: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"
+
+
+def _movie_json(movie: Movie, root: str, files: str) -> dict:
+    """Returns what the player needs to know of a movie."""
+    return {
+        "id": movie.path,
+        "title": movie.title if movie.tag == "final" else f"{movie.title} ({movie.tag})",
+        "source": root + quote(files + movie.path),
+        "poster": root + quote(movie.poster[0]),
+        **asdict(movie.video),
+        "panels": [asdict(panel) for panel in movie.panels],
+    }
+
+
+class _Drawings:
+    """The charts of the pages."""
+
+    def __init__(self, manifest: Manifest):
+        self._runs = manifest.runs
+        self._kinds = defaultdict(list)
+        for run in manifest.runs:
+            self._kinds[run.kind].append(run)
+        self._colours = {
+            name: number for number, name in enumerate(dict.fromkeys((run.algo, run.model) for run in manifest.runs))
+        }
+
+    def colour(self, run: Run) -> int:
+        """Returns the number of the colour that an algorithm with a network has on all pages."""
+        return self._colours[run.algo, run.model] % 7
+
+    def small(self, run: Run) -> Chart | None:
+        """Draws a run's curve over the median of its likes, for a card."""
+        return self._of_run(run, points=_CARD_POINTS, shows_all=False)
+
+    def large(self, run: Run) -> Chart | None:
+        """Draws a run's curve and those of its likes."""
+        return self._of_run(run, points=_PAGE_POINTS, shows_all=True)
+
+    def of_game(self, runs: Sequence[Run]) -> Chart | None:
+        """Draws all runs of a game, and the median of each kind."""
+        series, kinds = [], list(dict.fromkeys(run.kind for run in runs))
+        for role in ("other", "median"):
+            for kind in kinds:
+                likes = [run for run in self._kinds[kind] if run.curve[0]]
+                if role == "other":
+                    series += [self._series(run, "other") for run in likes]
+                elif likes:
+                    series.append(self._median(likes))
+        if not series:
+            return None
+        ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
+        summary = f"Score over frames of {_counted(len(runs), 'run')}; medians end with {', '.join(ends)}."
+        return draw_chart(series, points=_PAGE_POINTS, summary=summary)
+
+    def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
+        """Draws the interval over runs between the lowest and the highest score of the game."""
+        over_runs = run.over_runs
+        if over_runs is None:
+            return None
+        in_game = [other for other in self._runs if other.game == run.game and other.over_runs and other.score]
+        ends = [value for other in in_game for value in (other.score.mean, other.over_runs.low, other.over_runs.high)]
+        known = [value for value in ends if value is not None]
+        likes = [other.score.mean for other in self._kinds[run.kind] if other.score]
+        own = run.score.mean if run.score and not is_about_all else None
+        return draw_strip(
+            (min(known), max(known)),
+            mean=over_runs.mean,
+            low=over_runs.low,
+            high=over_runs.high,
+            own=own,
+            others=likes,
+        )
+
+    def _of_run(self, run: Run, *, points: int, shows_all: bool) -> Chart | None:
+        if not run.curve[0]:
+            return None
+        likes = [other for other in self._kinds[run.kind] if other.curve[0]]
+        series = [self._series(other, "other") for other in likes if other is not run] if shows_all else []
+        if len(likes) > 1 and len((median := self._median(likes)).frames) > 1:
+            series.append(median)
+        series.append(self._series(run, "run"))
+        scores = run.curve[1]
+        if len(scores) == 1:
+            summary = f"A single report, after {si_label(run.curve[0][0])} frames: {number_label(scores[0])}."
+            return draw_chart(series, points=points, summary=summary)
+        summary = (
+            f"Score over {si_label(run.curve[0][-1])} frames in {_counted(len(scores), 'report')}: from "
+            f"{number_label(scores[0])} to {number_label(scores[-1])}, at most {number_label(max(scores))}."
+        )
+        return draw_chart(series, points=points, summary=summary)
+
+    def _series(self, run: Run, role: str) -> Series:
+        return Series(f"run {run.run}", self.colour(run), role, *map(np.asarray, run.curve))
+
+    def _median(self, runs: Sequence[Run]) -> Series:
+        frames, scores = median_of([tuple(map(np.asarray, run.curve)) for run in runs], points=_PAGE_POINTS)
+        label = f"{_algo_label(runs[0].algo)}, {runs[0].model.replace('_', ' ')}"
+        return Series(label, self.colour(runs[0]), "median", frames, scores)
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

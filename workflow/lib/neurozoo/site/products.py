@@ -1,0 +1,80 @@
+"""What the files of a results folder are called on a page; unknown ones appear under their own names."""
+
+from collections.abc import Sequence
+
+# Pattern of the file, from the folder it belongs to, and its title; {} stands for what the asterisk matched. The order
+# is that on the page.
+Titles = Sequence[tuple[str, str]]
+
+MOVIES: Titles = (
+    ("activation.mp4", "Activations of every layer"),
+    ("game.mp4", "The game"),
+    ("layer_*.mp4", "Layer {}"),
+    ("generations.mp4", "Generations side by side"),
+    ("*.mp4", "{}"),
+)
+PICTURES: Titles = (
+    ("lineage.png", "Lineage"),
+    ("filters/weights_*.png", "Weights of {}"),
+    ("filters/patches_*.png", "What {} responds to"),
+    ("filters/synthetic_*.png", "Synthetic inputs for {}"),
+    ("filters/inversion_*.png", "Feature inversion of {}"),
+    ("filters/guided_*.png", "Guided backpropagation from {}"),
+    ("filters/attribution.png", "Attribution of the chosen actions"),
+    ("temporal_lean.png", "Temporal lean of the first layer"),
+    ("learning_curves.png", "Learning curves"),
+    ("*.png", "{}"),
+)
+PAGES: Titles = (("embedding.html", "Embedding, interactive"), ("provenance.html", "Provenance"), ("*.html", "{}"))
+TABLES: Titles = (
+    ("scores.csv", "Scores with intervals"),
+    ("statistics.csv", "Statistics over runs and games"),
+    ("imported_scores.csv", "Scores of imported genomes"),
+    ("metrics.csv", "All reports of all runs"),
+    ("*.csv", "{}"),
+)
+# Files of a run that no player and no picture shows.
+RUN_FILES: Titles = (
+    ("config.yaml", "All settings, with version and commit"),
+    ("metrics.csv", "Every report as a table"),
+    ("evaluation.json", "Episodes of the result"),
+    ("genome.json", "The result in a few bytes"),
+    ("train.log", "The log for people"),
+    ("train.benchmark.tsv", "Time and memory"),
+    ("frozen/model.json", "How to feed the frozen network"),
+    ("lineage.pdf", "Lineage, for print"),
+    ("lineage.svg", "Lineage, vector graphics"),
+    ("filters/lean.csv", "Temporal lean of the first layer"),
+    ("frozen/model.keras", "The network for Keras"),
+    ("frozen/model.pb", "The network as a graph"),
+    ("checkpoint.npz", "All parameters"),
+    ("rollout.npz", "A recorded episode"),
+    ("lineage.parquet", "Who descends from whom"),
+    ("log.jsonl", "The log, lossless"),
+)
+# Folders of a results folder that hold what the pages show.
+FOLDERS = (
+    "runs/*/*/*/*", "runs/*/*/*/*/frozen", "runs/*/*/*/*/filters", "runs/*/*/*/*/tags/*", "figures", "tables", "movies",
+    "comparisons/*",
+)  # fmt: skip
+# Suffixes of files that travel in a bundle; of the others it only has the names.
+TRAVELLING = (".mp4", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml")
+
+
+def title_of(name: str, titles: Titles) -> tuple[int, str] | None:
+    """Finds the title of a file.
+
+    Args:
+        name: Its path from the folder that the titles are about, such as `filters/weights.png`.
+        titles: One of the tables above.
+
+    Returns:
+        Its place in the order of the page and its title; None if the table does not know it.
+    """
+    for place, (pattern, title) in enumerate(titles):
+        start, star, end = pattern.partition("*")
+        if name == pattern or (star and name.startswith(start) and name.endswith(end)):
+            part = name[len(start) : len(name) - len(end)] if star else ""
+            words = title.format(part.replace("/", " ").replace("_", " ").strip()).strip(" :")
+            return place, words[:1].upper() + words[1:]
+    return None

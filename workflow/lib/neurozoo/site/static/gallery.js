@@ -1,0 +1,516 @@
+// Filters, player and permalinks of the gallery. No library; a page without this script is still a list of links.
+//
+// The part of the address after '#' holds the view: game, algo, model, run (lists with commas), q and sort for the
+// cards; movie (its path), step (from 1, as written on the picture) and panel for the player.
+"use strict";
+
+const KEYS = ["game", "algo", "model", "run", "q", "sort", "movie", "step", "panel"];
+const FACETS = KEYS.slice(0, 4);
+
+// ---- the view in the address ----
+
+function readView() {
+  const text = location.hash.slice(1);
+  return new URLSearchParams(text.includes("=") ? text : "");
+}
+
+// Changes some entries; the others stay. What is empty is left out.
+function writeView(changes, { adds = false } = {}) {
+  const view = readView();
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === "" || value === null || value === undefined) view.delete(key);
+    else view.set(key, value);
+  }
+  const sorted = new URLSearchParams(KEYS.filter((key) => view.has(key)).map((key) => [key, view.get(key)]));
+  const hash = sorted.size ? `#${sorted}` : "";
+  if (hash === location.hash || (!hash && !location.hash.includes("="))) return;
+  const url = hash || location.pathname + location.search;
+  if (adds) history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
+}
+
+// ---- light and dark ----
+
+const THEMES = ["auto", "light", "dark"];
+
+function startTheme(button) {
+  const root = document.documentElement;
+  const show = () => {
+    const theme = root.dataset.theme || "auto";
+    button.querySelector("span").textContent = `Theme: ${theme}`;
+    button.setAttribute("aria-label", `Theme: ${theme}`);
+  };
+  button.addEventListener("click", () => {
+    const theme = THEMES[(THEMES.indexOf(root.dataset.theme || "auto") + 1) % THEMES.length];
+    if (theme === "auto") delete root.dataset.theme;
+    else root.dataset.theme = theme;
+    try {
+      if (theme === "auto") localStorage.removeItem("neurozoo-theme");
+      else localStorage.setItem("neurozoo-theme", theme);
+    } catch {} // some browsers keep nothing for files
+    show();
+  });
+  show();
+}
+
+// ---- filters ----
+
+class Filters {
+  constructor(form, list) {
+    this.form = form;
+    this.list = list;
+    this.cards = [...list.children];
+    form.addEventListener("input", () => this.changed());
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("reset", () => setTimeout(() => this.changed()));
+  }
+
+  changed() {
+    const chosen = (name) => [...this.form.querySelectorAll(`[name="${name}"]:checked`)].map((box) => box.value);
+    writeView({
+      ...Object.fromEntries(FACETS.map((name) => [name, chosen(name).join(",")])),
+      q: this.form.q.value.trim(),
+      sort: this.form.sort.value,
+    });
+    this.apply();
+  }
+
+  restore() {
+    const view = readView();
+    for (const name of FACETS) {
+      const wanted = (view.get(name) || "").split(",");
+      for (const box of this.form.querySelectorAll(`[name="${name}"]`)) box.checked = wanted.includes(box.value);
+    }
+    this.form.q.value = view.get("q") || "";
+    this.form.sort.value = view.get("sort") || "";
+    if (this.form.sort.selectedIndex < 0) this.form.sort.value = "";
+    this.apply();
+  }
+
+  apply() {
+    const view = readView();
+    const wanted = FACETS.map((name) => [name, (view.get(name) || "").split(",").filter(Boolean)]);
+    const words = (view.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const card of this.cards) {
+      const text = `${card.dataset.title} ${card.dataset.id}`.toLowerCase();
+      const fits =
+        wanted.every(([name, values]) => !values.length || values.includes(card.dataset[name])) &&
+        words.every((word) => text.includes(word));
+      card.hidden = !fits;
+      shown += fits;
+    }
+    const key = view.get("sort");
+    const order = [...this.cards];
+    if (key === "score" || key === "frames") {
+      const value = (card) => (card.dataset[key] === "" ? -Infinity : Number(card.dataset[key]));
+      order.sort((a, b) => value(b) - value(a) || 0);
+    }
+    if (order.some((card, place) => this.list.children[place] !== card)) this.list.append(...order);
+    document.getElementById("shown").textContent = `${shown} of ${this.cards.length} runs`;
+    document.getElementById("nothing").hidden = shown > 0;
+  }
+}
+
+// ---- the player ----
+
+const RATES = [0.1, 0.25, 0.5, 1, 2];
+const MARGIN = 10; // pixels around what is shown
+const NEAR = 1.6; // magnification from which pixels get sharp edges
+
+class Player {
+  constructor(root, { writes }) {
+    this.root = root;
+    this.writes = writes; // whether its state goes into the address
+    this.stage = root.querySelector(".stage");
+    this.layer = root.querySelector(".layer");
+    this.video = root.querySelector("video");
+    this.spots = root.querySelector(".spots");
+    this.trouble = root.querySelector(".trouble");
+    this.video.controls = false;
+    this.step = 1;
+    this.panel = "";
+    this.isWanted = false; // whether to play as soon as possible
+    this.part = Object.fromEntries([...root.querySelectorAll("[data-do]")].map((part) => [part.dataset.do, part]));
+    this.connect();
+  }
+
+  get isPlaying() {
+    return !this.video.paused && !this.video.ended;
+  }
+
+  connect() {
+    const { part, video } = this;
+    part.play.addEventListener("click", () => this.toggle());
+    part.back.addEventListener("click", () => this.go(this.step - 1));
+    part.forward.addEventListener("click", () => this.go(this.step + 1));
+    part.seek.addEventListener("input", () => this.go(Number(part.seek.value)));
+    part.step.addEventListener("change", () => this.go(Number(part.step.value) || this.step));
+    part.movie.addEventListener("change", () => this.show(this.movies[part.movie.selectedIndex], {}));
+    part.speed.addEventListener("change", () => (video.playbackRate = Number(part.speed.value)));
+    part.sound.addEventListener("click", () => {
+      video.muted = !video.muted;
+      part.sound.setAttribute("aria-pressed", String(!video.muted));
+    });
+    part.link.addEventListener("click", () => this.copyLink());
+    this.stage.addEventListener("click", (event) => {
+      if (!event.target.closest(".trouble")) this.toggle();
+    });
+    for (const name of ["play", "pause", "ended"]) video.addEventListener(name, () => this.playingChanged());
+    video.addEventListener("error", () => this.fail());
+    video.addEventListener("loadedmetadata", () => this.loaded());
+    if ("requestVideoFrameCallback" in video) {
+      const presented = (_, facts) => {
+        if (this.isPlaying && this.movie) this.say(Math.round(facts.mediaTime * this.movie.fps) + 1);
+        video.requestVideoFrameCallback(presented);
+      };
+      video.requestVideoFrameCallback(presented);
+    } else {
+      video.addEventListener("timeupdate", () => {
+        if (this.isPlaying && this.movie) this.say(Math.floor(video.currentTime * this.movie.fps + 0.01) + 1);
+      });
+    }
+    new ResizeObserver(() => this.place()).observe(this.stage);
+  }
+
+  // Somebody may have pressed play before anything was there.
+  loaded() {
+    const { seekable } = this.video;
+    this.isWanted ||= this.isPlaying;
+    if (seekable.length && seekable.end(0) > 0) {
+      const { isWanted } = this;
+      this.go(this.step);
+      if (isWanted) this.toggle();
+    } else if (location.protocol.startsWith("http")) this.fetchWhole();
+  }
+
+  // Simple web servers, such as Python's, cannot send a part of a file, and browsers then cannot seek in it.
+  async fetchWhole() {
+    const { movie } = this;
+    const answer = await fetch(movie.source).catch(() => null);
+    if (movie !== this.movie) return;
+    if (!answer || !answer.ok) {
+      this.fail();
+      return;
+    }
+    const whole = await answer.blob();
+    if (movie !== this.movie) return;
+    this.whole = URL.createObjectURL(whole);
+    this.video.src = this.whole;
+  }
+
+  forgetWhole() {
+    if (this.whole) URL.revokeObjectURL(this.whole);
+    this.whole = null;
+  }
+
+  // Offers some movies and shows one of them, standing still.
+  load(movies, { movie = "", step = 1, panel = "" } = {}) {
+    this.movies = movies;
+    this.part.movie.replaceChildren(...movies.map((entry) => new Option(entry.title, entry.id)));
+    this.part.movie.closest("label").hidden = movies.length < 2;
+    this.show(movies.find((entry) => entry.id === movie) || movies[0], { step, panel });
+    this.root.classList.add("ready");
+  }
+
+  show(movie, { step = 1, panel = "" }) {
+    const { video, part } = this;
+    this.movie = movie;
+    this.step = clamp(step, 1, movie.frames);
+    this.isWanted = false;
+    this.trouble.hidden = true;
+    part.movie.value = movie.id;
+    part.seek.max = part.step.max = movie.frames;
+    this.root.querySelector("[data-say=of]").textContent = `of ${movie.frames.toLocaleString("en")}`;
+    part.sound.hidden = !movie.has_sound;
+    part.file.href = movie.source;
+    part.speed.replaceChildren(
+      ...RATES.map((rate) => new Option(`${+(rate * movie.fps).toFixed(1)} steps/s`, rate, rate === 1, rate === 1)),
+    );
+    this.layer.style.width = `${movie.width}px`;
+    this.layer.style.height = `${movie.height}px`;
+    this.showPanels();
+    this.zoom(panel, { moves: false });
+    video.width = movie.width;
+    video.height = movie.height;
+    video.poster = this.step === 1 ? movie.poster : "";
+    video.preload = this.root.closest("dialog") ? "auto" : "metadata";
+    video.setAttribute("aria-label", movie.title);
+    this.forgetWhole();
+    video.src = movie.source;
+    video.defaultPlaybackRate = 1;
+    this.say(this.step);
+    this.playingChanged();
+    this.remember();
+  }
+
+  showPanels() {
+    const { panels } = this.movie;
+    const choices = panels.length ? [{ name: "", label: "Whole picture" }, ...panels] : [];
+    const group = this.root.querySelector(".panels");
+    group.hidden = !choices.length;
+    this.spots.replaceChildren();
+    group.replaceChildren(
+      ...choices.map((panel, number) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.dataset.panel = panel.name;
+        button.append(panel.name ? (panel.name === "screen" ? "game" : panel.name) : "whole picture");
+        button.title = panel.label;
+        if (number < 10) {
+          const key = document.createElement("kbd");
+          key.textContent = number;
+          key.ariaHidden = "true";
+          button.append(key);
+        }
+        button.addEventListener("click", () => this.zoom(panel.name));
+        if (panel.box) {
+          const spot = document.createElement("button");
+          spot.type = "button";
+          spot.tabIndex = -1; // the keyboard has the buttons beside
+          spot.title = panel.label;
+          [spot.style.left, spot.style.top, spot.style.width, spot.style.height] = panel.box.map((n) => `${n}px`);
+          spot.addEventListener("click", (event) => {
+            event.stopPropagation();
+            this.zoom(panel.name);
+          });
+          for (const [name, points] of [["pointerenter", true], ["pointerleave", false], ["focus", true], ["blur", false]])
+            button.addEventListener(name, () => spot.classList.toggle("pointed", points));
+          this.spots.append(spot);
+        }
+        return button;
+      }),
+    );
+  }
+
+  zoom(name, { moves = true } = {}) {
+    const panel = this.movie.panels.find((entry) => entry.name === name);
+    this.panel = panel ? name : "";
+    for (const button of this.root.querySelectorAll(".panels button")) {
+      const isChosen = button.dataset.panel === this.panel;
+      button.setAttribute("aria-pressed", String(isChosen));
+      if (isChosen) button.parentNode.scrollLeft = button.offsetLeft - button.parentNode.offsetLeft - MARGIN;
+    }
+    this.root.classList.toggle("zoomed", Boolean(panel));
+    this.layer.classList.toggle("moves", moves);
+    this.place();
+    this.remember();
+  }
+
+  // Puts the layer so that the panel, or the whole picture, fills the stage.
+  place() {
+    if (!this.movie) return;
+    const panel = this.movie.panels.find((entry) => entry.name === this.panel);
+    const [left, top, width, height] = panel ? panel.view : [0, 0, this.movie.width, this.movie.height];
+    const { clientWidth, clientHeight } = this.stage;
+    const margin = panel ? MARGIN : 0;
+    const scale = Math.min((clientWidth - 2 * margin) / width, (clientHeight - 2 * margin) / height);
+    const x = (clientWidth - scale * width) / 2 - scale * left;
+    const y = (clientHeight - scale * height) / 2 - scale * top;
+    this.layer.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
+    this.layer.style.setProperty("--scale", scale);
+    const right = this.movie.width - left - width;
+    const bottom = this.movie.height - top - height;
+    this.layer.style.clipPath = `inset(${top}px ${right}px ${bottom}px ${left}px)`;
+    this.layer.classList.toggle("near", scale >= NEAR);
+  }
+
+  // Shows exactly one step: the middle of its time, so that no rounding reaches a neighbour.
+  go(step) {
+    if (!this.movie) return;
+    this.isWanted = false;
+    this.video.pause();
+    this.say(clamp(Math.round(step), 1, this.movie.frames));
+    this.video.currentTime = (this.step - 0.5) / this.movie.fps;
+    this.remember();
+  }
+
+  say(step) {
+    this.step = clamp(step, 1, this.movie.frames);
+    this.part.seek.value = this.step;
+    this.part.seek.setAttribute("aria-valuetext", `step ${this.step} of ${this.movie.frames}`);
+    if (document.activeElement !== this.part.step || !this.isPlaying) this.part.step.value = this.step;
+  }
+
+  toggle() {
+    if (this.isPlaying) {
+      this.go(this.step);
+      return;
+    }
+    if (this.step >= this.movie.frames) this.go(1);
+    this.video.playbackRate = Number(this.part.speed.value);
+    this.video.play().catch((error) => {
+      if (error.name !== "AbortError") this.fail();
+    });
+  }
+
+  stop() {
+    this.video.pause();
+    this.video.removeAttribute("src");
+    this.video.load();
+    this.forgetWhole();
+    this.movie = null;
+  }
+
+  playingChanged() {
+    const { play } = this.part;
+    play.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
+    play.querySelector("use").setAttribute("href", this.isPlaying ? "#i-pause" : "#i-play");
+    this.remember();
+  }
+
+  fail() {
+    if (!this.movie) return;
+    this.trouble.textContent = `${this.movie.id} cannot be played here. It may be gone or damaged.`;
+    this.trouble.hidden = false;
+  }
+
+  // A moment later, because dragging would change the address more often than browsers allow.
+  remember() {
+    clearTimeout(this.timer);
+    if (this.writes)
+      this.timer = setTimeout(() => {
+        if (this.movie && !this.isPlaying) writeView(this.view);
+      }, 120);
+  }
+
+  get view() {
+    return { movie: this.movie.id, step: this.step > 1 ? this.step : "", panel: this.panel };
+  }
+
+  async copyLink() {
+    clearTimeout(this.timer);
+    writeView(this.view);
+    const { link } = this.part;
+    let said = "Copied";
+    try {
+      await navigator.clipboard.writeText(location.href);
+    } catch {
+      said = "It is in the address bar";
+    }
+    link.textContent = said;
+    setTimeout(() => (link.textContent = "Copy link"), 2000);
+  }
+
+  // Returns whether the key means something here.
+  press(key) {
+    if (!this.movie) return false;
+    const names = ["", ...this.movie.panels.map((panel) => panel.name)];
+    if (key === " " || key === "k") this.toggle();
+    else if (key === "," || key === "ArrowLeft") this.go(this.step - 1);
+    else if (key === "." || key === "ArrowRight") this.go(this.step + 1);
+    else if (key === "Home") this.go(1);
+    else if (key === "End") this.go(this.movie.frames);
+    else if (/^\d$/.test(key) && Number(key) < names.length) this.zoom(names[key]);
+    else if (key === "Escape" && this.panel) this.zoom("");
+    else return false;
+    return true;
+  }
+}
+
+function clamp(value, low, high) {
+  return Math.min(high, Math.max(low, value));
+}
+
+// ---- the dialog in which a card's movies play ----
+
+class Viewer {
+  constructor(dialog) {
+    this.dialog = dialog;
+    this.player = new Player(dialog.querySelector("[data-player]"), { writes: true });
+    dialog.querySelector("[data-do=close]").addEventListener("click", () => dialog.close());
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog) dialog.close(); // beside it
+    });
+    dialog.addEventListener("cancel", (event) => {
+      if (this.player.press("Escape")) event.preventDefault();
+    });
+    dialog.addEventListener("close", () => {
+      clearTimeout(this.player.timer);
+      this.player.stop();
+      writeView({ movie: "", step: "", panel: "" });
+    });
+  }
+
+  open(card, state) {
+    const title = this.dialog.querySelector("h2 a");
+    title.textContent = card.dataset.title;
+    title.href = card.dataset.url;
+    if (!this.dialog.open) this.dialog.showModal();
+    this.player.load(JSON.parse(card.querySelector(".movies").textContent), state);
+    this.player.part.play.focus();
+  }
+
+  restore() {
+    const state = viewOfPlayer();
+    const card = state.movie && [...document.querySelectorAll(".card")].find((one) => holds(one, state.movie));
+    if (card) this.open(card, state);
+    else if (this.dialog.open) this.dialog.close();
+  }
+}
+
+function holds(part, movie) {
+  const movies = part.querySelector(".movies");
+  return movies && JSON.parse(movies.textContent).some((entry) => entry.id === movie);
+}
+
+function viewOfPlayer() {
+  const view = readView();
+  return { movie: view.get("movie"), step: Number(view.get("step")) || 1, panel: view.get("panel") || "" };
+}
+
+// ---- start ----
+
+function start() {
+  startTheme(document.getElementById("theme"));
+  const form = document.getElementById("filters");
+  const filters = form && new Filters(form, document.querySelector("#runs .cards"));
+  const dialog = document.getElementById("viewer");
+  const viewer = dialog && new Viewer(dialog);
+
+  const roots = [...document.querySelectorAll("[data-player]")].filter((root) => !root.closest("dialog"));
+  const players = roots.map((root) => new Player(root, { writes: !viewer }));
+  const restorePlayers = () => {
+    for (const player of players) {
+      const movies = JSON.parse(player.root.querySelector(".movies").textContent);
+      player.load(movies, holds(player.root, viewOfPlayer().movie) ? viewOfPlayer() : {});
+    }
+  };
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-open]");
+    if (!viewer || !link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    writeView({ movie: link.dataset.open, step: "", panel: "" }, { adds: true });
+    viewer.open(link.closest(".card"), { movie: link.dataset.open });
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { target, key } = event;
+    if (target.closest("input, select, textarea") && !(target.type === "range" && /^[,.k\d]$/.test(key))) return;
+    if (key === " " && target.closest("button, a, summary")) return;
+    const player = viewer && dialog.open ? viewer.player : players.find((one) => isInView(one.root));
+    if (!player || (dialog && dialog.open && key === "Escape")) return;
+    if (player.press(key)) event.preventDefault();
+  });
+
+  const restore = () => {
+    if (location.hash && !location.hash.includes("=")) return; // a place on the page
+    if (filters) filters.restore();
+    if (viewer) viewer.restore();
+  };
+  restorePlayers();
+  restore();
+  window.addEventListener("hashchange", () => {
+    if (!viewer && location.hash.includes("=")) restorePlayers();
+    restore();
+  });
+}
+
+function isInView(part) {
+  const { top, bottom } = part.getBoundingClientRect();
+  return bottom > 80 && top < innerHeight - 80;
+}
+
+start();

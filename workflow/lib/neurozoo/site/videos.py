@@ -1,0 +1,136 @@
+"""What a page has to know of a movie before anybody plays it: its size, its frames, and one of them as a picture."""
+
+import os
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.inspection.video import ffmpeg_path
+
+Box = tuple[int, int, int, int]  # left, top, width, height in pixels
+_REMEDY = "Delete it and make it again."
+_POSTER_AT = 1 / 3  # of the movie: the first frames of a game are empty or fade in
+_SOUND, _PICTURE = b"soun", b"vide"
+
+
+@dataclass(frozen=True)
+class VideoFacts:
+    """What an MP4 file says about itself.
+
+    Attributes:
+        width: Pixels.
+        height: Pixels.
+        frames: How many pictures.
+        fps: Pictures per second.
+        has_sound: Whether there is a sound track.
+    """
+
+    width: int
+    height: int
+    frames: int
+    fps: float
+    has_sound: bool
+
+
+def read_video(path: str | os.PathLike) -> VideoFacts:
+    """Reads an MP4 file's table of contents, in a millisecond, and notices a file that was cut off.
+
+    Args:
+        path: The movie.
+
+    Raises:
+        NeurozooError: It is no MP4 file, is cut off, or holds no picture.
+
+    Source: ISO/IEC 14496-12, the boxes `moov`, `trak`, `tkhd`, `mdhd`, `hdlr` and `stts`.
+    """
+    try:
+        data = _table_of_contents(Path(path))
+        tracks = [dict(_boxes(track)) for kind, track in _boxes(data) if kind == b"trak"]
+        media = [dict(_boxes(track[b"mdia"])) for track in tracks]
+        kinds = [medium[b"hdlr"][8:12] for medium in media]
+        seen = kinds.index(_PICTURE)
+        width, height = (side >> 16 for side in struct.unpack(">II", tracks[seen][b"tkhd"][-8:]))
+        ticks = _ticks_per_second(media[seen][b"mdhd"])
+        table = dict(_boxes(dict(_boxes(media[seen][b"minf"]))[b"stbl"]))[b"stts"]
+        runs = list(struct.iter_unpack(">II", table[8 : 8 + 8 * struct.unpack(">I", table[4:8])[0]]))
+        frames, duration = sum(count for count, _ in runs), sum(count * length for count, length in runs)
+        return VideoFacts(width, height, frames, frames * ticks / duration, _SOUND in kinds)
+    except (KeyError, ValueError, IndexError, struct.error, ZeroDivisionError) as error:
+        raise NeurozooError(f"{path} is no whole MP4 movie ({error or type(error).__name__}). {_REMEDY}") from error
+
+
+def _table_of_contents(path: Path) -> bytes:
+    """Returns the box `moov`; the others are only checked for being there as long as they say."""
+    size, found = path.stat().st_size, {}
+    with open(path, "rb") as file:
+        while (start := file.tell()) < size:
+            length, kind = struct.unpack(">I4s", file.read(8))
+            if length == 1:
+                (length,) = struct.unpack(">Q", file.read(8))
+            end = start + length if length else size
+            if end > size or end < file.tell():
+                raise ValueError(f"it should have {end:,} bytes or more, but has {size:,}")
+            found[kind] = file.read(end - file.tell()) if kind == b"moov" else b""
+            file.seek(end)
+    if b"mdat" not in found:
+        raise ValueError("it holds no pictures")
+    return found[b"moov"]
+
+
+def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    start = 0
+    while start + 8 <= len(data):
+        length, kind = struct.unpack(">I4s", data[start : start + 8])
+        if length < 8:
+            raise ValueError("its table of contents is damaged")
+        yield kind, data[start + 8 : start + length]
+        start += length
+
+
+def _ticks_per_second(header: bytes) -> int:
+    return struct.unpack(">I", header[20:24] if header[0] == 1 else header[12:16])[0]
+
+
+def draw_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.PathLike) -> None:
+    """Takes a picture out of a movie, for the page to show until somebody plays it.
+
+    Nothing is done if the picture is newer than the movie.
+
+    Args:
+        movie: The movie.
+        facts: What `read_video` says of it.
+        output: The `.png` to write.
+
+    Raises:
+        NeurozooError: The movie cannot be decoded, or there is no ffmpeg.
+    """
+    if _is_newer(output, movie):
+        return
+    with written_whole(output, is_durable=False) as temporary:
+        start = int(facts.frames * _POSTER_AT) / facts.fps
+        command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-ss", f"{start:.3f}", "-i", os.fspath(movie)]
+        answer = subprocess.run(
+            [*command, "-frames:v", "1", os.fspath(temporary)], capture_output=True, text=True, errors="replace"
+        )
+        if answer.returncode != 0 or not temporary.exists():
+            said = (answer.stderr.strip().splitlines() or ["ffmpeg said nothing"])[-1]
+            raise NeurozooError(f"{movie} cannot be decoded ({said}). {_REMEDY}")
+
+
+def crop_picture(picture: str | os.PathLike, box: Box, output: str | os.PathLike) -> None:
+    """Writes a part of a picture as a `.png`, unless that is newer."""
+    if _is_newer(output, picture):
+        return
+    left, top, width, height = box
+    with Image.open(picture) as whole, written_whole(output, is_durable=False) as temporary:
+        whole.crop((left, top, left + width, top + height)).save(temporary)
+
+
+def _is_newer(path: str | os.PathLike, source: str | os.PathLike) -> bool:
+    return Path(path).exists() and Path(path).stat().st_mtime >= Path(source).stat().st_mtime
