@@ -26,6 +26,9 @@ pathvars:
     noise="results/noise",
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/native.smk"
 include: "workflow/rules/noise.smk"
@@ -36,6 +39,7 @@ include: "workflow/rules/lineage.smk"
 include: "workflow/rules/inspection.smk"
 include: "workflow/rules/filters.smk"
 include: "workflow/rules/imports.smk"
+include: "workflow/rules/site.smk"
 
 
 onstart:
@@ -48,11 +52,5 @@ localrules:
 
 rule all:
     input:
-        summaries(),
-        planned("frozen/model.json"),
-        planned("rollout.npz"),
-        planned("activation.mp4", RECORDED_RUNS),
-        planned("lineage.png", RUNS_WITH_LINEAGE),
-        planned("generations.mp4", FILMED_RUNS),
-        filters_of_runs(),
-        [planned(name, IMPORTED_RUNS) for name in ("frozen/model.json", "rollout.npz")],
+        products(),
+        "<results>/site/manifest.json",

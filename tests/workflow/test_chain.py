@@ -137,6 +137,35 @@ def test_the_rollout_has_the_atari_zoo_s_members(chain):
         }
 
 
+def test_the_gallery_shows_every_run_and_the_report_says_where_they_come_from(chain):
+    site = chain / "results/test/site"
+    manifest = json.loads((site / "manifest.json").read_text())
+    shown = {f"{run['algo']}/{run['game']}/{run['model']}/{run['run']}": run for run in manifest["runs"]}
+    assert set(shown) == {*RUNS, "imported/frostbite/small/1"}
+    assert [entry for entry in manifest["missing"] if entry["is_damaged"]] == []
+    assert all(run["movies"][0]["panels"] for run in shown.values())
+    assert all((site / "runs" / f"{run}.html").exists() for run in shown)
+    assert (site / "index.html").exists()
+    facts = json.loads((chain / "results/test/provenance.json").read_text())
+    assert len(facts["runs"]) == 4
+    assert facts["configuration"]["statistics"]["replications"] == 100
+    assert "test" in facts["configuration"]["experiments"]
+
+
+def test_the_gallery_alone_is_made_again_when_a_file_appears(chain):
+    page = "results/test/site/index.html"
+    answer = run_snakemake(chain, page, "--profile", "profiles/local", "-n")
+    assert "Nothing to be done" in answer.stdout
+    new = chain / "results/test/runs" / RUNS[0] / "new.html"
+    new.write_text("new")
+    answer = run_snakemake(chain, page, "--profile", "profiles/local")
+    new.unlink()
+    assert answer.returncode == 0, answer.stdout[-3000:]
+    assert "rule refresh_site:" in answer.stdout
+    assert "rule rollout:" not in answer.stdout
+    assert "new.html" in (chain / "results/test/site/runs" / f"{RUNS[0]}.html").read_text()
+
+
 def test_nothing_is_left_to_do_afterwards(chain):
     answer = run_snakemake(chain, "--profile", "profiles/local", "-n")
     assert "Nothing to be done" in answer.stdout

@@ -36,6 +36,7 @@ from neurozoo.configuration import (
     runs_with_lineage,
 )
 from neurozoo.errors import NeurozooError
+from neurozoo.site.products import FOLDERS
 from neurozoo.tags import parse_tag
 
 
@@ -126,6 +127,25 @@ def filters_of_runs():
         *(path for run, name in FILTER_FILES for path in planned(name, [run])),
         *(f"<results>/figures/temporal_lean.{format}" for format in formats if LEAN_IS_WANTED),
     ]
+
+
+def products():
+    """Returns all that the configuration plans but for the pages that show it."""
+    return [
+        *summaries(),
+        *planned("frozen/model.json", PLANNED_RUNS + IMPORTED_RUNS),
+        *planned("rollout.npz", PLANNED_RUNS + IMPORTED_RUNS),
+        *planned("activation.mp4", RECORDED_RUNS),
+        *planned("lineage.png", RUNS_WITH_LINEAGE),
+        *planned("generations.mp4", FILMED_RUNS),
+        *filters_of_runs(),
+    ]
+
+
+def existing_folders():
+    """Returns the folders whose files the gallery shows; a folder is newer as soon as a file appears in it."""
+    results = Path(config["pathvars"]["results"])
+    return sorted(str(folder) for pattern in FOLDERS for folder in results.glob(pattern) if folder.is_dir())
 
 
 def import_of(wildcards):

@@ -1,0 +1,10 @@
+"""Runs `neurozoo.site.pages.build_site`."""
+
+from pathlib import Path
+
+from neurozoo.errors import plain_errors
+from neurozoo.site.pages import build_site
+
+with plain_errors(snakemake.log[0]):
+    site = Path(snakemake.output[0]).parent
+    build_site(site.parent, site, **snakemake.params.statistics)
