@@ -216,6 +216,15 @@ def test_what_is_no_such_network_is_named(saved, tmp_path, build, answer):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_graph_that_lacks_a_node_is_named(frozen_folder, tmp_path):
+    definition = read_graph(frozen_folder("small") / "model.pb")
+    (index,) = [number for number, node in enumerate(definition.node) if node.name == "ga/fc/w"]
+    del definition.node[index]
+    (tmp_path / "x.pb").write_bytes(definition.SerializeToString())
+    with pytest.raises(NeurozooError, match="is cut off: the node 'ga/fc/w' is missing"):
+        import_graph(tmp_path / "x.pb", game="breakout", run_dir=tmp_path / "run")
+
+
 @pytest.mark.parametrize("content", [None, b"", b"this is no graph"])
 def test_what_is_no_graph_is_named(tmp_path, content):
     if content is not None:

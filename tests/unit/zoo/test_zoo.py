@@ -58,6 +58,18 @@ def test_an_agent_says_how_to_feed_it_and_which_tags_its_run_has(results):
     assert "tags        initial (generation 1)" in text
 
 
+def test_an_imported_agent_has_the_score_of_its_evaluation(results):
+    model = named_model(results, "ga/ms_pacman/small/1")
+    record = json.loads((model.frozen / "model.json").read_text())
+    (model.frozen / "model.json").write_text(json.dumps({**record, "scores": {}}))
+    assert facts_of(model)["score"] is None
+    (model.place / "evaluation.json").write_text(json.dumps({"summary": {"mean": 12.5}, "episodes": [{}, {}]}))
+    assert (facts_of(model)["score"], facts_of(model)["episodes"]) == (12.5, 2)
+    assert "score       12.5, the mean of 2 test episodes under uber2018" in as_text(model)
+    (model.place / "evaluation.json").write_text("{}")
+    assert "is no evaluation" in facts_of(model)["problem"]
+
+
 def test_agents_are_selected_by_their_names(results):
     assert [m.title for m in select_models(results, run=2, tag="final")] == ["ga/ms_pacman/small/2"]
     assert len(select_models(results, algo="ga", game="ms_pacman", model="small")) == 3

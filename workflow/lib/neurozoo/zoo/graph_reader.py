@@ -95,14 +95,12 @@ class GraphReader:
     def __init__(
         self, definition: "tf.compat.v1.GraphDef", *, input_node: str, output_node: str, source: str | os.PathLike
     ):
-        import tensorflow as tf
-
         self._source = source
         self._input, self._output = input_node, output_node
-        try:
-            self._definition = tf.compat.v1.graph_util.extract_sub_graph(definition, [output_node])
-        except (AssertionError, KeyError, ValueError) as error:
-            raise NeurozooError(f"{source} is cut off or damaged ({first_line(error)}).") from error
+        self._nodes = {node.name: node for node in definition.node}
+        needed = self._ancestors(output_node)
+        self._definition = type(definition)(versions=definition.versions)
+        self._definition.node.extend(node for node in definition.node if node.name in needed)
         self._nodes = {node.name: node for node in self._definition.node}
         if input_node not in self._nodes:
             raise NeurozooError(f"The outputs {output_node!r} of {source} do not depend on its input {input_node!r}.")
@@ -199,15 +197,19 @@ class GraphReader:
 
     def _depends(self, name: str) -> bool:
         """Says whether a node depends on the input."""
+        return self._input in self._ancestors(name)
+
+    def _ancestors(self, name: str) -> set[str]:
+        """Returns a node and all that it depends on."""
         seen, waiting = set(), [name]
         while waiting:
             here = waiting.pop()
-            if here == self._input:
-                return True
+            if here not in self._nodes:
+                raise NeurozooError(f"{self._source} is cut off: the node {here!r} is missing.")
             if here not in seen:
                 seen.add(here)
                 waiting += [_name(each) for each in self._nodes[here].input]
-        return False
+        return seen
 
     def _values(self, names: list[str]) -> dict[str, np.ndarray]:
         """Computes constants."""

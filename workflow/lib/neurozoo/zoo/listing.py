@@ -58,15 +58,29 @@ def facts_of(model: ZooModel) -> dict:
     facts |= {"frozen": str(model.frozen), "made": [name for name in PRODUCTS if (model.place / name).exists()]}
     try:
         frozen = open_frozen(model.frozen)
+        scores = _scores(model)
     except NeurozooError as error:
         return facts | {"problem": str(error)}
-    scores = read_json(model.frozen / RECORD_FILE, REMEDY).get("scores", {})
     return facts | {
         "frames": scores.get("frames"),
         "score": scores.get("test_score"),
         "episodes": scores.get("test_episodes"),
         "protocol": frozen.protocol.name,
     }
+
+
+def _scores(model: ZooModel) -> dict:
+    """Returns what is known of an agent's score: from its run, or else, of an imported one, from its evaluation."""
+    scores = read_json(model.frozen / RECORD_FILE, REMEDY).get("scores", {})
+    path = model.place / "evaluation.json"
+    if "test_score" in scores or not path.exists():
+        return scores
+    remedy = "Evaluate the run again: the rule evaluate."
+    found = read_json(path, remedy)
+    try:
+        return scores | {"test_score": found["summary"]["mean"], "test_episodes": len(found["episodes"])}
+    except (KeyError, TypeError) as error:
+        raise NeurozooError(f"{path} is no evaluation ({type(error).__name__}: {error}). {remedy}") from error
 
 
 def as_table(models: Iterable[ZooModel]) -> str:
@@ -107,7 +121,7 @@ def as_text(model: ZooModel) -> str:
     """
     frozen = open_frozen(model.frozen)
     record = read_json(model.frozen / RECORD_FILE, REMEDY)
-    fed, scores, protocol = record["input"], record.get("scores", {}), record["protocol"]
+    fed, scores, protocol = record["input"], _scores(model), record["protocol"]
     low_high = "of any size" if fed["range"] is None else "from {:g} to {:g}".format(*fed["range"])
     lines = [
         model.title,
