@@ -138,6 +138,13 @@ class Run:
     files: tuple[File, ...] = ()
 
     @property
+    def state(self) -> str:
+        """`finished`, `in training`, or `no results`."""
+        if self.is_finished:
+            return "finished"
+        return "in training" if self.settings or self.curve[0] else "no results"
+
+    @property
     def id(self) -> str:
         """The run in one word, such as `ga/frostbite/small/1`."""
         return f"{self.algo}/{self.game}/{self.model}/{self.run}"
@@ -341,11 +348,14 @@ class _Scan:
         return _Noted(self, path)
 
     def note(self, path: Path, reason: str, *, is_damaged: bool) -> None:
-        """Puts something on the list of what is missing, with paths from the results folder."""
-        folder = f"{self._results}{os.sep}"
-        entry = Missing(path.relative_to(self._results).as_posix(), reason.replace(folder, ""), is_damaged)
+        """Puts something on the list of what is missing."""
+        entry = Missing(path.relative_to(self._results).as_posix(), reason, is_damaged)
         if entry not in self.missing:
             self.missing.append(entry)
+
+    def note_error(self, path: Path, reason: str) -> None:
+        """Puts a file on the list that is of no use; where the results folder lies is nobody else's business."""
+        self.note(path, reason.replace(f"{self._results}{os.sep}", ""), is_damaged=True)
 
     def _with_reports(self, run: Run, folder: Path) -> Run:
         """Adds curve and test score, from the table or, while there is none, from the log."""
@@ -411,7 +421,7 @@ class _Scan:
                     picture.verify()
                     found.append(Picture(*self._named(path, title), *picture.size))
             except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises
-                self.note(path, f"{path} is no whole picture ({error}). {_REMAKE}", is_damaged=True)
+                self.note_error(path, f"{path} is no whole picture ({error}). {_REMAKE}")
         return found
 
     def _files(self, folder: Path, titles: Titles, *patterns: str) -> list[File]:
@@ -422,7 +432,7 @@ class _Scan:
         return path.relative_to(self._results).as_posix(), title, path.stat().st_size
 
     def _miss_what_is_not_there(self, run: Run, folder: Path) -> None:
-        if not (run.settings or run.curve[0] or run.movies or run.files):
+        if run.state == "no results":
             self.note(folder, "This run has no results: neither settings nor a log. Start it, or delete its folder.",
                       is_damaged=True)  # fmt: skip
             return
@@ -436,6 +446,8 @@ class _Scan:
         names = ["metrics.csv", f"frozen/{RECORD_FILE}", "rollout.npz", "activation.mp4", "lineage.png"]
         if run.algo == IMPORTED:
             names.remove("metrics.csv")
+        if (folder / "frozen").is_dir():
+            names.remove(f"frozen/{RECORD_FILE}")  # if it is missing, that has been said
         if run.algo not in WITH_LINEAGE:
             names.remove("lineage.png")
         for name in names:
@@ -454,10 +466,10 @@ class _Noted:
 
     def __exit__(self, _, error: BaseException | None, __) -> bool:
         if isinstance(error, NeurozooError):
-            self._scan.note(self._path, str(error), is_damaged=True)
+            self._scan.note_error(self._path, str(error))
         elif isinstance(error, KeyError | TypeError | ValueError | OSError):
             reason = f"{self._path} is damaged ({type(error).__name__}: {error}). {_REMAKE}"
-            self._scan.note(self._path, reason, is_damaged=True)
+            self._scan.note_error(self._path, reason)
         else:
             return False
         return True
