@@ -38,6 +38,7 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/lineage.smk"
 include: "workflow/rules/inspection.smk"
 include: "workflow/rules/filters.smk"
+include: "workflow/rules/movies.smk"
 include: "workflow/rules/imports.smk"
 include: "workflow/rules/site.smk"
 

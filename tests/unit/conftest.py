@@ -90,3 +90,31 @@ def rollout_file(frozen_folder, tmp_path_factory):
         return made[key]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def decode():
+    """Returns a function from a video to its frames, uint8 (frames, height, width, 3), and what ffmpeg says of it."""
+    import imageio_ffmpeg
+
+    def read(path):
+        reader = imageio_ffmpeg.read_frames(str(path))
+        facts = next(reader)
+        width, height = facts["size"]
+        frames = np.array([np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader])
+        return frames, facts
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def rewritten():
+    """Returns a function that copies an `.npz` with other arrays: `rewritten(path, target, score=...)`."""
+
+    def write(path, target, **changes):
+        with np.load(path) as file:
+            arrays = {key: file[key] for key in file}
+        np.savez_compressed(target, **{**arrays, **changes})
+        return target
+
+    return write

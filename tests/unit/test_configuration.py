@@ -17,6 +17,8 @@ from neurozoo.configuration import (
     imported_runs,
     planned_runs,
     run_settings,
+    runs_of_game,
+    runs_with_layer,
     runs_with_lean,
 )
 from neurozoo.errors import NeurozooError
@@ -71,7 +73,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             DEMO + "moive: {}",
             ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, distributed, evaluation,"],
         ),
-        (DEMO + "movie: {fsp: 30}", ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, max_steps."]),
+        (
+            DEMO + "movie: {fsp: 30}",
+            ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, game, grids, layers, max_steps, overlay."],
+        ),
         (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
         (DEMO + "movie: {fps: true}", ["movie.fps should be a whole number, but is True."]),
         (DEMO + "movie: {fps: 0}", ["movie.fps should be at least 1, but is 0."]),
@@ -153,6 +158,15 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "zoo: {keep_tags: [human, 1X]}", ["zoo.keep_tags[1]: A tag is initial", "but '1X' came."]),
         (DEMO + "rollout: {min_steps: 3000}", ["rollout.min_steps should be at most max_steps, 2500, but is 3000."]),
         (DEMO + "rollout: {action_noise: 2}", ["rollout.action_noise should be at most 1, but is 2."]),
+        (
+            DEMO + "movie: {layers: [conv9]}",
+            [
+                "movie.layers[0]: layer of the planned networks 'conv9' is unknown;",
+                "Known: conv1, conv2, conv3, fc, out",
+            ],
+        ),
+        (DEMO + "movie: {grids: [pogn]}", ["movie.grids[0]: planned game 'pogn' is unknown; did you mean 'pong'?"]),
+        (DEMO + "movie: {game: 1}", ["movie.game should be true or false, but is 1."]),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
         ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),
@@ -409,6 +423,17 @@ def test_settings_of_filters_are_those_of_the_functions():
         defaults = {name: value.default for name, value in inspect.signature(function).parameters.items()}
         assert {key: defaults[key] for key in wanted[section]} == wanted[section]
     assert asdict(Ascent()) == {key: wanted["synthetic"][key] for key in ascent}
+
+
+def test_layers_are_filmed_of_the_networks_that_have_them_and_grids_show_all_runs_of_a_game():
+    config = checked(
+        DEMO + "imports: {a: {game: pong, model: small, genome: [1]}}\nmovie: {layers: [conv3, fc], grids: [pong]}"
+    )
+    large, small = PlannedRun("ga", "pong", "large", 1), PlannedRun("imported", "pong", "small", 1)
+    assert runs_with_layer(config, "conv3") == [large]
+    assert runs_with_layer(config, "fc") == runs_of_game(config, "pong") == [large, small]
+    with pytest.raises(NeurozooError, match="planned game 'frostbite' is unknown"):
+        runs_of_game(config, "frostbite")
 
 
 def test_generations_are_filmed_of_the_experiments_that_ask_for_it():

@@ -17,7 +17,7 @@ RUNS = ("ga/frostbite/small/1", "ga/frostbite/small/2", "ga/pong/recurrent_large
 RUN_FILES = (
     "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "genome.json",
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
-    "rollout.parquet", "activation.mp4",
+    "rollout.parquet", "activation.mp4", "game.mp4",
 )  # fmt: skip
 
 
@@ -88,6 +88,14 @@ def test_a_moment_of_a_run_is_frozen_and_recorded_by_its_path(chain):
     assert "rule train:" not in answer.stdout
     assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
     assert (place / "rollouts/seed_3.parquet").exists()
+
+
+def test_layers_and_runs_side_by_side_are_filmed(chain):
+    for name in (f"runs/{RUNS[2]}/layer_recu1.mp4", "movies/frostbite.mp4"):
+        assert (chain / "results/test" / name).stat().st_size > 1000
+    log = (chain / "results/test/logs/movie_grid_frostbite.log").read_text()
+    assert "10 steps done" in log
+    assert "damaged" not in log
 
 
 def test_tables_and_figures_span_all_runs(chain):

@@ -33,6 +33,8 @@ from neurozoo.configuration import (
     planned_runs,
     run_settings,
     runs_with_lean,
+    runs_of_game,
+    runs_with_layer,
     runs_with_lineage,
 )
 from neurozoo.errors import NeurozooError
@@ -138,6 +140,7 @@ def products():
         *planned("activation.mp4", RECORDED_RUNS),
         *planned("lineage.png", RUNS_WITH_LINEAGE),
         *planned("generations.mp4", FILMED_RUNS),
+        *wanted_movies(),
         *filters_of_runs(),
     ]
 
@@ -146,6 +149,21 @@ def existing_folders():
     """Returns the folders whose files the gallery shows; a folder is newer as soon as a file appears in it."""
     results = Path(config["pathvars"]["results"])
     return sorted(str(folder) for pattern in FOLDERS for folder in results.glob(pattern) if folder.is_dir())
+
+
+def wanted_movies():
+    """Returns the movies that the configuration names, besides those of activations and generations."""
+    movie = config["movie"] if RECORDED_RUNS else {"game": False, "layers": [], "grids": []}
+    return [
+        *(planned("game.mp4", RECORDED_RUNS) if movie["game"] else ()),
+        *(f for layer in movie["layers"] for f in planned(f"layer_{layer}.mp4", runs_with_layer(config, layer))),
+        *(f"<results>/movies/{game}.mp4" for game in movie["grids"]),
+    ]
+
+
+def runs_of(wildcards):
+    """Returns the planned and imported runs that play a game, or says that there are none."""
+    return in_a_sentence(runs_of_game, config, wildcards.game)
 
 
 def import_of(wildcards):

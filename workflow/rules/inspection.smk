@@ -135,7 +135,7 @@ rule activation_movie:
         runtime="1h",
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
     params:
-        movie=config["movie"],
+        movie={key: config["movie"][key] for key in ("fps", "max_steps")},
     script:
         "../scripts/activation_movie.py"
 

@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.generations import FOOT, GAP, HEAD, TITLE, choose_generations, film_generations
+from neurozoo.inspection.generations import choose_generations, film_generations
+from neurozoo.inspection.grid import GAP, HEAD, TITLE
+from neurozoo.inspection.screens import LINE
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_n
     assert movie.frames == 12
     reader = imageio_ffmpeg.read_frames(str(output))
     width, height = next(reader)["size"]
-    assert (width, height) == (GAP + 3 * (320 + GAP), TITLE + HEAD + 420 + FOOT + GAP // 2)
+    assert (width, height) == (GAP + 3 * (320 + GAP), TITLE + HEAD + 420 + 2 * LINE + GAP // 2)
     shown = [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
     starts = []
     for place, generation in enumerate(movie.generations):
@@ -76,20 +78,6 @@ def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_n
     np.testing.assert_array_equal(starts[0], starts[1])
     np.testing.assert_array_equal(starts[0], starts[2])
     assert (tmp_path / "log").read_text().count("generation ") == 3
-
-
-def test_a_game_that_is_over_stands_still_while_the_others_go_on(tmp_path):
-    from neurozoo.inspection.generations import _shown
-    from neurozoo.inspection.streams import NpzReader
-
-    frames = np.array([10, 20], np.uint8).reshape(2, 1, 1, 1).repeat(3, axis=-1)
-    np.savez(tmp_path / "r.npz", frames=frames, score=np.array([0.0, 5.0]), ep_rewards=np.array([9.0]))
-    with NpzReader(tmp_path / "r.npz", keys=("frames",), remedy="") as reader:
-        game = _shown(reader, 9.0)
-        seen = [next(game) for _ in range(4)]
-    assert [(int(screen.max()), score, is_over) for screen, score, is_over in seen] == [
-        (10, 0.0, False), (20, 5.0, False), (10, 9.0, True), (10, 9.0, True),
-    ]  # fmt: skip
 
 
 def test_a_run_without_genomes_of_its_generations_is_refused_before_anything_is_frozen(run_dir, ops, small_noise_table):

@@ -5,27 +5,9 @@ import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection import render_activation_movie, video
+from neurozoo.inspection.activations import Ranges
 from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.movie import _Ranges
 from neurozoo.inspection.video import video_written_whole
-
-
-def decode(path):
-    """Returns a video's frames, size and rate."""
-    import imageio_ffmpeg
-
-    reader = imageio_ffmpeg.read_frames(str(path))
-    facts = next(reader)
-    width, height = facts["size"]
-    frames = np.array([np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader])
-    return frames, facts
-
-
-def rewritten(path, target, **changes):
-    with np.load(path) as file:
-        arrays = {key: file[key] for key in file}
-    np.savez_compressed(target, **{**arrays, **changes})
-    return target
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +17,7 @@ def movie(frozen_folder, rollout_file, tmp_path_factory):
     return path
 
 
-def test_a_movie_has_a_frame_per_step_in_a_format_that_browsers_play(movie):
+def test_a_movie_has_a_frame_per_step_in_a_format_that_browsers_play(movie, decode):
     frames, facts = decode(movie)
     assert frames.shape == (40, 1000, 550, 3)
     assert facts["fps"] == 60
@@ -44,7 +26,7 @@ def test_a_movie_has_a_frame_per_step_in_a_format_that_browsers_play(movie):
     assert movie.read_bytes().find(b"moov") < movie.read_bytes().find(b"mdat")  # plays before it is all there
 
 
-def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollout_file):
+def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollout_file, decode):
     frames, _ = decode(movie)
     with np.load(rollout_file("large")) as rollout:
         for step in (0, 17, 39):
@@ -62,7 +44,7 @@ def test_the_same_rollout_gives_the_same_bytes(movie, frozen_folder, rollout_fil
     assert (tmp_path / "again.mp4").read_bytes() == movie.read_bytes()
 
 
-def test_a_movie_may_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path):
+def test_a_movie_may_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path, decode):
     result = render_activation_movie(
         frozen_folder("recurrent_large"), rollout_file("recurrent_large"), tmp_path / "x.mp4", fps=15, max_steps=5
     )
@@ -73,7 +55,7 @@ def test_a_movie_may_be_shorter_and_slower_than_the_rollout(frozen_folder, rollo
 
 
 def test_a_long_rollout_is_shown_whole_though_it_is_read_in_chunks(frozen_folder, rollout_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("neurozoo.inspection.movie.CHUNK", 7)
+    monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", 7)
     seen = []
     compose = "neurozoo.inspection.panels.Canvas.compose"
     monkeypatch.setattr(compose, lambda self, pictures, screen, **facts: seen.append((screen, facts)) or self._base)
@@ -97,7 +79,7 @@ def test_the_framed_action_is_the_one_that_the_agent_took(frozen_folder, rollout
 
 
 def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_rollout():
-    ranges = _Ranges(2)
+    ranges = Ranges(2)
     maps = np.array([[0.0, 10.0], [1.0, 30.0]], np.float32).reshape(2, 1, 1, 2)  # (batch, height, width, channels)
     units = np.array([[0.0, 1.0], [2.0, 4.0]], np.float32)
     for step in range(2):  # in two chunks
@@ -109,7 +91,7 @@ def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_r
 
 
 def test_what_never_changes_is_black_and_not_nan():
-    ranges = _Ranges(2)
+    ranges = Ranges(2)
     constant = [np.full((3, 2, 2, 1), 0.7, np.float32), np.full((3, 4), -5, np.float32)]
     ranges.widen(constant)
     with np.errstate(all="raise"):
@@ -142,10 +124,16 @@ def test_a_truncated_rollout_is_refused_and_the_old_movie_stays(frozen_folder, r
         },
     ],
 )
-def test_arrays_that_do_not_belong_together_are_refused(frozen_folder, rollout_file, tmp_path, changes):
+def test_arrays_that_do_not_belong_together_are_refused(frozen_folder, rollout_file, tmp_path, rewritten, changes):
     path = rewritten(rollout_file("small"), tmp_path / "x.npz", **changes)
     with pytest.raises(NeurozooError, match="of at least one step, but holds observations"):
         render_activation_movie(frozen_folder("small"), path, tmp_path / "x.mp4")
+
+
+def test_a_rollout_of_another_agent_with_the_same_network_is_refused(frozen_folder, rollout_file, tmp_path):
+    with pytest.raises(NeurozooError, match=r"rollout\.npz is not of the frozen model .* 'fc' makes other values"):
+        render_activation_movie(frozen_folder("small", seed=2), rollout_file("small"), tmp_path / "x.mp4")
+    assert not (tmp_path / "x.mp4").exists()
 
 
 def test_a_frozen_folder_without_model_json_is_refused(own_copy, rollout_file, tmp_path):
@@ -155,8 +143,10 @@ def test_a_frozen_folder_without_model_json_is_refused(own_copy, rollout_file, t
 
 
 def test_bad_numbers_are_refused(frozen_folder, rollout_file, tmp_path):
-    with pytest.raises(NeurozooError, match="fps >= 1 and max_steps >= 0, but 0 and 0 came"):
+    with pytest.raises(NeurozooError, match="fps >= 1, but 0 came"):
         render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", fps=0)
+    with pytest.raises(NeurozooError, match="max_steps >= 0, but -1 came"):
+        render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", max_steps=-1)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -103,6 +104,18 @@ def test_damage_in_the_middle_is_noticed(tmp_path, arrays):
         pytest.raises(NeurozooError, match="damaged or cut off"),
     ):
         list(reader.blocks("a", 20))
+
+
+@pytest.mark.parametrize("header", ["{'descr': (", "  x\n y", "'", "{}", "{'shape': 1}"])
+def test_a_damaged_header_is_noticed(tmp_path, header):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+        text = header.encode().ljust(117) + b"\n"
+        file.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with (
+        NpzReader(tmp_path / "x.npz", keys=["a"], remedy=REMEDY) as reader,
+        pytest.raises(NeurozooError, match="damaged or cut off"),
+    ):
+        reader.shape("a")
 
 
 def test_a_member_that_is_shorter_than_it_says_is_noticed(tmp_path):

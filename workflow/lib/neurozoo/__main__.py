@@ -121,12 +121,21 @@ def _parser() -> argparse.ArgumentParser:
     rollout.add_argument("--table", type=Path, help="default: the output's name with .parquet: one row per step")
     rollout.add_argument("--json", action="store_true", help="print steps, scores and speed as JSON")
 
-    movie = _command(commands, "movie", _movie, "film a rollout and the activations of every layer")
-    _add_run_dir(movie)
-    movie.add_argument("--tag", help="of this moment of the run")
-    movie.add_argument("--fps", type=int, default=60, help="default: %(default)s")
+    movie = _command(commands, "movie", _movie, "film a rollout: with all layers, with one, the game alone, or several")
+    movie.add_argument("run_dir", type=Path, nargs="+", help="such as results/runs/ga/frostbite/large/1")
+    movie.add_argument("--tag", help="of this moment of the run, or the runs")
+    kind = movie.add_mutually_exclusive_group()
+    kind.add_argument("--layer", metavar="NAME", help="one layer of model.json beside the game, such as conv1")
+    kind.add_argument("--game", action="store_true", help="the game alone, every frame of it, with sound if it has any")
+    kind.add_argument("--grid", action="store_true", help="the games of several RUN_DIRs side by side")
+    movie.add_argument("--fps", type=int, help="default: 60; --game has its own")
     movie.add_argument("--max-steps", type=int, default=0, help="default: all")
-    movie.add_argument("--output", type=Path, help="default: RUN_DIR/activation.mp4")
+    movie.add_argument("--no-overlay", dest="overlay", action="store_false", help="no score, step and action")
+    movie.add_argument(
+        "--output",
+        type=Path,
+        help="default: activation.mp4, layer_NAME.mp4 or game.mp4 in RUN_DIR; a grid's is results/movies/GAME.mp4",
+    )
     movie.add_argument("--json", action="store_true", help="print frames and speed as JSON")
 
     series = _command(commands, "generations", _generations, "film some generations of a run side by side")
@@ -347,7 +356,7 @@ def _freeze(options):
 def _rollout(options):
     from neurozoo.inspection import record_rollout
 
-    folder = _tagged(options)
+    folder = _tagged(options.run_dir, options.tag)
     names = ("episodes", "max_steps", "min_steps", "noops", "observation_noise", "parameter_noise", "action_noise")
     chosen = {name: getattr(options, name) for name in (*names, "sticky_probability", "streamlined")}
     outputs = {options.seed: options.output or folder / "rollout.npz"}
@@ -364,24 +373,36 @@ def _rollout(options):
             print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
 
 
-def _tagged(options):
+def _tagged(run_dir, tag):
     from neurozoo.inspection.tagged import tag_folder
 
-    return options.run_dir if options.tag is None else tag_folder(options.run_dir, options.tag)
+    return run_dir if tag is None else tag_folder(run_dir, tag)
 
 
 def _movie(options):
-    from neurozoo.inspection import render_activation_movie
+    from neurozoo.inspection import film_game, film_grid, render_activation_movie, render_layer_movie
+    from neurozoo.inspection.frozen import open_frozen
 
-    folder = _tagged(options)
-    output = options.output or folder / "activation.mp4"
-    movie = render_activation_movie(
-        folder / "frozen",
-        folder / "rollout.npz",
-        output,
-        fps=options.fps,
-        max_steps=options.max_steps,
-    )
+    folders = [_tagged(run_dir, options.tag) for run_dir in options.run_dir]
+    folder, *others = folders
+    if others and not options.grid:
+        raise NeurozooError(f"A movie of several runs, here {folder} and {others[0]}, is a grid: add --grid.")
+    if options.game and options.fps:
+        raise NeurozooError("--game plays as fast as the game itself; leave --fps away.")
+    frozen, rollout = folder / "frozen", folder / "rollout.npz"
+    given = {"max_steps": options.max_steps, **({} if options.game else {"fps": options.fps or 60})}
+    if options.grid:
+        output = options.output or Path("results", "movies", f"{open_frozen(frozen).game}.mp4")
+        movie = film_grid(folders, output, overlay=options.overlay, **given)
+    elif options.game:
+        output = options.output or folder / "game.mp4"
+        movie = film_game(frozen, rollout, output, overlay=options.overlay, **given)
+    elif options.layer:
+        output = options.output or folder / f"layer_{options.layer}.mp4"
+        movie = render_layer_movie(frozen, rollout, output, layer=options.layer, overlay=options.overlay, **given)
+    else:
+        output = options.output or folder / "activation.mp4"
+        movie = render_activation_movie(frozen, rollout, output, **given)
     if options.json:
         print(json.dumps(asdict(movie)))
     else:

@@ -156,6 +156,41 @@ def _seen_by(config: Mapping, run: PlannedRun) -> ObservationShape:
     return observation_shape(run.game, protocol_of(run.game, **choices))
 
 
+def runs_of_game(config: Mapping, game: str) -> list[PlannedRun]:
+    """Lists the planned and imported runs that play a game.
+
+    Args:
+        config: As returned by `check_config`.
+        game: Game such as `frostbite`.
+
+    Raises:
+        NeurozooError: There are none; proposes the nearest game that is played.
+    """
+    runs = [*planned_runs(config), *imported_runs(config)]
+    if chosen := [run for run in runs if run.game == game]:
+        return chosen
+    raise unknown_name("planned game", game, {run.game for run in runs})
+
+
+def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
+    """Lists the planned and imported runs whose network has a layer.
+
+    Args:
+        config: As returned by `check_config`.
+        layer: Name of the layer, such as `conv1`.
+
+    Raises:
+        NeurozooError: There are none; proposes the nearest layer.
+    """
+    layers = {
+        run: [each.name for each in get_network(run.model).layers]
+        for run in (*planned_runs(config), *imported_runs(config))
+    }
+    if chosen := [run for run, names in layers.items() if layer in names]:
+        return chosen
+    raise unknown_name("layer of the planned networks", layer, {name for names in layers.values() for name in names})
+
+
 def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
     """Finds the genome that a folder of imported runs stands for.
 
@@ -377,7 +412,12 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         if field not in PUBLISHED_FIELDS:
             problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")
     # Runs can be counted only once all names are right.
-    yield from problems or [*_world_problems(config), *_claim_problems(config), *_noise_problems(config)]
+    yield from problems or [
+        *_world_problems(config),
+        *_claim_problems(config),
+        *_noise_problems(config),
+        *_movie_problems(config),
+    ]
 
 
 def _import_problems(config: Mapping) -> Iterator[str]:
@@ -454,3 +494,9 @@ def _noise_problems(config: Mapping) -> Iterator[str]:
     for model, count in needed.items():
         if size <= count:
             yield f"noise.size should be above the {count:,} parameters of network {model!r}, but is {size:,}."
+
+
+def _movie_problems(config: Mapping) -> Iterator[str]:
+    for key, check in (("layers", runs_with_layer), ("grids", runs_of_game)):
+        for number, name in enumerate(config["movie"][key]):
+            yield from _complaint(f"movie.{key}[{number}]", lambda c=check, n=name: c(config, n))

@@ -4,6 +4,8 @@ The native op plays the same episodes fast and inside C++. This twin exists for 
 records rollouts (screens, RAM) and is the yardstick that the op is tested against.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from neurozoo.environments.randomness import SplitMix64
@@ -12,6 +14,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.games import START_STATES, Protocol, action_codes, observation_shape, rom_path, start_actions
 
 SIZE = 84  # height and width of a resized plane
+FRAMES_PER_SECOND = 60  # of the console; 59.92 to be exact
+SAMPLES_PER_FRAME = 512  # of sound
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue
 
 
@@ -19,6 +23,11 @@ class AtariEnvironment:
     """One game under one protocol.
 
     An episode depends on the game, the protocol, `noops` and `seed` alone: every reset loads the ROM again.
+
+    Args:
+        game: Game id.
+        protocol: How episodes are played.
+        is_heard: Whether there is `sound`.
 
     Attributes:
         game: Game id such as `frostbite`.
@@ -29,7 +38,7 @@ class AtariEnvironment:
         is_done: Whether the episode is over.
     """
 
-    def __init__(self, game: str, protocol: Protocol):
+    def __init__(self, game: str, protocol: Protocol, *, is_heard: bool = False):
         import ale_py
 
         self.game = game
@@ -41,6 +50,7 @@ class AtariEnvironment:
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._emulator = ale_py.ALEInterface()
         self._emulator.setFloat("repeat_action_probability", protocol.sticky_probability)
+        self._emulator.setBool("sound_obs", is_heard)
         self._emulator.loadROM(self._rom)  # so that the screen has a shape
         self.steps = self.frames = 0
         self.is_done = True
@@ -64,6 +74,11 @@ class AtariEnvironment:
     def screen(self) -> np.ndarray:
         """The screen in colour: uint8, shape (height, width, 3); 210 x 160 in most games."""
         return self._emulator.getScreenRGB()
+
+    @property
+    def sound(self) -> np.ndarray:
+        """What the last emulated frame sounds like: uint8, shape (`SAMPLES_PER_FRAME`,); 128 is silence."""
+        return self._emulator.getAudio()
 
     @property
     def ram(self) -> np.ndarray:
@@ -121,11 +136,12 @@ class AtariEnvironment:
         self._planes = [np.zeros(self.shape.plane, np.float32)] * (self.shape.stack - 1) + [self._new_plane()]
         return self.observation
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool]:
+    def step(self, action: int, *, watch: Callable[[float], None] | None = None) -> tuple[np.ndarray, float, bool]:
         """Repeats an action for the protocol's number of frames, or until the episode is over.
 
         Args:
             action: Index into the protocol's action set.
+            watch: Is called after each of the frames, with its reward.
 
         Returns:
             The observation, the sum of the frames' rewards in game points, and whether the episode is over.
@@ -139,9 +155,12 @@ class AtariEnvironment:
             raise NeurozooError(f"{self.game} has the actions 0 to {self.num_actions - 1}, but {action} came.")
         reward = 0.0
         for _ in range(self._frame_skip()):
-            reward += self._emulate(self._codes[action])
+            gained = self._emulate(self._codes[action])
+            reward += gained
             self.frames += 1
             self.is_done = self._emulator.game_over() or self.frames >= self.protocol.max_frames
+            if watch is not None:
+                watch(gained)
             if self.is_done:
                 break
         self.steps += 1

@@ -27,6 +27,7 @@ FEW_UNITS = 16  # as many or fewer are drawn as large as outputs
 MAP_GAP, UNIT_GAP = (255, 0, 0), (110, 110, 110)  # red would tint small units: video halves the resolution of colour
 CHOSEN = (0, 200, 60)
 LABEL_SIZE, NOTE_SIZE = 20, 16  # points
+FITTING_SIZES = (20, 18, 16, 14, 12, 10)  # points
 LABEL_RISE = 13  # pixels from a label's middle to its panel
 MARGIN = 5  # pixels at least between the game's screen and a panel beside it
 MAP_WIDTH, SMALL_MAP_WIDTH = 33, 22  # pixels at most of a map: eight of them fit beside the screen
@@ -59,6 +60,18 @@ class Panel:
     def width(self) -> int:
         """Width in pixels."""
         return self.source.shape[1]
+
+    def draw(self, view: np.ndarray, activation: np.ndarray) -> None:
+        """Draws the panel.
+
+        Args:
+            view: Where, uint8, shape (height, width, 3).
+            activation: What, uint8, any shape; 0 is black and 255 is white.
+        """
+        for colour, gap in enumerate(self.gap):
+            # The source of a gap is -1, hence the last value. One colour at a time is five times as fast as three.
+            source = self.source if self.source.ndim == 2 else self.source[..., colour]
+            view[..., colour] = np.append(activation, np.uint8(gap))[source]
 
 
 def maps_panel(label: str, shape: tuple[int, int, int], *, columns: int = MAP_COLUMNS, scale: float = 1.0) -> Panel:
@@ -259,7 +272,7 @@ class Canvas:
 
     def compose(
         self,
-        activations: list[np.ndarray],
+        activations: Sequence[np.ndarray],
         screen: np.ndarray,
         *,
         action: int | None,
@@ -283,33 +296,42 @@ class Canvas:
         image = self._image
         np.copyto(image, self._base)
         for panel, view, activation in zip(self.panels, self._views, activations, strict=True):
-            for colour, gap in enumerate(panel.gap):
-                # The source of a gap is -1, hence the last value. One colour at a time is five times as fast as three.
-                source = panel.source if panel.source.ndim == 2 else panel.source[..., colour]
-                view[..., colour] = np.append(activation, np.uint8(gap))[source]
+            panel.draw(view, activation)
         image[self._screen] = screen
         top = self._output_corner[0] - LABEL_RISE
         label = self.panels[-1].label
         if action is None:
-            write_centred(image, f"{label} {self._values(outputs)}", self._centre, top, LABEL_SIZE)
+            values = () if outputs is None else outputs
+            write_centred(image, f"{label} {action_words(self._actions, values)}", self._centre, top, LABEL_SIZE)
         else:
             write_centred(image, f"{label}, {self._actions[action]}", self._centre, top, LABEL_SIZE)
-            self._frame_output(image, action)  # over the label's lower edge
+            frame_output(image, self._output_corner, action)  # over the label's lower edge
         write_centred(image, f"score {score:,.0f}", self._note_x, self._note_y, LABEL_SIZE)
         write_centred(image, f"step {step + 1:,} of {self._steps:,}", self._note_x, self._note_y + 25, NOTE_SIZE)
         return image
 
-    def _values(self, outputs: np.ndarray | None) -> str:
-        named = zip(self._actions, () if outputs is None else outputs, strict=False)
-        return ", ".join(f"{name} {value:+.2f}" for name, value in list(named)[:SHOWN_OUTPUTS])
 
-    def _frame_output(self, image: np.ndarray, action: int) -> None:
-        row, column = divmod(action, UNIT_COLUMNS)
-        top, left = (corner + OUTPUT_PITCH * i for corner, i in zip(self._output_corner, (row, column), strict=True))
-        bottom, right = top + OUTPUT_PITCH, left + OUTPUT_PITCH
-        for inner in (-1, 0):
-            image[[top + inner, bottom - inner], left + inner : right - inner + 1] = CHOSEN
-            image[top + inner : bottom - inner + 1, [left + inner, right - inner]] = CHOSEN
+def frame_output(image: np.ndarray, corner: tuple[int, int], action: int) -> None:
+    """Frames one unit of an output layer's panel in green.
+
+    Args:
+        image: Drawn into: uint8, shape (height, width, 3).
+        corner: Row and column of the panel's upper left pixel; the frame may reach one pixel out of the panel.
+        action: Index of the unit.
+    """
+    row, column = divmod(action, UNIT_COLUMNS)
+    top, left = (side + OUTPUT_PITCH * i for side, i in zip(corner, (row, column), strict=True))
+    bottom, right = top + OUTPUT_PITCH, left + OUTPUT_PITCH
+    for inner in (-1, 0):
+        image[[top + inner, bottom - inner], left + inner : right - inner + 1] = CHOSEN
+        image[top + inner : bottom - inner + 1, [left + inner, right - inner]] = CHOSEN
+
+
+def action_words(names: Sequence[str], action: int | Sequence[float]) -> str:
+    """Says what was done: the name of an action, or the first of the outputs that are obeyed, with their values."""
+    if np.ndim(action) == 0:
+        return names[action]
+    return ", ".join(f"{name} {value:+.2f}" for name, value in list(zip(names, action, strict=False))[:SHOWN_OUTPUTS])
 
 
 def write_centred(image: np.ndarray, text: str, x: int, y: int, size: int) -> None:
@@ -320,10 +342,21 @@ def write_centred(image: np.ndarray, text: str, x: int, y: int, size: int) -> No
     view[:] = letters[: view.shape[0], : view.shape[1]]
 
 
+def write_fitting(image: np.ndarray, text: str, x: int, y: int, width: int) -> None:
+    """Writes a line like `write_centred`, as large as fits into `width` pixels."""
+    fitting = [size for size in FITTING_SIZES if _letters(text, size).shape[1] <= width]
+    write_centred(image, text, x, y, (fitting or FITTING_SIZES[-1:])[0])
+
+
 @lru_cache(maxsize=1024)
 def _letters(text: str, size: int) -> np.ndarray:
     """Returns a line of text, black on white, in Pillow's own font: uint8, shape (height, width, 1)."""
-    font = ImageFont.load_default(size)
+    font = _font(size)
     image = Image.new("L", (int(font.getlength(text)) + 2, size + size // 4), 255)
     ImageDraw.Draw(image).text((1, image.height // 2), text, fill=0, font=font, anchor="lm")
     return np.asarray(image)[..., np.newaxis]
+
+
+@lru_cache
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.load_default(size)  # unpacks it each time

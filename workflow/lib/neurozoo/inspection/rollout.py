@@ -24,10 +24,9 @@ from neurozoo.files import explained
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.inspection.player import Disturbance, Player
 from neurozoo.inspection.progress import Progress
+from neurozoo.inspection.rollout_files import EMULATOR_SEEDS
 from neurozoo.inspection.steps import StepTable
 from neurozoo.inspection.streams import Spool, npz_written_whole
-
-EMULATOR_SEEDS = 2**31  # seeds of the sticky actions are drawn below this
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 import os
 import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -105,7 +106,11 @@ def npz_written_whole(path: str | os.PathLike) -> Iterator[NpzWriter]:
 
 
 class NpzReader:
-    """Reads an `.npz` without ever holding a whole member; use it in a `with` statement."""
+    """Reads an `.npz` without ever holding a whole member; use it in a `with` statement.
+
+    Attributes:
+        path: The file.
+    """
 
     def __init__(self, path: str | os.PathLike, *, keys: Iterable[str], remedy: str):
         """Opens the file and checks that the members are there.
@@ -118,11 +123,11 @@ class NpzReader:
         Raises:
             NeurozooError: The file is missing, cut off, no `.npz`, or lacks a member.
         """
-        self._path, self._remedy = Path(path), remedy
-        if not self._path.exists():
+        self.path, self._remedy = Path(path), remedy
+        if not self.path.exists():
             raise NeurozooError(f"{path} is missing. {remedy}")
         with self._explained():
-            self._file = zipfile.ZipFile(self._path)
+            self._file = zipfile.ZipFile(self.path)
         if missing := sorted(set(keys) - {name.removesuffix(".npy") for name in self._file.namelist()}):
             self._file.close()
             raise NeurozooError(f"{path} lacks {', '.join(missing)}. {remedy}")
@@ -168,8 +173,10 @@ class NpzReader:
             KeyError,
             ValueError,
             NotImplementedError,
+            SyntaxError,  # this one and the next are what NumPy makes of a header that is no Python
+            tokenize.TokenError,
         ) as error:
-            raise NeurozooError(f"{self._path} is damaged or cut off ({error}). {self._remedy}") from error
+            raise NeurozooError(f"{self.path} is damaged or cut off ({error}). {self._remedy}") from error
 
 
 def _exactly(member, size: int) -> Iterator[bytes]:

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection.frozen import open_frozen
+from neurozoo.inspection.rollout_files import open_rollout
+
+
+@pytest.fixture
+def opened(frozen_folder, rollout_file):
+    """Opens a rollout of 40 steps as the model's: `opened(path, model, max_steps=...)`."""
+
+    def enter(path=None, model="small", **choices):
+        frozen = open_frozen(frozen_folder(model))
+        return open_rollout(path or rollout_file("small"), frozen, keys=("score",), **choices)
+
+    return enter
+
+
+def test_rows_come_side_by_side_up_to_the_last_step_that_is_shown(opened, rollout_file, monkeypatch):
+    monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", 3)
+    with np.load(rollout_file("small")) as file, opened(max_steps=10) as rollout:
+        rows = list(rollout.rows("frames", "score"))
+        assert rollout.steps == len(rows) == 10
+        assert rollout.actions == file["actions"][:10].tolist()
+        for row, screen, score in zip(rows, file["frames"], file["score"], strict=False):
+            np.testing.assert_array_equal(row[0], screen)
+            assert row[1] == score
+        assert rollout.final_score is None
+        ((first, start),) = rollout.starts.items()
+    assert (first, start["noops"]) == (0, 1)
+    with np.load(rollout_file("small")) as file, opened() as rollout:
+        assert rollout.final_score == file["ep_rewards"][-1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"actions": np.array([0] * 39 + [4], np.int16)}, "should hold 4 actions, but holds action 4"),
+        ({"actions": np.array([0] * 39 + [-1], np.int16)}, "should hold 4 actions, but holds action -1"),
+        ({"actions": np.zeros((40, 4), np.float32)}, r"but holds .*actions \(40, 4\)"),
+        ({"starts": np.array([[1, 0, 0]])}, "starts in order from step 0"),
+        ({"starts": np.array([[0, -1, 0]])}, "starts in order from step 0"),
+        ({"starts": np.array([[0, 0, 2**31]])}, "starts in order from step 0"),
+        ({"starts": np.zeros((0, 3), int), "ep_rewards": np.zeros(0)}, "of at least one step"),
+        ({"representation": np.zeros((40, 512), np.float32)}, r"representation \(steps, 256\).* but holds"),
+        ({"frames": np.zeros((40, 210, 160), np.uint8)}, r"frames \(steps, height, width, 3\).* but holds"),
+    ],
+)
+def test_what_no_rollout_of_the_model_can_hold_is_refused(opened, rollout_file, tmp_path, rewritten, changes, message):
+    path = rewritten(rollout_file("small"), tmp_path / "x.npz", **changes)
+    with pytest.raises(NeurozooError, match=message + ".*Record it again"), opened(path):
+        pass
+
+
+def test_a_rollout_of_another_network_is_refused(opened):
+    message = r"representation \(steps, 512\).* but holds .*representation \(40, 256\)"
+    with pytest.raises(NeurozooError, match=message), opened(model="large"):
+        pass
+
+
+def test_a_rollout_that_was_recorded_before_there_were_actions_is_refused(opened, rollout_file, tmp_path):
+    with np.load(rollout_file("small")) as file:
+        np.savez(tmp_path / "x.npz", **{key: file[key] for key in file if key not in ("actions", "starts")})
+    with pytest.raises(NeurozooError, match=r"lacks actions, starts\. Record it again"), opened(tmp_path / "x.npz"):
+        pass

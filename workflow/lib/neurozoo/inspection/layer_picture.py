@@ -1,0 +1,69 @@
+"""A frame of a one-layer movie: the game on the left, one layer's activation on the right, both equally enlarged.
+
+Source: the side-by-side clips of the Atari Zoo, Such et al. 2018, arXiv:1812.07069.
+"""
+
+import numpy as np
+
+from neurozoo.inspection.activations import WatchedStep
+from neurozoo.inspection.frozen import FrozenModel, LayerRecord
+from neurozoo.inspection.panels import LABEL_RISE, frame_output, layer_panel, write_fitting
+from neurozoo.inspection.screens import ScreenView, enlarged, even, zoom_of
+
+GAP = 30  # pixels around screen and panel
+TOP = 40  # pixels above them, for their labels
+
+
+class LayerPicture:
+    """Draws the frames of a one-layer movie.
+
+    Attributes:
+        height: Pixels; even, as the video format wants it.
+        width: Pixels.
+    """
+
+    def __init__(
+        self, frozen: FrozenModel, layer: LayerRecord, *, screen_shape: tuple[int, int, int], overlay: bool = True
+    ):
+        """Lays out the frame.
+
+        Args:
+            frozen: Names the actions and the game.
+            layer: What is shown.
+            screen_shape: (height, width, 3) of the game's screen.
+            overlay: Whether score, step and action stand beneath the screen.
+        """
+        is_output = layer is frozen.layers[-1]
+        self._frames_action = is_output and not frozen.is_continuous
+        self._panel = layer_panel(layer, is_output=is_output, is_continuous=frozen.is_continuous)
+        self._zoom = zoom_of(screen_shape)
+        self._small = np.full((self._panel.height + 2, self._panel.width + 2, 3), 255, np.uint8)
+        self._screen = ScreenView(screen_shape, frozen.actions, overlay=overlay)
+        height, width = (self._zoom * side for side in self._small.shape[:2])
+        left = GAP + self._screen.width + GAP
+        self._view = (slice(TOP, TOP + height), slice(left, left + width))
+        self.width = even(left + width + GAP)
+        self.height = even(TOP + max(self._screen.height, height) + GAP // 2)
+        self._image = np.full((self.height, self.width, 3), 255, np.uint8)
+        for label, x, room in (
+            (frozen.game.replace("_", " "), GAP + self._screen.width // 2, self._screen.width),
+            (self._panel.label.rstrip(":"), left + width // 2, width + GAP),
+        ):
+            write_fitting(self._image, label, x, TOP - LABEL_RISE, room)
+
+    def compose(self, step: WatchedStep) -> np.ndarray:
+        """Draws one frame; its pictures are the observation, which is not shown, and the layer's activation.
+
+        Returns:
+            uint8, shape (`height`, `width`, 3); overwritten by the next call.
+        """
+        small = self._small
+        small[:] = 255
+        self._panel.draw(small[1:-1, 1:-1], step.pictures[1])
+        if self._frames_action:
+            frame_output(small, (1, 1), step.action)
+        self._image[self._view] = enlarged(small, self._zoom)
+        self._screen.draw(
+            self._image, (TOP, GAP), step.screen, score=step.score, step=step.number + 1, action=step.action
+        )
+        return self._image

@@ -1,0 +1,113 @@
+"""Rollout files, read a few steps at a time, after it was checked that they are rollouts of the model at hand."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection.frozen import FrozenModel
+from neurozoo.inspection.streams import NpzReader
+
+CHUNK = 64  # steps that are in memory at once: about 20 MB
+REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
+EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
+
+
+@contextlib.contextmanager
+def open_rollout(
+    path: str | os.PathLike, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int = 0
+) -> Iterator["RolloutFile"]:
+    """Opens a rollout.
+
+    Args:
+        path: The file, see `neurozoo.inspection.record_rollout`.
+        frozen: The model that played.
+        keys: Members that will be read; those that `RolloutFile` reads by itself need not be named.
+        max_steps: Shows the first steps only; 0 for all.
+
+    Raises:
+        NeurozooError: The file is missing, damaged, has no step or arrays of other shapes than a rollout of this model,
+            or `max_steps` is negative.
+    """
+    if max_steps < 0:
+        raise NeurozooError(f"A movie has max_steps >= 0, but {max_steps} came.")
+    keys = tuple(dict.fromkeys([*keys, "frames", "representation", "actions", "ep_rewards", "starts"]))
+    with NpzReader(path, keys=keys, remedy=REMEDY) as reader:
+        yield RolloutFile(reader, frozen, keys=keys, max_steps=max_steps)
+
+
+class RolloutFile:
+    """An open rollout.
+
+    Attributes:
+        path: The file.
+        steps: Number of steps that are shown.
+        screen_shape: (height, width, 3) of the game's screen.
+        actions: Of each step that is shown, the index of the action, or the values of the outputs that were obeyed.
+        starts: No-ops and seed of each episode by the number of its first step.
+        final_score: What the last episode came to; None if it is not shown to its end.
+    """
+
+    def __init__(self, reader: NpzReader, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int):
+        self.path = reader.path
+        self._reader = reader
+        steps = self._checked_steps(frozen, keys)
+        self.steps = min(steps, max_steps) if max_steps else steps
+        self.screen_shape = reader.shape("frames")[1:]
+        actions = next(reader.blocks("actions", self.steps))
+        self.actions: list[int] | list[np.ndarray] = list(actions) if frozen.is_continuous else actions.tolist()
+        self.final_score = float(self._whole("ep_rewards")[-1]) if self.steps == steps else None
+        starts = self._whole("starts")
+        self.starts = {first: {"noops": noops, "seed": seed} for first, noops, seed in starts.tolist()}
+        is_ordered = starts[0, 0] == 0 and (np.diff(starts[:, 0]) > 0).all() and starts.min() >= 0
+        if not frozen.is_continuous and not all(0 <= action < len(frozen.actions) for action in self.actions):
+            self._refuse(f"{len(frozen.actions)} actions", f"action {max(self.actions, key=abs)}")
+        if not is_ordered or starts.max() >= EMULATOR_SEEDS:
+            self._refuse("starts in order from step 0", f"{starts.tolist()}")
+
+    def blocks(self, *keys: str) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields the members' rows side by side, a few at a time, up to `steps`."""
+        left = self.steps
+        for blocks in zip(*(self._reader.blocks(key, CHUNK) for key in keys), strict=True):
+            yield tuple(block[:left] for block in blocks)
+            left -= len(blocks[0])
+            if left <= 0:
+                return
+
+    def rows(self, *keys: str) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields the members' rows one by one."""
+        for blocks in self.blocks(*keys):
+            yield from zip(*blocks, strict=True)
+
+    def _whole(self, key: str) -> np.ndarray:
+        return np.concatenate(list(self._reader.blocks(key, CHUNK)))
+
+    def _checked_steps(self, frozen: FrozenModel, keys: Sequence[str]) -> int:
+        wanted = {
+            "observations": ("steps", *frozen.shape.observation),
+            "frames": ("steps", "height", "width", 3),
+            "score": ("steps",),
+            "representation": ("steps", *frozen.representation.shape),
+            "actions": ("steps", len(frozen.actions)) if frozen.is_continuous else ("steps",),
+            "ep_rewards": ("episodes",),
+            "starts": ("episodes", 3),
+        }
+        held = {key: self._reader.shape(key) for key in keys}
+        sizes = {
+            side: size
+            for key in ("frames", "starts")
+            for side, size in zip(wanted[key], held[key], strict=False)
+            if isinstance(side, str)
+        }
+        if held != {key: tuple(sizes.get(side, side) for side in wanted[key]) for key in keys} or 0 in sizes.values():
+            self._refuse(
+                ", ".join(f"{key} ({', '.join(map(str, wanted[key]))})" for key in keys) + ", of at least one step",
+                ", ".join(f"{key} {shape}" for key, shape in held.items()),
+            )
+        return sizes["steps"]
+
+    def _refuse(self, wanted: str, held: str) -> NoReturn:
+        raise NeurozooError(f"{self.path} should hold {wanted}, but holds {held}. {REMEDY}")

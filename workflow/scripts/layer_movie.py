@@ -1,0 +1,17 @@
+"""Runs `neurozoo.inspection.render_layer_movie` for one {algo}/{game}/{model}/{run}."""
+
+from pathlib import Path
+
+from neurozoo.errors import plain_errors
+from neurozoo.inspection import render_layer_movie
+
+with plain_errors(snakemake.log[0]):
+    render_layer_movie(
+        Path(snakemake.input.record).parent,
+        snakemake.input.rollout,
+        snakemake.output.movie,
+        layer=snakemake.wildcards.layer,
+        log=snakemake.log[0],
+        terminal=snakemake.resources.terminal,
+        **snakemake.params.movie,
+    )
