@@ -111,6 +111,13 @@ def test_episodes_follow_each_other(own_copy, tmp_path, monkeypatch):
     assert steps == [1] * 4 + [2] * 4 + [3] * 4 + [1] * 4 + [2] * 4 + [3] * 4 + [1] * 4 + [2] * 4 + [3] * 4
 
 
+def test_disturbed_episodes_are_played_again_as_they_were(frozen_folder, tmp_path):
+    folder = frozen_folder("small")  # whose protocol has no sticky actions
+    record_rollout(folder, tmp_path / "r.npz", max_steps=40, action_noise=0.5, sticky_probability=0.5)
+    movie = film_game(folder, tmp_path / "r.npz", tmp_path / "x.mp4")  # compares the screens
+    assert movie.frames == 160
+
+
 def test_a_world_without_frames_between_steps_is_shown_slowly_and_silently(frozen_folder, tmp_path, decode):
     folder = frozen_folder("small", game="river_crossing")
     record_rollout(folder, tmp_path / "r.npz", max_steps=30)

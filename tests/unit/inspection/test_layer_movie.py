@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import render_layer_movie
+from neurozoo.inspection import record_rollout, render_layer_movie
 from neurozoo.inspection.activations import WatchedStep
 from neurozoo.inspection.frozen import open_frozen
 from neurozoo.inspection.layer_picture import GAP, TOP, LayerPicture
@@ -34,6 +34,17 @@ def test_a_layer_stands_beside_the_game_step_by_step(frozen_folder, rollout_file
     values = maps[11, ..., 0][np.ix_(np.arange(32) * 21 // 32, np.arange(32) * 21 // 32)]
     assert values.std() > 0
     assert np.corrcoef(picture.ravel(), values.repeat(2, axis=0).repeat(2, axis=1).ravel())[0, 1] > 0.95
+
+
+def test_the_layers_of_a_disturbed_network_are_those_that_played(frozen_folder, tmp_path):
+    folder, rollout = frozen_folder("small"), tmp_path / "r.npz"
+    record_rollout(folder, rollout, max_steps=5, noops=1, parameter_noise=0.3, seed=7)
+    frozen = open_frozen(folder)
+    plain = frozen.activations_model(["fc"])
+    with np.load(rollout) as file:
+        told = plain(file["observations"])
+        assert not np.allclose(told[0] if isinstance(told, list) else told, file["representation"], atol=0.1)
+    assert render_layer_movie(folder, rollout, tmp_path / "x.mp4", layer="conv1").frames == 5  # compares the values
 
 
 @pytest.mark.parametrize("model", ["small", "large", "recurrent_large"])

@@ -43,6 +43,8 @@ def test_rows_come_side_by_side_up_to_the_last_step_that_is_shown(opened, rollou
         ({"starts": np.array([[0, 0, 2**31]])}, "starts in order from step 0"),
         ({"starts": np.zeros((0, 3), int), "ep_rewards": np.zeros(0)}, "of at least one step"),
         ({"representation": np.zeros((40, 512), np.float32)}, r"representation \(steps, 256\).* but holds"),
+        ({"disturbance": np.array('{"action": 2, "seed": 0}')}, "a disturbance and its seed as JSON"),
+        ({"disturbance": np.array("[" * 9)}, "a disturbance and its seed as JSON"),
         ({"frames": np.zeros((40, 210, 160), np.uint8)}, r"frames \(steps, height, width, 3\).* but holds"),
     ],
 )

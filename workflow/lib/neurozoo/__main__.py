@@ -392,7 +392,8 @@ def _movie(options):
     frozen, rollout = folder / "frozen", folder / "rollout.npz"
     given = {"max_steps": options.max_steps, **({} if options.game else {"fps": options.fps or 60})}
     if options.grid:
-        output = options.output or Path("results", "movies", f"{open_frozen(frozen).game}.mp4")
+        whole = next((each for each in folders if (each / "frozen" / "model.json").exists()), folder)
+        output = options.output or Path("results", "movies", f"{open_frozen(whole / 'frozen').game}.mp4")
         movie = film_grid(folders, output, overlay=options.overlay, **given)
     elif options.game:
         output = options.output or folder / "game.mp4"

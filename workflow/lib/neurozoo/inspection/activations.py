@@ -10,6 +10,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel, LayerRecord
 from neurozoo.inspection.panels import shows_colours
+from neurozoo.inspection.player import disturb_kernels
 from neurozoo.inspection.progress import Progress
 from neurozoo.inspection.rollout_files import REMEDY, RolloutFile, open_rollout
 
@@ -66,7 +67,7 @@ class WatchedRollout:
 
     def __init__(self, frozen: FrozenModel, rollout: RolloutFile, *, layers: Sequence[LayerRecord]):
         self._frozen, self._rollout, self._layers = frozen, rollout, layers
-        self._activations_of = _watching(frozen, layers)
+        self._activations_of = _watching(frozen, rollout, layers)
         self.steps = rollout.steps
         self.screen_shape = rollout.screen_shape
 
@@ -101,13 +102,15 @@ class WatchedRollout:
 
 
 def _watching(
-    frozen: FrozenModel, layers: Sequence[LayerRecord]
+    frozen: FrozenModel, rollout: RolloutFile, layers: Sequence[LayerRecord]
 ) -> Callable[[np.ndarray], tuple[list[np.ndarray], np.ndarray]]:
     """Returns a function from observations to themselves and the layers' activations, and to the representation."""
     import keras
     import tensorflow as tf
 
     model = frozen.activations_model([*(layer.name for layer in layers), frozen.representation.name])
+    if rollout.disturbance.parameter:  # the layers of the network that played
+        disturb_kernels(model, rollout.disturbance.parameter, seed=rollout.seed)
     run = tf.function(lambda batch: model(batch, training=False), reduce_retracing=True)
 
     def activations_of(observations: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:

@@ -126,7 +126,7 @@ def _soundtrack(game: Iterator[_Shown], output: str | os.PathLike) -> Iterator[S
 
 def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = False) -> Iterator[_Shown]:
     """Plays a rollout's episodes again and yields each frame of the console."""
-    environment = AtariEnvironment(frozen.game, frozen.protocol, is_heard=True)
+    environment = AtariEnvironment(frozen.game, recorded.disturbance.protocol(frozen), is_heard=True)
     screens = recorded.rows("frames")
     score = 0.0
     for number, action in enumerate(recorded.actions):

@@ -6,12 +6,16 @@ Source: Such et al. 2018, arXiv:1812.07069, and its code.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.games import Protocol
 from neurozoo.inspection.frozen import FrozenModel, observation_range
+
+if TYPE_CHECKING:
+    import keras
 
 OBSERVATION, ACTION, PARAMETER = 1, 2, 3  # what a stream of noise is for
 
@@ -121,7 +125,7 @@ def _thinking(frozen: FrozenModel, *, noise: float, seed: int) -> Callable[[np.n
 
     model = frozen.activations_model([frozen.representation.name, frozen.layers[-1].name])
     if noise:
-        _disturb_kernels(model, noise, np.random.default_rng([seed, 0, PARAMETER]))
+        disturb_kernels(model, noise, seed=seed)
     run = tf.function(lambda batch: model(batch, training=False))
 
     def think(observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -132,9 +136,11 @@ def _thinking(frozen: FrozenModel, *, noise: float, seed: int) -> Callable[[np.n
     return think
 
 
-def _disturb_kernels(model, noise: float, generator: np.random.Generator) -> None:
+def disturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:
+    """Adds noise to a model's weights, see `Disturbance`; a part of the model, from its input on, gets the same."""
     import keras
 
+    generator = np.random.default_rng([seed, 0, PARAMETER])
     convolutions = [layer for layer in model.layers if isinstance(layer, keras.layers.Conv2D)]
     for layer in convolutions or [layer for layer in model.layers if isinstance(layer, keras.layers.Dense)]:
         draws = generator.standard_normal(layer.kernel.shape, np.float32)

@@ -70,7 +70,7 @@ def record_rollout(
     activation, `score` (N,) float64, points of the episode so far, `actions` (N,) int16, what was done then, or (N,
     outputs) float32 where all outputs are obeyed, `ep_rewards` (E,) float64, and `starts` (E, 3) int64: first record,
     no-ops and seed of each episode. If the agent was disturbed, `disturbance` says how: the JSON text of a
-    `Disturbance`. The same agent and arguments give the same bytes. Memory does not grow with N.
+    `Disturbance` with the `seed`. The same agent and arguments give the same bytes. Memory does not grow with N.
 
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
@@ -150,7 +150,7 @@ def record_rollout(
                 )
             speed = len(records) / (time.perf_counter() - start)
             progress.say(f"scores {', '.join(f'{score:,.0f}' for score in scores)}")
-            records.write(output, scores, disturbance)
+            records.write(output, scores, disturbance, seed)
     except OSError as error:
         raise explained(error, output) from error
     return Rollout(len(records), tuple(scores), speed)
@@ -250,7 +250,7 @@ class _Records:
         self._spools["score"].append(np.float64(score))
         self._spools["actions"].append(obeyed if self._is_continuous else np.int16(largest(obeyed)))
 
-    def write(self, output: str | os.PathLike, scores: list[float], disturbance: Disturbance) -> None:
+    def write(self, output: str | os.PathLike, scores: list[float], disturbance: Disturbance, seed: int) -> None:
         """Writes the rollout file."""
         with npz_written_whole(output) as npz:
             if not self._is_streamlined:
@@ -263,7 +263,7 @@ class _Records:
             npz.write("ep_rewards", [np.array(scores)], shape=(len(scores),), dtype=np.float64)
             npz.write("starts", [np.array(self._starts)], shape=(len(self._starts), 3), dtype=np.int64)
             if disturbance != Disturbance():
-                text = np.array(json.dumps(asdict(disturbance)))
+                text = np.array(json.dumps({**asdict(disturbance), "seed": seed}))
                 npz.write("disturbance", [text], shape=(), dtype=text.dtype)
 
     def _observations(self) -> Iterator[np.ndarray]:

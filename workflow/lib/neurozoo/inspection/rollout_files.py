@@ -1,6 +1,7 @@
 """Rollout files, read a few steps at a time, after it was checked that they are rollouts of the model at hand."""
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
@@ -9,6 +10,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel
+from neurozoo.inspection.player import Disturbance
 from neurozoo.inspection.streams import NpzReader
 
 CHUNK = 64  # steps that are in memory at once: about 20 MB
@@ -48,6 +50,8 @@ class RolloutFile:
         screen_shape: (height, width, 3) of the game's screen.
         actions: Of each step that is shown, the index of the action, or the values of the outputs that were obeyed.
         starts: No-ops and seed of each episode by the number of its first step.
+        disturbance: What disturbed the agent.
+        seed: Seed of the disturbance; 0 if there was none.
         final_score: What the last episode came to; None if it is not shown to its end.
     """
 
@@ -55,6 +59,7 @@ class RolloutFile:
         self.path = reader.path
         self._reader = reader
         steps = self._checked_steps(frozen, keys)
+        self.disturbance, self.seed = self._read_disturbance(frozen)
         self.steps = min(steps, max_steps) if max_steps else steps
         self.screen_shape = reader.shape("frames")[1:]
         actions = next(reader.blocks("actions", self.steps))
@@ -81,6 +86,19 @@ class RolloutFile:
         """Yields the members' rows one by one."""
         for blocks in self.blocks(*keys):
             yield from zip(*blocks, strict=True)
+
+    def _read_disturbance(self, frozen: FrozenModel) -> tuple[Disturbance, int]:
+        text = self._reader.text("disturbance")
+        if text is None:
+            return Disturbance(), 0
+        try:
+            said = json.loads(text)
+            seed = int(said.pop("seed"))
+            disturbance = Disturbance(**said)
+            disturbance.check(frozen)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
+            self._refuse("a disturbance and its seed as JSON", text[:200])
+        return disturbance, seed
 
     def _whole(self, key: str) -> np.ndarray:
         return np.concatenate(list(self._reader.blocks(key, CHUNK)))

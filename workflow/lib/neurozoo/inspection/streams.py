@@ -143,6 +143,13 @@ class NpzReader:
         with self._explained(), self._file.open(f"{key}.npy") as member:
             return self._header(member)[0]
 
+    def text(self, key: str) -> str | None:
+        """Returns a member that is a text of a few words; None if the file lacks it."""
+        if f"{key}.npy" not in self._file.namelist():
+            return None
+        with self._explained(), self._file.open(f"{key}.npy") as member:
+            return str(np.lib.format.read_array(member, allow_pickle=False))
+
     def blocks(self, key: str, rows: int) -> Iterator[np.ndarray]:
         """Yields a member's rows, `rows` at a time (the last block may be shorter)."""
         with self._explained(), self._file.open(f"{key}.npy") as member:
