@@ -39,7 +39,9 @@ def written(tmp_path, *records, tail=""):
 def test_json_lines_become_one_row_per_report_at_full_precision(tmp_path):
     third = 1 / 3
     rows = parsed(written(tmp_path, report(1), report(2, MutationPower=third)), tmp_path)
-    assert list(rows[0])[:8] == ["algo", "game", "model", "run", "protocol", "frames", "score", "test_score"]
+    identity = ["algo", "game", "model", "run", "protocol"]
+    assert list(rows[0])[:10] == [*identity, "frames", "score", "test_score", "score_episodes", "test_episodes"]
+    assert (rows[0]["score_episodes"], rows[0]["test_episodes"]) == ("", "200")  # older logs lack the first
     assert [row["frames"] for row in rows] == ["4000", "8000"]
     assert rows[0]["run"] == "3"
     assert rows[0]["protocol"] == "uber2018"
@@ -50,7 +52,7 @@ def test_json_lines_become_one_row_per_report_at_full_precision(tmp_path):
 
 def test_only_the_chosen_fields_are_kept_in_their_order(tmp_path):
     rows = parsed(written(tmp_path, report(1)), tmp_path, columns=["TimeElapsed", "Iteration"])
-    assert list(rows[0])[8:] == ["TimeElapsed", "Iteration"]
+    assert list(rows[0])[10:] == ["TimeElapsed", "Iteration"]
     assert (rows[0]["TimeElapsed"], rows[0]["Iteration"]) == ("", "1")
 
 
@@ -90,7 +92,8 @@ def test_a_missing_log_says_so(tmp_path):
 def test_the_gpu_codes_log_keeps_every_finished_generation_and_restores_names_and_genomes():
     records = read_log(SAMPLES / "gpu_ga.txt")
     assert [record["Iteration"] for record in records] == [1, 2, 3]  # the fourth table is cut off
-    assert set(records[0]) == {*GA_FIELDS, "frames", "score", "test_score"}
+    assert set(records[0]) == {*GA_FIELDS, "frames", "score", "test_score", "score_episodes", "test_episodes"}
+    assert [(record["score_episodes"], record["test_episodes"]) for record in records] == [(None, 200)] * 3
     assert [record["TruncatedPopulationEliteSeeds"] for record in records] == GENOMES
     assert [record["frames"] for record in records] == [4 * 401_000, 4 * 802_000, 4 * 1_200_000]  # of three digits
     assert [record["score"] for record in records] == [160, 200, 210]

@@ -156,15 +156,29 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
     figure = drawn(small(), tmp_path)
     assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]
     assert "median over 2 runs" in figure.labels.subtitle
-    assert figure.labels.caption == "Protocol: uber2018"
+    caption = " ".join(figure.labels.caption.split())
+    assert caption.startswith(
+        "Protocol: uber2018. Each report's score is the mean of a number of episodes that the logs"
+    )
+    assert "GA: the elite's, which was chosen by it, and so too high" in caption
     assert layers(drawn(small(), tmp_path, interval="none", best=False)) == ["geom_line"]
     assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
+
+
+def test_the_figure_names_the_episodes_behind_its_scores(tmp_path):
+    table = small().assign(algo="es", score_episodes=[10] * 3 + [30] * 3)
+    caption = " ".join(drawn(table, tmp_path).labels.caption.split())
+    assert (
+        caption == "Protocol: uber2018. Each report's score is the mean of 10 to 30 episodes."
+    )  # nothing is chosen by it
+    table.loc[0, "score_episodes"] = pd.NA
+    assert "10 to 30 episodes, of some unknown." in " ".join(drawn(table, tmp_path).labels.caption.split())
 
 
 def test_one_run_with_one_report_is_a_dot(tmp_path):
     figure = drawn(run_of([1e6], [5.0]), tmp_path, best=False)
     assert layers(figure) == ["geom_point", "geom_line"]
-    assert "the one run" in figure.labels.subtitle
+    assert "the one run; no interval is known" in " ".join(figure.labels.subtitle.split())
 
 
 def test_the_size_follows_from_the_panels(tmp_path):

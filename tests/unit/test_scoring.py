@@ -52,7 +52,7 @@ def test_the_table_has_a_row_per_evaluation(tmp_path):
             "model": "large",
             "protocol": {"name": "uber2018", "start_state": start_state},
             "summary": {"mean": 10.0 * run, "standard_error": 1.0},
-            "episodes": [{}, {}],
+            "episodes": [{"score": 10.0 * run - 4}, {"score": 10.0 * run + 4}][: 3 - run],
         }
         path.write_text(json.dumps(record))
         files.append(path)
@@ -61,7 +61,8 @@ def test_the_table_has_a_row_per_evaluation(tmp_path):
         rows = list(csv.DictReader(file))
     assert [(row["algo"], row["run"], row["start_state"], row["mean"], row["episodes"]) for row in rows] == [
         ("imported", "1", "2018", "10.0", "2"),
-        ("imported", "2", "today", "20.0", "2"),
+        ("imported", "2", "today", "20.0", "1"),
     ]
+    assert [(row["mean_low"], row["mean_high"]) for row in rows] == [("6.0", "14.0"), ("", "")]  # of two, and of one
     with pytest.raises(NeurozooError, match="is missing"):
         write_evaluation_table([tmp_path / "nothing.json"], tmp_path / "scores.csv")

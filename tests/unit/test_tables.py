@@ -1,4 +1,5 @@
 import csv
+import re
 
 import numpy as np
 import pandas as pd
@@ -104,7 +105,8 @@ def test_a_games_row_has_mean_median_and_human_normalised_mean(tmp_path):
     table = scores(tmp_path, reports(0, 100), reports(200, run=2), reports(600, run=3), replications=5000)
     row = table.loc["frostbite"]
     assert (row["runs"], row["games"], row["frames"]) == (3, 1, 1000)  # frames of the shortest run
-    assert (row["score_mean"], row["score_median"]) == (300, 200)
+    assert np.isnan(row["episodes"])  # these logs do not say
+    assert (row["score_mean"], row["score_median"], row["score_iqm"]) == (300, 200, 300)
     assert row["human_normalised_mean"] == pytest.approx((300 - random) / (human - random), rel=1e-7)
     # Of the 27 resamples one is all 100 and one all 600, each more than 2.5 %.
     assert (row["score_mean_low"], row["score_mean_high"]) == (100, 600)
@@ -147,6 +149,15 @@ def test_unequal_numbers_of_runs_work_and_a_single_run_has_no_interval(tmp_path)
     assert not np.isnan(table.loc["all", "human_normalised_iqm"])
 
 
+def test_the_fewest_episodes_of_a_run_are_named(tmp_path):
+    runs = [reports(1, 2, game="pong").assign(test_episodes=[5, 30])]
+    runs += [reports(3, game="pong", run=2).assign(test_episodes=20), reports(3).assign(test_episodes=pd.NA)]
+    table = scores(tmp_path, *runs)
+    assert table.loc["pong", "episodes"] == 20
+    assert np.isnan(table.loc["all", "episodes"])
+    assert ",nan" not in (tmp_path / "scores.csv").read_text()
+
+
 def test_networks_algorithms_and_protocols_have_rows_of_their_own(tmp_path):
     runs = [reports(1), reports(2, model="small"), reports(3, algo="rs"), reports(4, protocol="machado2018")]
     assert scores(tmp_path, *runs).loc["frostbite", "score_mean"].tolist() == [1, 2, 3, 4]
@@ -187,13 +198,15 @@ def test_the_results_are_described_with_scores_intervals_and_the_paths_of_movies
     run.mkdir(parents=True)
     (run / "activation.mp4").touch()
     (tables / "scores.csv").write_text(
-        "algo,model,protocol,game,games,runs,frames,score_mean,score_mean_low,score_mean_high,human_normalised_mean\n"
-        "ga,large,uber2018,pong,1,2,4000,12.5,11,14,0.9\n"
-        "ga,large,uber2018,all,1,2,4000,,,,0.9\n"
+        "algo,model,protocol,game,games,runs,episodes,frames,"
+        "score_mean,score_mean_low,score_mean_high,human_normalised_mean\n"
+        "ga,large,uber2018,pong,1,2,30,4000,12.5,11,14,0.9\n"
+        "ga,large,uber2018,all,1,2,30,4000,,,,0.9\n"
     )
     text = describe_results(tmp_path)
     assert "11.0 to 14.0" in text
     assert "0.900" in text
+    assert re.search(r" 2 +30 +4,000 .* uber2018", text)  # runs, episodes, frames, protocol
     assert str(run / "activation.mp4") in text
     assert " all " not in text
 

@@ -4,10 +4,15 @@ Draws the figures.
 REQUIRED INPUTS:
 
     metrics    = <results>/tables/metrics.parquet
+    scores     = <results>/tables/scores.csv
+    comparison = <results>/tables/comparison.csv
 
 OUTPUTS:
 
     figures    = <results>/figures/learning_curves.{pdf,svg,png}
+    profile    = <results>/figures/performance_profile.{pdf,svg,png}
+    aggregates = <results>/figures/aggregates.{pdf,svg,png}
+    improved   = <results>/figures/probability_of_improvement.{pdf,svg,png}
 """
 
 
@@ -37,3 +42,82 @@ rule plot_learning_curves:
         seed=config["statistics"]["seed"],
     script:
         "../scripts/plot_learning_curves.py"
+
+
+rule plot_performance_profile:
+    input:
+        metrics="<results>/tables/metrics.parquet",
+    output:
+        figures=[
+            report(
+                f"<results>/figures/performance_profile.{format}",
+                caption="../report/performance_profile.rst",
+                category="Figures",
+                labels={"figure": "Performance profile", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_performance_profile.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    params:
+        confidence=config["statistics"]["confidence"],
+        seed=config["statistics"]["seed"],
+    script:
+        "../scripts/plot_performance_profile.py"
+
+
+rule plot_aggregates:
+    input:
+        scores="<results>/tables/scores.csv",
+    output:
+        figures=[
+            report(
+                f"<results>/figures/aggregates.{format}",
+                caption="../report/aggregates.rst",
+                category="Figures",
+                labels={"figure": "Scores over all games", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_aggregates.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    params:
+        confidence=config["statistics"]["confidence"],
+    script:
+        "../scripts/plot_aggregates.py"
+
+
+rule plot_improvement:
+    input:
+        comparison="<results>/tables/comparison.csv",
+    output:
+        figures=[
+            report(
+                f"<results>/figures/probability_of_improvement.{format}",
+                caption="../report/probability_of_improvement.rst",
+                category="Figures",
+                labels={"figure": "Probability of improvement", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_improvement.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    params:
+        confidence=config["statistics"]["confidence"],
+    script:
+        "../scripts/plot_improvement.py"

@@ -77,5 +77,7 @@ rule imported_scores:
     resources:
         mem_mb=1000,
         runtime="10m",
+    params:
+        statistics=config["statistics"],
     script:
         "../scripts/imported_scores.py"

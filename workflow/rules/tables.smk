@@ -11,6 +11,7 @@ OUTPUTS:
     csv        = <results>/runs/{algo}/{game}/{model}/{run}/metrics.csv
     metrics    = <results>/tables/metrics.{csv,parquet}
     scores     = <results>/tables/scores.csv
+    comparison = <results>/tables/comparison.csv
 
 The merged table and the scores span the planned runs, not whatever else lies in <results>/runs/.
 """
@@ -77,3 +78,26 @@ rule score_table:
         statistics=config["statistics"],
     script:
         "../scripts/score_table.py"
+
+
+rule comparison_table:
+    input:
+        metrics="<results>/tables/metrics.parquet",
+    output:
+        csv=report(
+            "<results>/tables/comparison.csv",
+            caption="../report/comparison.rst",
+            category="Tables",
+            labels={"table": "Probability of improvement"},
+        ),
+    log:
+        "<results>/logs/comparison_table.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        statistics=config["statistics"],
+    script:
+        "../scripts/comparison_table.py"

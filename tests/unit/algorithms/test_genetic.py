@@ -128,6 +128,7 @@ def test_a_generation_reports_what_the_published_code_does():
     assert report == {
         "frames": (4 * 10 - 1) + (4 * 20 - 1) + (4 * 30 - 1) + (4 * 40 - 1) + 6 * 19,
         "score": 5.0,
+        "score_episodes": 2,
         "test_score": 10.0,
         "test_episodes": 3,
         "Iteration": 1,
@@ -159,7 +160,7 @@ def test_a_generation_reports_what_the_published_code_does():
     }
     # All of the published fields, and nothing but the standard ones besides.
     assert set(report) == set(GA_FIELDS) - TIMES | {
-        "frames", "score", "test_score", "test_episodes", "Lineage",
+        "frames", "score", "score_episodes", "test_score", "test_episodes", "Lineage",
     }  # fmt: skip
     json.dumps(report, allow_nan=False)  # plain numbers, no NumPy
 

@@ -294,6 +294,7 @@ def test_a_generation_reports_its_fields():
     assert report == {
         "frames": 113,
         "score": 3.5,
+        "score_episodes": 4,
         "test_score": 10.5,
         "test_episodes": 2,
         "Iteration": 1,
@@ -323,7 +324,7 @@ def test_a_generation_reports_its_fields():
         "TimestepsSoFar": 113,
     }
     assert {*report, "Norm", "GradNorm", "UpdateRatio"} == set(NOVELTY_FIELDS) - TIMES | {
-        "frames", "score", "test_score", "test_episodes",
+        "frames", "score", "score_episodes", "test_score", "test_episodes",
     }  # fmt: skip
     json.dumps(report, allow_nan=False)  # plain numbers, no NumPy
 

@@ -43,7 +43,7 @@ def test_a_run_leaves_all_its_files_and_they_agree(undisturbed, small_noise_tabl
     records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
     assert len(records) >= 3
-    standard = {"frames", "score", "test_score", "test_episodes", "Lineage", "OverheadThisIter"}
+    standard = {"frames", "score", "score_episodes", "test_score", "test_episodes", "Lineage", "OverheadThisIter"}
     assert all(set(GA_FIELDS) | standard == set(record) for record in records)
     assert records[-2]["frames"] < SETTINGS["frames"] <= records[-1]["frames"]
 

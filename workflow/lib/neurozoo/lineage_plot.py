@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.errors import unknown_name
 from neurozoo.files import read_json
 from neurozoo.lineage import ancestors, individuals, parent_ages, read_lineage
-from neurozoo.plots import FORMATS, figure_theme, number_label, save_figure, whole_breaks
+from neurozoo.plots import check_formats, figure_theme, number_label, save_figure, whole_breaks
 
 _WIDTH, _HEIGHT = 8.0, 3.2  # inches of a panel
 _FAINT = "#BDBDBD"
@@ -33,12 +31,10 @@ def plot_lineage(
     Raises:
         NeurozooError: A file is missing or damaged, or a format is unknown.
     """
-    for output in outputs:
-        if Path(output).suffix[1:] not in FORMATS:
-            raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
+    check_formats(outputs)
     table = read_lineage(lineage)
     record = read_json(genome, "It is written by the run; start the run again.")
-    figure = _tree(table, record) / _ages(table)
+    figure = _tree(table, record) / _ages(table, protocol=record.get("protocol", "unknown"))
     save_figure(figure, outputs)
 
 
@@ -83,7 +79,7 @@ def _with_parents(selected: pd.DataFrame) -> pd.DataFrame:
     return children.merge(parents, on=keys)
 
 
-def _ages(table: pd.DataFrame) -> p9.ggplot:
+def _ages(table: pd.DataFrame, *, protocol: str) -> p9.ggplot:
     counts = pd.Series(parent_ages(table), dtype="int64").value_counts(normalize=True).sort_index()
     shares = pd.DataFrame({"age": counts.index, "share": counts.to_numpy()})
     return (
@@ -91,6 +87,11 @@ def _ages(table: pd.DataFrame) -> p9.ggplot:
         + p9.geom_col(fill="#0072B2", width=0.8)
         + p9.scale_x_continuous(breaks=whole_breaks)
         + p9.scale_y_continuous(labels=lambda values: [f"{value:.0%}" for value in values])
-        + p9.labs(title="Age of parents", x="Generations between birth and use", y="Share of all parents")
+        + p9.labs(
+            title="Age of parents",
+            x="Generations between birth and use",
+            y="Share of all parents",
+            caption=f"One run; protocol: {protocol}",
+        )
         + figure_theme((_WIDTH, 2 * _HEIGHT), has_legend=False)
     )

@@ -21,18 +21,22 @@ from neurozoo.tabular import PUBLISHED_FIELDS, read_tables
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say which run a row belongs to
 STANDARD = ("frames", "score", "test_score")  # the columns that every algorithm has
+EPISODES = ("score_episodes", "test_episodes")  # how many episodes the two scores are the mean of, where that is known
 
 _SEEDS = "TruncatedPopulationEliteSeeds"
 _LONG = (_SEEDS, "Lineage")  # too long for a table of all reports
-# The published field that estimates the solution at hand, and the one that holds its independent test, in the order
-# of preference: genetic algorithm, evolution strategies, and everything of the distributed code. The latter's genetic
-# algorithm and random search validate nothing; of what they print, only the few noiseless evaluations are no maximum
-# over lucky episodes, so these stand for both.
+# The published field that estimates the solution at hand, the one that holds its independent test, and those that
+# count the episodes of the two, in the order of preference: genetic algorithm, evolution strategies, and everything of
+# the distributed code. The latter's genetic algorithm and random search validate nothing; of what they print, only the
+# few noiseless evaluations are no maximum over lucky episodes, so these stand for both.
 _SCORES = (
-    ("TruncatedPopulationEliteValidationRewMean", "TruncatedPopulationEliteTestRewMean"),
-    ("TestRewMean", "TestRewMean"),
-    ("EvalEpRewMean", "EvalEpRewMean"),
-)
+    (
+        "TruncatedPopulationEliteValidationRewMean", "TruncatedPopulationEliteTestRewMean",
+        None, "TruncatedPopulationEliteTestEpCount",
+    ),
+    ("TestRewMean", "TestRewMean", "TestEpCount", "TestEpCount"),
+    ("EvalEpRewMean", "EvalEpRewMean", "EvalEpCount", "EvalEpCount"),
+)  # fmt: skip
 
 Record = dict[str, object]
 
@@ -49,7 +53,8 @@ def parse_log(
     Args:
         log: Our `log.jsonl`, or a text log of the published codes.
         csv: The table to write: the columns of `identity`, then `frames` (emulator frames), `score`, `test_score`,
-            then the fields. A field that a report lacks is an empty cell.
+            `score_episodes` and `test_episodes` (of how many episodes these are means), then the fields. A field that
+            a report lacks is an empty cell.
         identity: The values of `IDENTITY` for this run.
         columns: The fields wanted, by their published names; None for all in the log but the elite's genome, which
             would make the tables of long runs grow with the square of their length, and the lineage.
@@ -58,7 +63,8 @@ def parse_log(
         NeurozooError: The log is missing, empty or damaged, or a field is unknown (proposes the nearest name).
     """
     records = read_log(log)
-    found = [name for name in dict.fromkeys(name for record in records for name in record) if name not in STANDARD]
+    always = (*STANDARD, *EPISODES)
+    found = [name for name in dict.fromkeys(name for record in records for name in record) if name not in always]
     for name in columns or ():
         if name not in PUBLISHED_FIELDS and name not in found:
             raise unknown_name("log field", name, {*PUBLISHED_FIELDS, *found})
@@ -66,8 +72,8 @@ def parse_log(
     first = [identity[name] for name in IDENTITY]
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv_format.writer(file, lineterminator="\n")
-        writer.writerow([*IDENTITY, *STANDARD, *fields])
-        writer.writerows([*first, *(_cell(record.get(name)) for name in (*STANDARD, *fields))] for record in records)
+        writer.writerow([*IDENTITY, *always, *fields])
+        writer.writerows([*first, *(_cell(record.get(name)) for name in (*always, *fields))] for record in records)
 
 
 def read_run_settings(config: str | os.PathLike) -> dict[str, object]:
@@ -164,11 +170,12 @@ def _read_text(lines: Iterable[str]) -> list[Record]:
     records, best_validation, best_test = [], -math.inf, None
     for table in read_tables(lines):
         record: Record = {name: _value(text) for name, text in table.items() if name != "Current elite"}
-        score, test = next((names for names in _SCORES if names[0] in table), _SCORES[0])
+        score, test, *counts = next((names for names in _SCORES if names[0] in table), _SCORES[0])
         steps = _number(record.get("TimestepsSoFar"))
         record["frames"] = None if steps is None else round(FRAME_SKIP * steps)
         record["score"] = _number(record.get(score))
         record["test_score"] = _number(record.get(test))
+        record |= {name: _number(record.get(count)) for name, count in zip(EPISODES, counts, strict=True)}
         if "Iteration" in table:
             record["Iteration"] = iteration = _iteration(table["Iteration"], records)
             if iteration is not None:

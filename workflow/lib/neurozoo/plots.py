@@ -26,6 +26,7 @@ FORMATS = ("pdf", "svg", "png")
 
 # Okabe and Ito 2008, told apart by people with any colour vision; yellow, too pale for lines, is left out.
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
+_CHOOSES_BY_SCORE = ("ga", "rs", "ga_ns")  # of many individuals the one with the best score is what they report
 _INK, _QUIET = "#222222", "#6B6B6B"
 _POINTS = 200  # of a curve, evenly spaced
 _RESAMPLES = 5_000  # of a ribbon, as in the published figure
@@ -86,17 +87,50 @@ def plot_learning_curves(
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
     figure = _figure(curves, records, labels=labels, columns=columns, size=(width, height))
     figure += p9.labs(
-        title="Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}",
+        title=textwrap.fill(
+            "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
+        ),
         subtitle=textwrap.fill(
             _explained(curves, interval=interval, best=best, confidence=confidence), int(13 * width)
         ),
-        caption="Protocol: " + ", ".join(dict.fromkeys(reports["protocol"])),
+        caption=textwrap.fill(_score_caption(reports), int(16 * width)),
     )
     save_figure(figure, outputs)
 
 
+def basis(protocols: Iterable[str], episodes: Iterable[int], *, of: str) -> str:
+    """Says under a figure how its scores were measured.
+
+    Args:
+        protocols: Of each run.
+        episodes: How many episodes each score is the mean of; NA where that is unknown.
+        of: What each of these scores is, such as `each run's test score`.
+    """
+    numbers = pd.Series(episodes, dtype="Int64")
+    known = numbers.dropna()
+    said = number_range(known, "episode") if len(known) else "a number of episodes that the logs do not say"
+    also = ", of some unknown" if 0 < len(known) < len(numbers) else ""
+    return f"Protocol: {', '.join(dict.fromkeys(protocols))}. {of[0].upper()}{of[1:]} is the mean of {said}{also}."
+
+
+def number_range(numbers: Iterable[int], noun: str) -> str:
+    """Writes how many there are of something: `1 run`, `2 runs`, `2 to 5 runs`."""
+    fewest, most = min(numbers), max(numbers)
+    plural = noun if most == 1 else f"{noun}s"
+    return f"{most:,} {plural}" if fewest == most else f"{fewest:,} to {most:,} {plural}"
+
+
+def _score_caption(reports: pd.DataFrame) -> str:
+    said = basis(reports["protocol"], reports.get("score_episodes", [pd.NA]), of="each report's score")
+    chosen = [algo for algo in dict.fromkeys(reports["algo"]) if algo in _CHOOSES_BY_SCORE]
+    if chosen:
+        names = ", ".join(algo_name(algo) for algo in chosen)
+        said += f" {names}: the elite's, which was chosen by it, and so too high; tables/scores.csv has fair ones."
+    return said
+
+
 def check_formats(outputs: Iterable[str | os.PathLike]) -> None:
-    """Raises NeurozooError if a figure could not be written for its suffix."""
+    """Raises `NeurozooError` if the suffix of a file is none of `FORMATS`, before anything is drawn."""
     for output in outputs:
         if Path(output).suffix[1:] not in FORMATS:
             raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
@@ -110,9 +144,14 @@ def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
         named.append("protocol")
     shown = {name: reports[name].astype(str).str.replace("_", " ") for name in named}
     if "algo" in shown:
-        shown["algo"] = shown["algo"].str.replace(" ", "-").str.upper()
+        shown["algo"] = reports["algo"].astype(str).map(algo_name)
     first, *others = shown.values()
     return first.str.cat(others, sep=", ")
+
+
+def algo_name(algo: str) -> str:
+    """Writes an algorithm as people do: NSRA-ES."""
+    return algo.replace("_", "-").upper()
 
 
 def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, seed: int) -> pd.DataFrame:
@@ -207,11 +246,11 @@ def game_title(game: str) -> str:
 
 def _explained(curves: pd.DataFrame, *, interval: str, best: bool, confidence: float) -> str:
     """Says what the lines are, so that the figure can stand alone."""
-    fewest, most = curves["runs"].min(), curves["runs"].max()
+    most = curves["runs"].max()
     if most == 1:
-        said = ["Line: the one run"]
+        said = ["Line: the one run"] + (["no interval is known"] if interval != "none" else [])
     else:
-        said = [f"Line: median over {most if fewest == most else f'{fewest} to {most}'} runs"]
+        said = [f"Line: median over {number_range(curves['runs'], 'run')}, up to the end of the shortest"]
         if interval != "none":
             said.append(f"band: {100 * confidence:g} % bootstrap interval of the {interval}")
     if best:
@@ -220,7 +259,7 @@ def _explained(curves: pd.DataFrame, *, interval: str, best: bool, confidence: f
 
 
 def categorical_colours(count: int) -> list[str]:
-    """Chooses colours that can be told apart, as far as there are as many."""
+    """Returns so many different colours; up to seven can be told apart by people with any colour vision."""
     if count <= len(_PALETTE):
         return list(_PALETTE[:count])
     from matplotlib import colormaps

@@ -15,6 +15,7 @@ from neurozoo.files import read_json, write_json, written_whole
 from neurozoo.games import Protocol, check_game, layout_of
 from neurozoo.genomes import Genome
 from neurozoo.noise import open_noise_table
+from neurozoo.statistics import bootstrap_intervals, mean_over_games
 
 
 @dataclass(frozen=True)
@@ -164,12 +165,23 @@ def evaluate_run(
     return record
 
 
-def write_evaluation_table(files: Iterable[str | os.PathLike], output: str | os.PathLike) -> None:
+def write_evaluation_table(
+    files: Iterable[str | os.PathLike],
+    output: str | os.PathLike,
+    *,
+    replications: int = 50_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> None:
     """Gathers evaluations of runs in one table: a row per file, in order.
 
     Args:
         files: `evaluation.json` files in their runs' folders, which name algorithm, game, network and run.
-        output: The CSV file to write.
+        output: The CSV file to write. `mean_low` and `mean_high` are the ends of a bootstrap interval of the mean over
+            episodes, not over runs; they are empty where there is a single episode.
+        replications: Bootstrap resamples.
+        confidence: Of the intervals.
+        seed: Of the bootstrap.
 
     Raises:
         NeurozooError: A file is missing or damaged.
@@ -179,6 +191,10 @@ def write_evaluation_table(files: Iterable[str | os.PathLike], output: str | os.
         record = read_json(path, "Make it again: the rule evaluate.")
         algo, _, _, run = path.parent.parts[-4:]
         protocol, figures = record["protocol"], record["summary"]
+        scores = np.array([episode["score"] for episode in record["episodes"]], float)
+        low, high = bootstrap_intervals(
+            [scores], {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
+        )[""]
         rows.append(
             {
                 "algo": algo,
@@ -189,6 +205,8 @@ def write_evaluation_table(files: Iterable[str | os.PathLike], output: str | os.
                 "start_state": protocol["start_state"],
                 "episodes": len(record["episodes"]),
                 **figures,
+                "mean_low": "" if np.isnan(low) else float(low),
+                "mean_high": "" if np.isnan(high) else float(high),
             }
         )
     with written_whole(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:

@@ -47,6 +47,38 @@ def optimality_gap(games: Sequence[np.ndarray]) -> np.ndarray:
     return 1 - np.minimum(np.concatenate(games, axis=-1), 1).mean(axis=-1)
 
 
+def performance_profile(games: Sequence[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
+    """Shows the whole distribution of scores, which no single number does: the share of runs above each threshold.
+
+    Args:
+        games: Scores, one array of shape (..., runs) per game; all runs of all games are pooled.
+        thresholds: Shape (thresholds,), scores such as human-normalised ones.
+
+    Returns:
+        Shape (thresholds, ...), between 0 and 1. A score equal to the threshold is not above it.
+    """
+    entries = np.concatenate(games, axis=-1)
+    return np.stack([(entries > threshold).mean(axis=-1) for threshold in thresholds])
+
+
+def probability_of_improvement(games: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+    """Says how likely a run of one agent scores more than a run of another, whatever by how much.
+
+    Args:
+        games: The agent's scores, one array of shape (..., runs) per game.
+        others: The other's, for the same games in the same order; the numbers of runs may differ.
+
+    Returns:
+        Shape (...): of each game the share of all pairs of runs in which the agent has more points, of which a tie
+        counts half (the Mann-Whitney U statistic over the number of pairs), averaged over games.
+    """
+    means = []
+    for scores, other in zip(games, others, strict=True):
+        own, rival = scores[..., :, np.newaxis], other[..., np.newaxis, :]
+        means.append(((own > rival) + 0.5 * (own == rival)).mean(axis=(-2, -1)))
+    return np.mean(means, axis=0)
+
+
 Statistic = Callable[[Sequence[np.ndarray]], np.ndarray]
 AGGREGATES: Mapping[str, Statistic] = {
     "iqm": interquartile_mean,
@@ -69,7 +101,8 @@ def bootstrap_intervals(
     Args:
         games: Scores, one array of shape (..., runs) per game; leading axes, such as the points of a curve, share the
             resampled runs.
-        statistics: Functions of such a list that keep leading axes; all see the same resamples.
+        statistics: Functions of such a list that keep leading axes, and may put others before them; all see the same
+            resamples.
         replications: Number of resamples; 50,000 as in rliable.
         confidence: Share of the resamples inside the interval.
         seed: Of the resampling; the same seed gives the same interval.
@@ -84,7 +117,7 @@ def bootstrap_intervals(
     if replications < 1 or not 0 < confidence < 1:
         raise ValueError(f"replications {replications} should be positive and confidence {confidence} between 0 and 1")
     if min(game.shape[-1] for game in games) < 2:
-        unknown = np.full(games[0].shape[:-1], np.nan)
+        unknown = np.full(games[0].shape[:-1], np.nan)[()]  # of no axes, a number
         return dict.fromkeys(statistics, (unknown, unknown))
     generator = np.random.default_rng(seed)
     values = {name: [] for name in statistics}

@@ -11,25 +11,26 @@ import pandas as pd
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 from neurozoo.games import reference_scores
-from neurozoo.logs import IDENTITY, STANDARD
-from neurozoo.statistics import AGGREGATES, Statistic, bootstrap_intervals, mean_over_games
+from neurozoo.logs import EPISODES, IDENTITY, STANDARD
+from neurozoo.statistics import AGGREGATES, Statistic, bootstrap_intervals, interquartile_mean, mean_over_games
 
 ALL_GAMES = "all"  # stands for the game in the rows of a table that span the games
 
-_AGENT = ["algo", "model", "protocol"]
+AGENT = ["algo", "model", "protocol"]  # what is compared: runs that share these are repetitions
 _POINTS: Mapping[str, Statistic] = {
     "score_mean": mean_over_games,
     "score_median": lambda games: np.median(games[0], axis=-1),
+    "score_iqm": interquartile_mean,
 }
 _SCORE_COLUMNS = [
-    *_AGENT, "game", "games", "runs", "frames",
+    *AGENT, "game", "games", "runs", "episodes", "frames",
     *(name + end for name in (*_POINTS, *(f"human_normalised_{name}" for name in AGGREGATES))
       for end in ("", "_low", "_high")),
 ]  # fmt: skip
 
 _TYPES = {
     **dict.fromkeys(("algo", "game", "model", "protocol"), "string"),
-    **dict.fromkeys(("run", "frames"), "Int64"),
+    **dict.fromkeys(("run", "frames", *EPISODES), "Int64"),
     **dict.fromkeys(("score", "test_score"), "Float64"),
 }
 
@@ -116,11 +117,36 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
         metrics: The merged table.
 
     Returns:
-        One row per run with the columns of `IDENTITY`, `frames` (when it was measured) and `test_score`. Runs without
-        any test score are left out.
+        One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score` and
+        `test_episodes` (its number of episodes, empty if the log does not say). Runs without any test score are left
+        out.
+
+    Raises:
+        NeurozooError: No run has a test score.
     """
     tested = metrics.dropna(subset=["test_score"])
-    return tested.groupby(list(IDENTITY), sort=False)[["frames", "test_score"]].last().reset_index()
+    if tested.empty:
+        raise NeurozooError("No run has a test_score, so there is nothing to show. Let a run reach its first report.")
+    if "test_episodes" not in tested:  # of a metrics.csv from elsewhere
+        tested = tested.assign(test_episodes=pd.array([pd.NA] * len(tested), "Int64"))
+    return tested.groupby(list(IDENTITY), sort=False)[["frames", "test_score", "test_episodes"]].last().reset_index()
+
+
+def human_normalised(scores: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Puts the scores of different games on one scale, on which 0 is random play and 1 a professional human.
+
+    Args:
+        scores: As returned by `final_scores`.
+
+    Returns:
+        Of each game that has a human score, the runs' (score - random) / (human - random), shape (runs,).
+    """
+    normalised = {}
+    for game, group in scores.groupby("game", sort=False):
+        if game in reference_scores():
+            random, human = reference_scores()[game]
+            normalised[game] = (group["test_score"].to_numpy(float) - random) / (human - random)
+    return normalised
 
 
 def score_table(
@@ -136,8 +162,9 @@ def score_table(
     Args:
         metrics: The merged table.
         csv: The table to write. Per algorithm, network and protocol it has one row for each game, and one with the
-            game `all` over those games that have a human score: `runs` counts runs, `frames` is the shortest run's
-            length, `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
+            game `all` over those games that have a human score: `runs` counts runs, `episodes` is the fewest test
+            episodes that a run's score is the mean of (empty if unknown), `frames` the shortest run's length,
+            `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
             `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run.
         replications: Bootstrap resamples.
         confidence: Of the intervals.
@@ -147,10 +174,6 @@ def score_table(
         NeurozooError: No run has a test score.
     """
     scores = final_scores(metrics)
-    if scores.empty:
-        raise NeurozooError(
-            "No run has a test_score, so there is nothing to tabulate. Let a run reach its first report."
-        )
 
     def described(games: Sequence[np.ndarray], statistics: Mapping[str, Statistic]) -> dict[str, float]:
         intervals = bootstrap_intervals(games, statistics, replications=replications, confidence=confidence, seed=seed)
@@ -160,25 +183,35 @@ def score_table(
         return row
 
     rows = []
-    for agent, runs in scores.groupby(_AGENT, sort=False):
-        normalised = []
+    for agent, runs in scores.groupby(AGENT, sort=False):
+        normalised = human_normalised(runs)
         for game, group in runs.groupby("game", sort=False):
-            points = group["test_score"].to_numpy(float)
-            row = {"game": game, "games": 1, "runs": len(group), "frames": group["frames"].min()}
-            row |= described([points], _POINTS)
-            if game in reference_scores():
-                random, human = reference_scores()[game]
-                normalised.append((points - random) / (human - random))
-                row |= described(normalised[-1:], {"human_normalised_mean": mean_over_games})
-            rows.append(dict(zip(_AGENT, agent, strict=True)) | row)
+            row = {"game": game, "games": 1, **extent(group)}
+            row |= described([group["test_score"].to_numpy(float)], _POINTS)
+            if game in normalised:
+                row |= described([normalised[game]], {"human_normalised_mean": mean_over_games})
+            rows.append(dict(zip(AGENT, agent, strict=True)) | row)
         if normalised:
-            known = runs[runs["game"].isin(list(reference_scores()))]
-            row = {"game": ALL_GAMES, "games": len(normalised), "runs": len(known), "frames": known["frames"].min()}
-            row |= described(normalised, {f"human_normalised_{name}": take for name, take in AGGREGATES.items()})
-            rows.append(dict(zip(_AGENT, agent, strict=True)) | row)
+            row = {"game": ALL_GAMES, "games": len(normalised), **extent(runs[runs["game"].isin(list(normalised))])}
+            aggregates = {f"human_normalised_{name}": take for name, take in AGGREGATES.items()}
+            row |= described(list(normalised.values()), aggregates)
+            rows.append(dict(zip(AGENT, agent, strict=True)) | row)
     with written_whole(csv) as temporary:
         table = pd.DataFrame(rows, columns=_SCORE_COLUMNS)
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
+
+
+def extent(scores: pd.DataFrame) -> dict[str, int]:
+    """Says how much stands behind a number.
+
+    Args:
+        scores: Rows of `final_scores`.
+
+    Returns:
+        `runs`, and the fewest `episodes` (NA if any is unknown) and `frames` of a run.
+    """
+    episodes = scores["test_episodes"].min(skipna=False)
+    return {"runs": len(scores), "episodes": episodes, "frames": scores["frames"].min()}
 
 
 def describe_results(results: str | os.PathLike) -> str:
@@ -197,17 +230,22 @@ def describe_results(results: str | os.PathLike) -> str:
     path = results / "tables" / "scores.csv"
     if not path.exists():
         raise NeurozooError(f"{path} is missing. Make it: snakemake --profile profiles/local")
-    scores = pd.read_csv(path)
-    heads = ("algo", "network", "game", "runs", "frames", "score", "95 % interval", "human = 1")
-    lines = ["{:6}{:18}{:20}{:>4}  {:>13}  {:>10}  {:>23}  {:>9}".format(*heads)]
+    scores = pd.read_csv(path).reindex(columns=_SCORE_COLUMNS)
+    heads = ("algo", "network", "game", "runs", "episodes", "frames", "score", "interval", "human = 1", "protocol")
+    lines = ["{:6}{:18}{:20}{:>4}  {:>8}  {:>13}  {:>10}  {:>23}  {:>9}  {}".format(*heads)]
     for row in scores[scores["game"] != ALL_GAMES].itertuples():
         interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
         normalised = "" if np.isnan(row.human_normalised_mean) else f"{row.human_normalised_mean:.3f}"
+        episodes = "?" if np.isnan(row.episodes) else f"{row.episodes:.0f}"
         lines.append(
-            f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {row.frames:13,}  {row.score_mean:10,.1f}  "
-            f"{interval:>23}  {normalised:>9}"
+            f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {episodes:>8}  {row.frames:13,}  "
+            f"{row.score_mean:10,.1f}  {interval:>23}  {normalised:>9}  {row.protocol}"
         )
-    lines += ["", "Scores in full:       " + str(path)]
+    lines += [
+        "",
+        "Score: mean over runs of their last test score, with its bootstrap interval; episodes: in each run's test.",
+        "Scores in full:       " + str(path),
+    ]
     lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
     lines += [f"Activation movie:     {movie}" for movie in sorted(results.glob("runs/*/*/*/*/activation.mp4"))]
     lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]

@@ -128,6 +128,7 @@ class Contest(Interface):
         scores: The mean score of each of them.
         place: The elite's place among the previous elite, if any, and the population by rank.
         elite: The choice, after the last round.
+        elite_episodes: Of how many episodes its score is the mean.
     """
 
     remembers_best: bool
@@ -136,6 +137,7 @@ class Contest(Interface):
     scores: Sequence[float]
     place: int
     elite: Elite
+    elite_episodes: int
 
     def ask(self) -> Round | None:
         """Returns the next round; None after the last one."""
@@ -157,7 +159,7 @@ class Validation:
         self.ranked = ranked
         self.candidates = (elite.individual, *ranked[: count - 1]) if elite else tuple(ranked[:count])
         self.scores: list[float] = []
-        self._repeats = settings.num_validation_episodes
+        self._repeats = self.elite_episodes = settings.num_validation_episodes
 
     def ask(self) -> Round | None:
         """Returns the only round."""
@@ -180,6 +182,7 @@ class CarriedScore:
     """
 
     remembers_best = False
+    elite_episodes = 1
 
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
         everybody = [elite.individual, *ranked] if elite else [*ranked]
@@ -289,6 +292,7 @@ class Race:
         self.scores = [self._mean(candidate) for candidate in self.candidates]
         self.place = self.candidates.index(winner)
         self.elite = Elite(winner, evidence.final_score / evidence.final_episodes, evidence)
+        self.elite_episodes = evidence.final_episodes
 
 
 def racing_candidates(episodes: int, population_size: int) -> int:

@@ -106,8 +106,8 @@ class EvolutionStrategy:
 
         Returns:
             None, or after the test episodes the report of the generation: the standard keys `frames`, `score`,
-            `test_score` and `test_episodes`, the published fields, without times, and `Norm`, `GradNorm` and
-            `UpdateRatio` as in the distributed code.
+            `score_episodes`, `test_score` and `test_episodes`, the published fields, without times, and `Norm`,
+            `GradNorm` and `UpdateRatio` as in the distributed code.
         """
         count = self.settings.population_size if self._phase == "population" else self.settings.num_test_episodes
         if len(results) != count:
@@ -160,6 +160,7 @@ class EvolutionStrategy:
         return {
             "frames": self.frames,
             "score": score,
+            "score_episodes": len(results),
             "test_score": score,
             "test_episodes": len(results),
             "Iteration": self.iteration,

@@ -136,9 +136,9 @@ class GeneticAlgorithm:
         """Takes the results of the last `ask`, in its order.
 
         Returns:
-            None, or after the test episodes the report of the generation: the standard keys `frames`, `score`,
-            `test_score` and `test_episodes` (of the best solution so far), the published fields, without times, and
-            `Lineage` (see `neurozoo.lineage`).
+            None, or after the test episodes the report of the generation: the standard keys `frames`, `score` and
+            `score_episodes` (of the elite), `test_score` and `test_episodes` (of the best solution so far), the
+            published fields, without times, and `Lineage` (see `neurozoo.lineage`).
         """
         if self._contest is None:
             self._tell_population(results)
@@ -209,6 +209,7 @@ class GeneticAlgorithm:
         report = {
             "frames": self.frames,
             "score": elite.score,
+            "score_episodes": contest.elite_episodes,
             "test_score": self.best.test_score,
             "test_episodes": len(results),
             "Iteration": self.iteration,

@@ -133,9 +133,9 @@ class NoveltyStrategy:
         """Takes the results of the last `ask`, in its order; of `test`, behaviours are not needed.
 
         Returns:
-            None, or after the test episodes the report of the generation: the standard keys `frames`, `score` (mean of
-            the rollouts), `test_score` and `test_episodes` (of the best solution so far) and the fields of
-            `NOVELTY_FIELDS`, without times.
+            None, or after the test episodes the report of the generation: the standard keys `frames`, `score` and
+            `score_episodes` (mean and number of the rollouts), `test_score` and `test_episodes` (of the best solution
+            so far) and the fields of `NOVELTY_FIELDS`, without times.
 
         Raises:
             ValueError: The number of results is wrong, or an episode lacks its behaviour.
@@ -227,6 +227,7 @@ class NoveltyStrategy:
         return {
             "frames": self.frames,
             "score": self._score,
+            "score_episodes": self._fields["EvalEpCount"],
             "test_score": self.best.test_score,
             "test_episodes": len(results),
             "Iteration": self.iteration,

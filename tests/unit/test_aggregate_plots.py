@@ -1,0 +1,147 @@
+import xml.etree.ElementTree
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo import aggregate_plots
+from neurozoo.aggregate_plots import plot_aggregates, plot_improvement, plot_performance_profile
+from neurozoo.errors import NeurozooError
+from neurozoo.games import reference_scores
+from neurozoo.improvement import comparison_table
+from neurozoo.tables import score_table
+
+
+def runs_of(normalised, *, game="pong", algo="ga", model="large", protocol="uber2018", episodes=30):
+    random, human = reference_scores().get(game, (0, 1))
+    return pd.DataFrame(
+        [
+            {"algo": algo, "game": game, "model": model, "run": run, "protocol": protocol, "frames": 1000, "score": 0.0,
+             "test_score": random + value * (human - random), "test_episodes": episodes}
+            for run, value in enumerate(normalised, start=1)
+        ]
+    )  # fmt: skip
+
+
+def two_agents():
+    return pd.concat([runs_of([0.101, 0.301]), runs_of([0.2, 0.5, 0.9], algo="es", episodes=10)], ignore_index=True)
+
+
+def drawn(tmp_path, plot, source, **settings):
+    """Plots and returns the figure that was saved."""
+    with mock.patch.object(aggregate_plots, "save_figure", wraps=aggregate_plots.save_figure) as save:
+        plot(source, [tmp_path / "figure.svg"], **settings)
+    xml.etree.ElementTree.parse(tmp_path / "figure.svg")
+    return save.call_args.args[0]
+
+
+def layers(figure):
+    return [type(layer.geom).__name__ for layer in figure.layers]
+
+
+def scores_of(tmp_path, metrics):
+    score_table(metrics, tmp_path / "scores.csv", replications=100)
+    return tmp_path / "scores.csv"
+
+
+def comparison_of(tmp_path, metrics):
+    comparison_table(metrics, tmp_path / "comparison.csv", replications=100)
+    return tmp_path / "comparison.csv"
+
+
+def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
+    figure = drawn(tmp_path, plot_performance_profile, two_agents(), replications=50)
+    curve = figure.data[figure.data["agent"].str.startswith("GA")]
+    expected = [1.0 if score < 0.101 else 0.5 if score < 0.301 else 0.0 for score in curve["score"]]
+    assert curve["share"].tolist() == expected
+    assert list(dict.fromkeys(figure.data["agent"])) == ["GA, large (2 runs, 1 game)", "ES, large (3 runs, 1 game)"]
+    assert "geom_ribbon" in layers(figure)
+    words = " ".join(figure.labels.subtitle.split())
+    assert "95 % stratified bootstrap interval over runs. Of fewer than 5 runs per game it is too narrow." in words
+    assert "Protocol: uber2018." in figure.labels.caption
+    assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
+
+
+def test_a_single_run_has_no_band_and_the_profile_says_so(tmp_path):
+    figure = drawn(tmp_path, plot_performance_profile, runs_of([0.4], episodes=None))
+    assert "geom_ribbon" not in layers(figure)
+    assert "No band where a game has a single run" in " ".join(figure.labels.subtitle.split())
+    assert "a number of episodes that the logs do not say" in " ".join(figure.labels.caption.split())
+
+
+def test_agents_with_other_games_and_protocols_are_told_apart(tmp_path):
+    table = pd.concat([two_agents(), runs_of([1.2], game="breakout", protocol="machado2018")], ignore_index=True)
+    figure = drawn(tmp_path, plot_performance_profile, table, replications=50)
+    assert "GA, large, machado2018 (1 run, 1 game)" in set(figure.data["agent"])
+    assert "Not all played the same games" in " ".join(figure.labels.subtitle.split())
+
+
+def test_games_without_human_scores_stay_out_of_the_profile(tmp_path):
+    table = pd.concat([runs_of([0.1, 0.3]), runs_of([5, 6], game="hard_maze", episodes=1)], ignore_index=True)
+    figure = drawn(tmp_path, plot_performance_profile, table, replications=50)
+    assert set(figure.data["agent"]) == {"GA, large (2 runs, 1 game)"}
+    assert "mean of 30 episodes" in " ".join(figure.labels.caption.split())
+
+
+def test_aggregates_have_a_panel_each_with_the_tables_numbers(tmp_path):
+    figure = drawn(tmp_path, plot_aggregates, scores_of(tmp_path, two_agents()))
+    table = pd.read_csv(tmp_path / "scores.csv").set_index(["game", "algo"]).loc["all"]
+    points = figure.data.set_index(["panel", "agent"])
+    assert len(points) == 8
+    row = points.loc["Interquartile mean", "ES, large\n(3 runs, 1 game)"]
+    # Of three entries none is dropped: int(3 / 4) = 0.
+    assert row["value"] == pytest.approx((0.2 + 0.5 + 0.9) / 3)
+    assert (row["low"], row["high"]) == (
+        table.loc["es", "human_normalised_iqm_low"],
+        table.loc["es", "human_normalised_iqm_high"],
+    )
+    assert points.loc["Optimality gap (lower is better)", "GA, large\n(2 runs, 1 game)"]["value"] == pytest.approx(
+        0.799
+    )
+    assert layers(figure) == ["geom_segment", "geom_point"]
+
+
+def test_aggregates_of_single_runs_are_dots_without_lines(tmp_path):
+    figure = drawn(tmp_path, plot_aggregates, scores_of(tmp_path, runs_of([0.5])))
+    assert layers(figure) == ["geom_point"]
+    assert "no interval is known" in " ".join(figure.labels.subtitle.split())
+
+
+def test_improvement_has_a_line_per_pair(tmp_path):
+    figure = drawn(tmp_path, plot_improvement, comparison_of(tmp_path, two_agents()))
+    (row,) = figure.data.itertuples()
+    # 0.101 beats nobody, 0.301 beats 0.2: one of six pairs.
+    assert row.value == pytest.approx(1 / 6)
+    assert row.agent == "GA, large over ES, large\n(2 against 3 runs, 1 game)"
+    assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
+
+
+@pytest.mark.parametrize(
+    ("plot", "made", "words"),
+    [
+        (plot_performance_profile, lambda _, metrics: metrics, "human score"),
+        (plot_aggregates, scores_of, "human score"),
+        (plot_improvement, comparison_of, "the same game"),
+    ],
+)
+def test_where_there_is_nothing_to_draw_the_figure_says_why(tmp_path, plot, made, words):
+    figure = drawn(tmp_path, plot, made(tmp_path, runs_of([1, 2], game="hard_maze")))
+    assert words in figure.data["words"].item()
+
+
+def test_the_same_data_give_the_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        plot_performance_profile(two_agents(), [tmp_path / folder / "p.pdf"], replications=50)
+    assert (tmp_path / "a" / "p.pdf").read_bytes() == (tmp_path / "b" / "p.pdf").read_bytes()
+
+
+def test_other_tables_and_formats_are_refused(tmp_path):
+    with pytest.raises(NeurozooError, match="is missing"):
+        plot_aggregates(tmp_path / "scores.csv", [tmp_path / "a.png"])
+    (tmp_path / "scores.csv").write_text("game\nall\n")
+    with pytest.raises(NeurozooError, match="should have the columns game, human_normalised_iqm"):
+        plot_aggregates(tmp_path / "scores.csv", [tmp_path / "a.png"])
+    with pytest.raises(NeurozooError, match="did you mean 'png'"):
+        plot_improvement(tmp_path / "comparison.csv", [tmp_path / "a.pgn"])
+    with pytest.raises(NeurozooError, match="No run has a test_score"):
+        plot_performance_profile(runs_of([np.nan]), [tmp_path / "a.png"])

@@ -1,0 +1,79 @@
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.improvement import comparison_table
+
+RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018"}
+
+
+def run_of(score, **identity):
+    return {**RUN, "frames": 1000, "score": 0.5, "test_score": score, "test_episodes": 30, **identity}
+
+
+def table(tmp_path, *runs, **settings):
+    settings = {"replications": 300} | settings
+    comparison_table(pd.DataFrame(runs), tmp_path / "comparison.csv", **settings)
+    return pd.read_csv(tmp_path / "comparison.csv")
+
+
+def test_each_pair_has_a_row_per_shared_game_and_one_over_them(tmp_path):
+    runs = [run_of(1), run_of(3, run=2), run_of(2, algo="es"), run_of(7, game="skiing")]
+    runs += [run_of(9, game="skiing", algo="es", test_episodes=10, frames=500), run_of(0, game="hero")]
+    found = table(tmp_path, *runs)
+    # Of the pairs in Pong 1 > 2 is false and 3 > 2 is true; in Skiing 7 > 9 is false.
+    assert found[["game", "games", "probability"]].to_numpy().tolist() == [
+        ["pong", 1, 0.5], ["skiing", 1, 0.0], ["all", 2, 0.25],
+    ]  # fmt: skip
+    assert found[["algo", "other_algo"]].drop_duplicates().to_numpy().tolist() == [["ga", "es"]]
+    assert found[["runs", "other_runs"]].to_numpy().tolist() == [[2, 1], [1, 1], [3, 2]]
+    assert found[["episodes", "other_episodes"]].to_numpy().tolist() == [[30, 30], [30, 10], [30, 10]]
+    assert found[["frames", "other_frames"]].to_numpy().tolist() == [[1000, 1000], [1000, 500], [1000, 500]]
+
+
+def test_a_single_run_leaves_the_interval_empty(tmp_path):
+    found = table(tmp_path, run_of(1), run_of(3, run=2), run_of(2, algo="es"))
+    assert found[["probability_low", "probability_high"]].isna().all(axis=None)
+    assert "nan" not in (tmp_path / "comparison.csv").read_text()
+
+
+def test_the_interval_is_that_of_a_plain_bootstrap(tmp_path):
+    generator = np.random.default_rng(3)
+    scores = {algo: generator.integers(0, 6, size=count) + shift for algo, count, shift in (("ga", 6, 0), ("es", 5, 1))}
+    runs = [
+        run_of(score, algo=algo, run=number)
+        for algo in scores
+        for number, score in enumerate(scores[algo], start=1)
+    ]  # fmt: skip
+    found = table(tmp_path, *runs, replications=20_000).iloc[0]
+    plain = []
+    for _ in range(4_000):
+        own, others = (generator.choice(scores[algo], len(scores[algo])) for algo in ("ga", "es"))
+        wins = sum(1 if a > b else 0.5 if a == b else 0 for a in own for b in others)
+        plain.append(wins / len(own) / len(others))
+    low, high = np.percentile(plain, [2.5, 97.5])
+    # The ends of 4,000 resamples vary by about 0.01.
+    assert (found["probability_low"], found["probability_high"]) == pytest.approx((low, high), abs=0.035)
+    assert 0 < low < found["probability"] < high < 1
+
+
+def test_games_played_in_another_way_are_not_compared(tmp_path):
+    found = table(tmp_path, run_of(1), run_of(3, algo="es", protocol="machado2018"))
+    assert found.empty
+    assert list(found)[:4] == ["algo", "model", "other_algo", "other_model"]
+
+
+def test_one_agent_alone_has_nobody_to_be_compared_with(tmp_path):
+    assert table(tmp_path, run_of(1), run_of(2, run=2)).empty
+
+
+def test_networks_are_compared_too_and_unknown_numbers_of_episodes_stay_empty(tmp_path):
+    found = table(tmp_path, run_of(1), run_of(3, model="small", test_episodes=None))
+    assert found["other_model"].tolist() == ["small", "small"]
+    assert found["episodes"].tolist() == [30, 30]
+    assert found["other_episodes"].isna().all()
+
+
+def test_nothing_tested_is_an_error_with_a_remedy(tmp_path):
+    with pytest.raises(NeurozooError, match="No run has a test_score"):
+        table(tmp_path, run_of(np.nan))
