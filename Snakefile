@@ -40,6 +40,7 @@ include: "workflow/rules/inspection.smk"
 include: "workflow/rules/filters.smk"
 include: "workflow/rules/movies.smk"
 include: "workflow/rules/imports.smk"
+include: "workflow/rules/comparing.smk"
 include: "workflow/rules/site.smk"
 
 

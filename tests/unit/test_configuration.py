@@ -71,7 +71,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ("{}", ["the key 'experiments' is missing."]),
         (
             DEMO + "moive: {}",
-            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, distributed, evaluation,"],
+            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons, distributed,"],
         ),
         (
             DEMO + "movie: {fsp: 30}",
@@ -167,6 +167,8 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (DEMO + "movie: {grids: [pogn]}", ["movie.grids[0]: planned game 'pogn' is unknown; did you mean 'pong'?"]),
         (DEMO + "movie: {game: 1}", ["movie.game should be true or false, but is 1."]),
+        (DEMO + "comparisons: {games: [pogn]}", ["comparisons.games[0]: planned game 'pogn' is unknown; did you mean"]),
+        (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
         ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),

@@ -157,3 +157,24 @@ def test_what_is_no_genome_is_answered_by_one_sentence(engine, capsys):
     assert stop.value.code == 1
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith("neurozoo: A genome looks like")
+
+
+def test_statistics_of_any_table_of_metrics_come_with_figures(tmp_path, capsys):
+    rows = [f"{algo},pong,large,{run},uber2018,1000,1,{run}" for algo in ("ga", "es") for run in (1, 2)]
+    (tmp_path / "m.csv").write_text("algo,game,model,run,protocol,frames,score,test_score\n" + "\n".join(rows))
+    words = ["compare", "statistics", str(tmp_path / "m.csv"), "--output", str(tmp_path / "s"), "--replications"]
+    main([*words, "50"])
+    assert "comparison.csv" in capsys.readouterr().out
+    assert "ga,large,es,large,uber2018,pong,1,2,,1000,2,,1000,0.5,0," in (tmp_path / "s" / "comparison.csv").read_text()
+    names = {path.stem for path in (tmp_path / "s").glob("*.pdf")}
+    assert names == {"performance_profile", "aggregates", "probability_of_improvement"}
+    with pytest.raises(SystemExit):
+        main([*words, "0"])
+    assert "at least 1 replication" in capsys.readouterr().err
+
+
+def test_comparing_nothing_that_can_be_compared_is_one_sentence(tmp_path, capsys):
+    for what in ("embed", "classify"):
+        with pytest.raises(SystemExit):
+            main(["compare", what, str(tmp_path), "--output", str(tmp_path / "c")])
+        assert "model.json is missing" in capsys.readouterr().err

@@ -107,8 +107,21 @@ def test_tables_and_figures_span_all_runs(chain):
         scores = {(row["model"], row["game"]): row for row in csv.DictReader(file)}
     assert scores["small", "frostbite"]["runs"] == "2"
     assert scores["recurrent_large", "pong"]["protocol"] == "uber2018"
-    for kind, start in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
-        assert (chain / f"results/test/figures/learning_curves.{kind}").read_bytes().startswith(start)
+    assert scores["small", "frostbite"]["episodes"] == "1"
+    with open(tables / "comparison.csv") as file:
+        assert list(csv.DictReader(file)) == []  # nobody played the other's game
+    for figure in ("learning_curves", "performance_profile", "aggregates", "probability_of_improvement"):
+        for kind, start in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
+            assert (chain / f"results/test/figures/{figure}.{kind}").read_bytes().startswith(start)
+
+
+def test_the_runs_of_a_game_have_an_embedding_and_a_page(chain):
+    folder = chain / "results/test/comparisons/frostbite"
+    with np.load(folder / "embedding.npz", allow_pickle=False) as embedding:
+        about = json.loads(embedding["about"].tobytes())
+        assert embedding["ram_bits_pca"].shape == (len(embedding["run"]), 2)
+    assert len(about["runs"]) == 3  # two trained, one imported
+    assert "plotly" in (folder / "embedding.html").read_text()
 
 
 def test_the_run_says_how_it_was_made(chain):

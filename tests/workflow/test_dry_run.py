@@ -183,8 +183,8 @@ def test_hundreds_of_jobs_are_planned_each_once(project, snakemake):
     assert {rule: counts[rule] for rule in (*per_run, "lineage", "plot_lineage")} == dict.fromkeys(
         (*per_run, "lineage", "plot_lineage"), 75
     )
-    # Besides: all, fetch_ale, build_native_op, noise_table, merge_metrics, score_table, plot_learning_curves.
-    assert counts["total"] == 8 * 75 + 7
+    # Besides: all, fetch_ale, build_native_op, noise_table, merge_metrics, two tables and four figures.
+    assert counts["total"] == 8 * 75 + 11
 
 
 def test_reading_a_configuration_imports_no_tensorflow():

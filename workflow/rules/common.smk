@@ -113,11 +113,13 @@ def planned(name, runs=PLANNED_RUNS):
 def summaries():
     """Returns the tables and figures over all runs, as far as there are runs for them."""
     formats = config["figures"]["learning_curves"]["formats"]
+    figures = ("learning_curves", "performance_profile", "aggregates", "probability_of_improvement")
     of_planned = [
-        *(f"<results>/figures/learning_curves.{format}" for format in formats),
+        *(f"<results>/figures/{figure}.{format}" for figure in figures for format in formats),
         "<results>/tables/metrics.parquet",
         "<results>/tables/metrics.csv",
         "<results>/tables/scores.csv",
+        "<results>/tables/comparison.csv",
     ]
     return (of_planned if PLANNED_RUNS else []) + (["<results>/tables/imported_scores.csv"] if IMPORTED_RUNS else [])
 
@@ -142,6 +144,7 @@ def products():
         *planned("generations.mp4", FILMED_RUNS),
         *wanted_movies(),
         *filters_of_runs(),
+        *comparisons(),
     ]
 
 
@@ -164,6 +167,12 @@ def wanted_movies():
 def runs_of(wildcards):
     """Returns the planned and imported runs that play a game, or says that there are none."""
     return in_a_sentence(runs_of_game, config, wildcards.game)
+
+
+def comparisons():
+    """Returns what is made of the games under `comparisons`."""
+    names = ("embedding.npz", "embedding.html", *(["classification.png"] if config["comparisons"]["classify"] else []))
+    return [f"<results>/comparisons/{game}/{name}" for game in config["comparisons"]["games"] for name in names]
 
 
 def import_of(wildcards):

@@ -196,6 +196,33 @@ def _parser() -> argparse.ArgumentParser:
     origins = _command(commands, "provenance", _provenance, "say which versions and settings results come from")
     origins.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
     origins.add_argument("--build", type=Path, help="build.json of the op library")
+    compare = _command(
+        commands, "compare", None, "set runs beside each other: statistics, embeddings of states, who made a state"
+    )
+    compared = compare.add_subparsers(title="what", metavar="WHAT", required=True)
+    statistics = _command(compared, "statistics", _compare_statistics, "scores with intervals, who beats whom, figures")
+    statistics.add_argument("metrics", type=Path, help="metrics of all runs: tables/metrics.parquet or a .csv")
+    statistics.add_argument("--output", type=Path, default=Path("statistics"), help="folder (default: %(default)s)")
+    statistics.add_argument("--replications", type=_whole, default=50_000, help="default: %(default)s")
+    statistics.add_argument("--confidence", type=float, default=0.95, help="default: %(default)s")
+    statistics.add_argument("--seed", type=int, default=0)
+
+    embed = _command(compared, "embed", _compare_embed, "put the states of several runs of a game into one plane")
+    _add_run_dirs(embed)
+    embed.add_argument(
+        "--keys", nargs="+", default=["ram", "representation"], help="also ram_bits (default: the others)"
+    )
+    embed.add_argument("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
+    embed.add_argument("--max-points", type=_whole, default=6000, help="default: %(default)s")
+    embed.add_argument("--seed", type=int, default=0)
+
+    classify = _command(compared, "classify", _compare_classify, "test whether states say who made them")
+    _add_run_dirs(classify)
+    classify.add_argument("--by", default="algo", help="algo, model or run (default: %(default)s)")
+    classify.add_argument("--source", default="observations", help="or frames, the screens (default: %(default)s)")
+    classify.add_argument("--epochs", type=_whole, default=3, help="default: %(default)s")
+    classify.add_argument("--seed", type=int, default=0)
+    classify.add_argument("--json", action="store_true", help="print the facts as JSON")
 
     show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
     show.add_argument("--results", type=Path, default=Path("results"))
@@ -244,6 +271,11 @@ def _command(commands, name, function, summary):
 
 def _add_run_dir(command):
     command.add_argument("run_dir", type=Path, help="such as results/runs/ga/frostbite/large/1")
+
+
+def _add_run_dirs(command):
+    command.add_argument("run_dirs", type=Path, nargs="+", help="of one game, each with frozen/ and rollout.npz")
+    command.add_argument("--output", type=Path, default=Path("comparison"), help="folder (default: %(default)s)")
 
 
 def _add_protocol(command):
@@ -563,6 +595,56 @@ def _provenance(options):
     page = options.results / "provenance.html"
     write_provenance(find_settings(options.results), html=page, json=page.with_suffix(".json"), build=options.build)
     print(page)
+
+
+def _compare_statistics(options):
+    from neurozoo.aggregate_plots import plot_aggregates, plot_improvement, plot_performance_profile
+    from neurozoo.improvement import comparison_table
+    from neurozoo.plots import FORMATS
+    from neurozoo.tables import read_metrics, score_table
+
+    if options.replications < 1 or not 0 < options.confidence < 1:
+        raise NeurozooError("There should be at least 1 replication, and a confidence between 0 and 1.")
+    metrics = read_metrics(options.metrics)
+    scores, comparison = options.output / "scores.csv", options.output / "comparison.csv"
+    bootstrap = {name: getattr(options, name) for name in ("replications", "confidence", "seed")}
+    score_table(metrics, scores, **bootstrap)
+    comparison_table(metrics, comparison, **bootstrap)
+
+    def figures(name):
+        return [options.output / f"{name}.{format}" for format in FORMATS]
+
+    plot_performance_profile(metrics, figures("performance_profile"), confidence=options.confidence, seed=options.seed)
+    plot_aggregates(scores, figures("aggregates"), confidence=options.confidence)
+    plot_improvement(comparison, figures("probability_of_improvement"), confidence=options.confidence)
+    print(f"{options.output}: scores.csv, comparison.csv, and figures")
+
+
+def _compare_embed(options):
+    from neurozoo.comparing import embed_states, write_embedding_page
+
+    embedding, page = options.output / "embedding.npz", options.output / "embedding.html"
+    names = ("keys", "methods", "max_points", "seed")
+    left_out = embed_states(options.run_dirs, embedding, **{name: getattr(options, name) for name in names})
+    for name, reason in left_out.items():
+        print(f"left out {name}: {reason}", file=sys.stderr)
+    write_embedding_page(embedding, options.run_dirs, page)
+    print(f"{page}: open it in a browser; the numbers are in {embedding}")
+
+
+def _compare_classify(options):
+    from neurozoo.comparing import classify_states
+    from neurozoo.files import read_json
+
+    facts, csv, figure = (options.output / f"classification.{end}" for end in ("json", "csv", "png"))
+    names = ("by", "source", "epochs", "seed")
+    choices = {name: getattr(options, name) for name in names}
+    result = classify_states(options.run_dirs, facts=facts, csv=csv, figures=[figure], **choices)
+    if options.json:
+        print(json.dumps(read_json(facts, "")))
+    else:
+        low, high = result.interval
+        print(f"{csv}: accuracy {result.accuracy:.3f} ({low:.3f} to {high:.3f}), guessing {result.chance:.3f}")
 
 
 def _show(options):

@@ -417,6 +417,7 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         *_claim_problems(config),
         *_noise_problems(config),
         *_movie_problems(config),
+        *_comparison_problems(config),
     ]
 
 
@@ -500,3 +501,8 @@ def _movie_problems(config: Mapping) -> Iterator[str]:
     for key, check in (("layers", runs_with_layer), ("grids", runs_of_game)):
         for number, name in enumerate(config["movie"][key]):
             yield from _complaint(f"movie.{key}[{number}]", lambda c=check, n=name: c(config, n))
+
+
+def _comparison_problems(config: Mapping) -> Iterator[str]:
+    for number, game in enumerate(config["comparisons"]["games"]):
+        yield from _complaint(f"comparisons.games[{number}]", lambda g=game: runs_of_game(config, g))

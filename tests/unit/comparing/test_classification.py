@@ -1,0 +1,127 @@
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo.comparing import classify_states
+from neurozoo.comparing.classification import _judged, _near_tests, split_stretches
+from neurozoo.errors import NeurozooError
+
+RIVER = {"game": "river_crossing", "observation": "rgb"}
+
+
+@pytest.fixture
+def outputs(tmp_path):
+    names = ("facts", "csv")
+    return {name: tmp_path / f"classification.{'json' if name == 'facts' else name}" for name in names}
+
+
+def scenes(seed, *, mark=0.0, episodes=6, steps=12):
+    """Pictures of the river crossing: each episode has a scene of its own, marked in a corner or not."""
+    random = np.random.default_rng(seed)
+    pictures = np.repeat(random.random((episodes, 20, 20, 3)), steps, axis=0)
+    pictures[:, :6, :6] = mark
+    return (pictures + random.normal(0, 0.01, pictures.shape)).astype(np.float32)
+
+
+def test_a_fifth_of_each_class_is_for_testing_and_one_at_least():
+    stretches = pd.DataFrame({"recording": 0, "label": [0] * 10 + [1] * 3, "first": 0, "last": 5})
+    split = split_stretches(stretches, np.random.default_rng(0))
+    assert split.groupby("label")["is_test"].sum().tolist() == [2, 1]
+    with pytest.raises(NeurozooError, match=r"one has 5\. Record more"):
+        split_stretches(stretches.iloc[9:11], np.random.default_rng(0))
+
+
+def test_records_beside_those_for_testing_are_seen_by_nobody_but_not_across_episodes():
+    is_test = np.zeros(24, bool)
+    is_test[10:12] = True
+    episode = np.repeat([0, 1], 12)
+    assert np.flatnonzero(_near_tests(is_test, episode)).tolist() == [5, 6, 7, 8, 9, 10, 11]
+
+
+def test_accuracy_weighs_classes_alike_and_its_interval_draws_stretches():
+    # Class 0: 3 of 4 in one stretch, 1 of 4 in the other; class 1: 2 of 2 and 0 of 6.
+    tests = pd.DataFrame(
+        {
+            "label": [0] * 8 + [1] * 8,
+            "guess": [0, 0, 0, 1, 1, 1, 1, 0] + [1, 1] + [0] * 6,
+            "stretch": [0] * 4 + [1] * 4 + [2] * 2 + [3] * 6,
+        }
+    )
+    found = _judged(tests, ("a", "b"), 4000, 0.95, 0)
+    assert found.confusion.tolist() == [[4, 4], [6, 2]]
+    assert found.accuracy == (4 / 8 + 2 / 8) / 2
+    assert found.chance == 0.5
+    # A sixteenth of the resamples takes the worse stretch of both classes twice, and one the better ones.
+    assert found.interval == ((0.25 + 0) / 2, (0.75 + 1) / 2)
+    alone = _judged(tests[tests["stretch"] < 3], ("a", "b"), 100, 0.95, 0)
+    assert np.isnan(alone.interval).all()
+
+
+def test_what_differs_is_recognised_and_written_down(run_folder, outputs, tmp_path):
+    episodes = (12,) * 6
+    runs = [
+        run_folder("ga", episodes=episodes, pictures=scenes(1, mark=1.0), **RIVER),
+        run_folder("ga", 2, episodes=episodes, pictures=scenes(2, mark=1.0), **RIVER),
+        run_folder("es", episodes=episodes, pictures=scenes(3), **RIVER),
+    ]
+    broken = run_folder("rs", **RIVER)
+    (broken / "rollout.npz").unlink()
+    texts = []
+    for _ in range(2):
+        result = classify_states([*runs, broken], **outputs, figures=[tmp_path / "matrix.png"], epochs=6)
+        texts.append([path.read_bytes() for path in (*outputs.values(), tmp_path / "matrix.png")])
+    assert texts[0] == texts[1]
+    assert result.accuracy > 0.9
+    facts = json.loads(outputs["facts"].read_text())
+    assert facts["classes"] == ["ga", "es"]
+    assert facts["split_by"] == "episode"
+    assert (facts["training_records"], facts["test_records"], facts["test_stretches"]) == (15 * 12, 3 * 12, 3)
+    assert (facts["accuracy"], facts["chance"], facts["accuracy_low"]) == (result.accuracy, 0.5, None)
+    assert list(facts["left_out"]) == [str(broken)]
+    with open(outputs["csv"]) as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["true"], row["guess"]) for row in rows] == [("ga", "ga"), ("ga", "es"), ("es", "ga"), ("es", "es")]
+    assert sum(int(row["records"]) for row in rows) == 36
+
+
+def test_remembering_the_scene_does_not_help(run_folder, outputs):
+    # Nothing tells the classes apart but which scenes they have; a shuffled split would recognise nearly all.
+    runs = [
+        run_folder(algo, episodes=(12,) * 15, pictures=scenes(seed, episodes=15), **RIVER)
+        for seed, algo in enumerate(("ga", "es"), start=1)
+    ]
+    result = classify_states(runs, **outputs, epochs=6, replications=1000)
+    assert result.interval[0] <= 0.5 <= result.interval[1]
+    assert result.accuracy < 0.85
+
+
+def test_observations_of_unlike_kinds_are_refused_and_screens_are_not(run_folder, outputs):
+    episodes = (60,)
+    runs = [
+        run_folder(algo, game="river_crossing", observation=seen, episodes=episodes)
+        for algo, seen in (("ga", "rgb"), ("es", "greyscale"))
+    ]
+    with pytest.raises(NeurozooError, match=r"of one kind .* 20 x 20 x 3, rgb; .* source frames"):
+        classify_states(runs, **outputs)
+    result = classify_states(runs, **outputs, source="frames", epochs=1, replications=10)
+    assert (result.confusion.sum(axis=1) > 0).all()
+    assert json.loads(outputs["facts"].read_text())["split_by"] == "stretch of 25 records"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"by": "algos"}, "class 'algos' is unknown; did you mean 'algo'"),
+        ({"source": "frame"}, "did you mean 'frames'"),
+        ({"by": "model"}, "at least two classes to tell apart by 'model', but all runs are of small"),
+        ({"epochs": 0}, "There should be epochs"),
+        ({}, "at least 50 records"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_said_before_anything_is_trained(run_folder, outputs, changes, message):
+    runs = [run_folder(algo, episodes=(20,), **RIVER) for algo in ("ga", "es")]
+    with pytest.raises(NeurozooError, match=message):
+        classify_states(runs, **outputs, **changes)
+    assert not outputs["facts"].exists()

@@ -1,0 +1,87 @@
+"""
+Sets the runs of one game beside each other.
+
+REQUIRED INPUTS:
+
+    record     = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
+    rollout    = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+
+OUTPUTS:
+
+    embedding  = <results>/comparisons/{game}/embedding.npz
+    page       = <results>/comparisons/{game}/embedding.html
+    facts      = <results>/comparisons/{game}/classification.json
+    confusion  = <results>/comparisons/{game}/classification.{csv,png}
+
+The runs are those of the configuration, planned and imported. Of games that are not listed under `comparisons`, these
+files can be asked for by their paths.
+"""
+
+
+rule embed_states:
+    input:
+        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
+        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+    output:
+        embedding="<results>/comparisons/{game}/embedding.npz",
+    log:
+        "<results>/comparisons/{game}/logs/embed_states.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        choices={name: config["comparisons"][name] for name in ("keys", "methods", "max_points", "seed")},
+    script:
+        "../scripts/embed_states.py"
+
+
+rule embedding_page:
+    input:
+        embedding="<results>/comparisons/{game}/embedding.npz",
+        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
+        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+    output:
+        page=report(
+            "<results>/comparisons/{game}/embedding.html",
+            caption="../report/embedding.rst",
+            category="Comparisons",
+            labels={"game": "{game}", "what": "States of all runs"},
+        ),
+    log:
+        "<results>/comparisons/{game}/logs/embedding_page.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="30m",
+    script:
+        "../scripts/embedding_page.py"
+
+
+rule classify_states:
+    input:
+        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
+        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+    output:
+        facts="<results>/comparisons/{game}/classification.json",
+        csv="<results>/comparisons/{game}/classification.csv",
+        figure=report(
+            "<results>/comparisons/{game}/classification.png",
+            caption="../report/classification.rst",
+            category="Comparisons",
+            labels={"game": "{game}", "what": "Who made a state"},
+        ),
+    log:
+        "<results>/comparisons/{game}/logs/classify_states.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=6000,
+        runtime="1h",
+    params:
+        choices={name: config["comparisons"][name] for name in ("by", "source", "seed")},
+        bootstrap={name: config["statistics"][name] for name in ("replications", "confidence")},
+    script:
+        "../scripts/classify_states.py"
