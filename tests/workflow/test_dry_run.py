@@ -183,8 +183,9 @@ def test_hundreds_of_jobs_are_planned_each_once(project, snakemake):
     assert {rule: counts[rule] for rule in (*per_run, "lineage", "plot_lineage")} == dict.fromkeys(
         (*per_run, "lineage", "plot_lineage"), 75
     )
-    # Besides: all, fetch_ale, build_native_op, noise_table, merge_metrics, two tables and four figures.
-    assert counts["total"] == 8 * 75 + 11
+    # Besides: all, fetch_ale, build_native_op, noise_table, merge_metrics, two tables, four figures, and the rules
+    # provenance and build_site.
+    assert counts["total"] == 8 * 75 + 13
 
 
 def test_reading_a_configuration_imports_no_tensorflow():
