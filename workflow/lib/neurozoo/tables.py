@@ -248,5 +248,6 @@ def describe_results(results: str | os.PathLike) -> str:
     ]
     lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
     lines += [f"Activation movie:     {movie}" for movie in sorted(results.glob("runs/*/*/*/*/activation.mp4"))]
+    lines += [f"Gallery of all of it: {page}" for page in results.glob("site/index.html")]
     lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]
     return "\n".join(lines)

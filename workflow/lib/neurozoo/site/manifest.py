@@ -19,7 +19,7 @@ from neurozoo.inspection.panels import Canvas
 from neurozoo.inspection.streams import NpzReader
 from neurozoo.logs import read_identity, read_log
 from neurozoo.provenance import provenance
-from neurozoo.site.products import MOVIES, PAGES, PICTURES, RUN_FILES, TABLES, Titles, title_of
+from neurozoo.site.products import BY_FRAME, MOVIES, PAGES, PICTURES, RUN_FILES, TABLES, Titles, title_of
 from neurozoo.site.videos import Box, VideoFacts, crop_picture, draw_poster, read_video
 from neurozoo.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.tables import read_metrics
@@ -80,6 +80,11 @@ class Movie(File):
     panels: tuple[Panel, ...]
     poster: tuple[str, int, int]
     screen: tuple[str, int, int]
+
+    @property
+    def unit(self) -> str:
+        """What its pictures are of: `steps` or `frames`."""
+        return "frames" if Path(self.path).name in BY_FRAME else "steps"
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def _movie_json(movie: Movie, root: str, files: str) -> dict:
         "source": root + quote(files + movie.path),
         "poster": root + quote(movie.poster[0]),
         **asdict(movie.video),
+        "unit": movie.unit,
         "panels": [asdict(panel) for panel in movie.panels],
     }
 

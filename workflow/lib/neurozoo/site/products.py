@@ -52,6 +52,8 @@ RUN_FILES: Titles = (
     ("lineage.parquet", "Who descends from whom"),
     ("log.jsonl", "The log, lossless"),
 )
+# Movies with a picture per frame of the emulator; the others have one per step.
+BY_FRAME = ("game.mp4",)
 # Folders of a results folder that hold what the pages show.
 FOLDERS = (
     "runs/*/*/*/*", "runs/*/*/*/*/frozen", "runs/*/*/*/*/filters", "runs/*/*/*/*/tags/*", "figures", "tables", "movies",

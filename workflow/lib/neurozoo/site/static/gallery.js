@@ -221,11 +221,11 @@ class Player {
     this.trouble.hidden = true;
     part.movie.value = movie.id;
     part.seek.max = part.step.max = movie.frames;
-    this.root.querySelector("[data-say=of]").textContent = `of ${movie.frames.toLocaleString("en")}`;
+    this.root.querySelector("[data-say=of]").textContent = `of ${movie.frames.toLocaleString("en")} ${movie.unit}`;
     part.sound.hidden = !movie.has_sound;
     part.file.href = movie.source;
     part.speed.replaceChildren(
-      ...RATES.map((rate) => new Option(`${+(rate * movie.fps).toFixed(1)} steps/s`, rate, rate === 1, rate === 1)),
+      ...RATES.map((rate) => new Option(`${+(rate * movie.fps).toFixed(1)} ${movie.unit}/s`, rate, rate === 1, rate === 1)),
     );
     this.layer.style.width = `${movie.width}px`;
     this.layer.style.height = `${movie.height}px`;
@@ -328,7 +328,7 @@ class Player {
   say(step) {
     this.step = clamp(step, 1, this.movie.frames);
     this.part.seek.value = this.step;
-    this.part.seek.setAttribute("aria-valuetext", `step ${this.step} of ${this.movie.frames}`);
+    this.part.seek.setAttribute("aria-valuetext", `${this.step} of ${this.movie.frames} ${this.movie.unit}`);
     if (document.activeElement !== this.part.step || !this.isPlaying) this.part.step.value = this.step;
   }
 
