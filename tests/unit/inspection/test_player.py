@@ -95,9 +95,11 @@ def test_a_second_episodes_noise_does_not_depend_on_the_first_one(recorded, own_
         plain, noisy = (recorded(of=own_copy, episodes=2, observation_noise=size) for size in (0.0, 0.1))
         first = int(plain["starts"][1, 0])
         assert first == limit
-        return noisy["observations"][first] - plain["observations"][first]
+        return [noisy["observations"][number] - plain["observations"][number] for number in (0, first)]
 
-    np.testing.assert_allclose(noise(3), noise(6), atol=1e-6)
+    (own, short), (_, long) = noise(3), noise(6)
+    np.testing.assert_allclose(short, long, atol=1e-6)
+    assert not np.allclose(short, own, atol=0.01)
 
 
 def test_more_episodes_are_played_until_there_are_enough_steps(recorded, own_copy):
