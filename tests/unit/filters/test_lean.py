@@ -4,7 +4,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.filters import lean as leans
 from neurozoo.filters.lean import COLUMNS, read_leans, temporal_lean, write_lean
-from neurozoo.filters.lean_plot import mean_leans, plot_temporal_lean
+from neurozoo.filters.lean_plot import ALL_GAMES, mean_leans, plot_temporal_lean
 from neurozoo.games import ObservationShape
 from neurozoo.networks import get_network
 
@@ -53,6 +53,7 @@ def test_leans_are_averaged_over_runs_with_an_interval(tmp_path):
     assert (rows["ga", "T-1"].low, rows["ga", "T-1"].high) == pytest.approx((0.5, 0.7))
     assert rows["ga", "Now"].lean == 1
     assert np.isnan(rows["es", "T-1"].low)
+    assert len(means) == 4
     outputs = [tmp_path / f"lean.{format}" for format in ("pdf", "svg", "png")]
     plot_temporal_lean(table, outputs)
     text = outputs[1].read_text()
@@ -60,6 +61,15 @@ def test_leans_are_averaged_over_runs_with_an_interval(tmp_path):
     before = outputs[2].read_bytes()
     plot_temporal_lean(table, outputs)
     assert outputs[2].read_bytes() == before
+
+
+def test_every_game_weighs_the_same_in_the_mean_over_games():
+    table = pd.DataFrame(of_runs("ga", "pong", [(0.5, 1), (0.7, 1)]) + of_runs("ga", "boxing", [(1.0, 1)] * 3))
+    means = mean_leans(table.assign(curve="ga"), confidence=0.95, seed=0)
+    over_games = means[means["game"] == ALL_GAMES]
+    assert over_games["lean"].tolist() == pytest.approx([(0.6 + 1) / 2, 1])
+    assert over_games["runs"].tolist() == [5, 5]
+    assert over_games["low"].tolist() == pytest.approx([(0.5 + 1) / 2, 1])
 
 
 def test_a_table_that_is_none_is_named(tmp_path):

@@ -36,7 +36,7 @@ def find_convolution(frozen: FrozenModel, name: str) -> LayerRecord:
         known = ", ".join(other.name for other in frozen.layers if other.kind in CONVOLUTIONS) or "none"
         raise NeurozooError(
             f"The layer {name!r} of the network {frozen.model!r} is dense: its units see everything at once, so that "
-            f"it has neither filters nor patches. Layers with filters: {known}."
+            f"it has no filters to lay out. Layers with filters: {known}."
         )
     return layer
 

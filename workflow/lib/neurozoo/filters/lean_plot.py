@@ -1,6 +1,7 @@
 """The temporal lean of networks as a figure over runs, algorithms and games."""
 
 import os
+import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,24 +11,44 @@ from neurozoo.errors import NeurozooError
 from neurozoo.plots import categorical_colours, check_formats, curve_labels, figure_theme, game_title, save_figure
 from neurozoo.statistics import bootstrap_intervals, mean_over_games
 
+ALL_GAMES = "mean over games"
 _RESAMPLES = 5_000
 
 
 def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
-    """Averages the leans over runs: rows with `game`, `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`, `high`.
+    """Averages the leans over runs, and over the games of a curve that has several.
 
-    The ends of the bootstrap interval over runs are NaN for a single run.
+    Args:
+        leans: Tables of `neurozoo.filters.lean.temporal_lean` with a column `curve` that says who belongs together.
+        confidence: Of the bootstrap interval over runs, which is stratified by game.
+        seed: Of the bootstrap.
+        replications: Number of resamples.
+
+    Returns:
+        Rows with `game` (`ALL_GAMES` for the mean over games), `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`
+        and `high`; the ends are NaN where a game has a single run.
     """
+    values = {}
+    for (curve, game), group in leans.groupby(["curve", "game"], sort=False):
+        table = group.pivot_table(index="frames_back", columns=["algo", "model", "protocol", "run"], values="lean")
+        values.setdefault(curve, {})[game] = table.sort_index(ascending=False)
     parts = []
-    for (game, curve), group in leans.groupby(["game", "curve"], sort=False):
-        table = group.pivot_table(index="frames_back", columns=["algo", "model", "run"], values="lean")
-        table = table.sort_index(ascending=False)
-        values = table.to_numpy()
-        low, high = bootstrap_intervals(
-            [values], {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
-        )[""]
-        part = {"game": game, "curve": curve, "frames_back": table.index, "runs": values.shape[1]}
-        parts.append(pd.DataFrame({**part, "lean": values.mean(axis=-1), "low": low, "high": high}))
+    for curve, games in values.items():
+        groups = {game: [table] for game, table in games.items()}
+        if len(games) > 1 and len({tuple(table.index) for table in games.values()}) == 1:
+            groups[ALL_GAMES] = list(games.values())
+        for game, tables in groups.items():
+            arrays = [table.to_numpy() for table in tables]
+            low, high = bootstrap_intervals(
+                arrays, {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
+            )[""]
+            part = {
+                "game": game,
+                "curve": curve,
+                "frames_back": tables[0].index,
+                "runs": sum(a.shape[1] for a in arrays),
+            }
+            parts.append(pd.DataFrame({**part, "lean": mean_over_games(arrays), "low": low, "high": high}))
     return pd.concat(parts, ignore_index=True).assign(frame=lambda rows: _frame_names(rows["frames_back"]))
 
 
@@ -39,7 +60,7 @@ def plot_temporal_lean(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Draws the lean of all runs: bars for the mean, one panel per game, and a point for each run.
+    """Draws the leans: bars for the mean over runs, a point for each run; a panel per game, and one for their mean.
 
     Args:
         leans: Tables of `temporal_lean`, one below the other.
@@ -59,15 +80,15 @@ def plot_temporal_lean(
     leans = leans.assign(curve=curve_labels(leans, "algo_model"))
     labels = list(dict.fromkeys(leans["curve"]))
     means = mean_leans(leans, confidence=confidence, seed=seed)
-    games = sorted(means["game"].unique())
+    games = sorted(means["game"].unique(), key=lambda game: (game == ALL_GAMES, game))
     columns = min(columns, len(games))
-    size = (max(5.0, 3.2 * columns), 3.0 * -(-len(games) // columns) + 1.3)
+    size = (max(5.0, 3.2 * columns), 3.0 * -(-len(games) // columns) + 1.5)
     frames = _frame_names(sorted(means["frames_back"].unique(), reverse=True))
 
     def ordered(table: pd.DataFrame) -> pd.DataFrame:
         return table.assign(
             curve=pd.Categorical(table["curve"], labels),
-            panel=table["game"].map(game_title),
+            panel=pd.Categorical(table["game"].map(game_title), [*map(game_title, games)]),
             frame=pd.Categorical(_frame_names(table["frames_back"]), frames),
         )
 
@@ -82,16 +103,18 @@ def plot_temporal_lean(
     if len(known):
         bounds = p9.aes(ymin="low", ymax="high")
         figure += p9.geom_errorbar(bounds, ordered(known), position=beside, width=0.25, size=0.6, colour="#222222")
-    fewest, most = means["runs"].min(), means["runs"].max()
-    runs = f"{most}" if fewest == most else f"{fewest} to {most}"
+    per_game = means.loc[means["game"] != ALL_GAMES, "runs"]
+    fewest, most = per_game.min(), per_game.max()
+    runs = f"{most if fewest == most else f'{fewest} to {most}'} {'run' if most == 1 else 'runs'}"
     interval = f"; whisker: {100 * confidence:g} % bootstrap interval over runs" if len(known) else ""
     figure += p9.facet_wrap("panel", ncol=columns)
     figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)
     figure += p9.labs(
         title="Temporal lean" if len(labels) > 1 else f"Temporal lean: {labels[0]}",
-        subtitle=(
-            "Mean squared weight of the first layer on each frame, divided by that on the newest.\n"
-            f"Bar: mean over {runs} {'run' if most == 1 else 'runs'}{interval}; points: runs; dotted: no lean."
+        subtitle=textwrap.fill(
+            "Mean squared weight of the first layer on each frame, divided by that on the newest. "
+            f"Bar: mean over {runs} of each game{interval}; points: runs; dotted: no lean.",
+            int(13 * size[0]),
         ),
         x="Frame of the observation",
         y="Lean",
