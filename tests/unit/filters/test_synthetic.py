@@ -96,7 +96,7 @@ def test_l1_blackens_what_is_not_worth_it_and_l2_dims_everything(held):
     l1 = make(frozen, "out", goal, 1, l1=1.0, **settings).inputs[0]
     clear = np.abs(worth - 1) > 0.2
     assert ((l1 > 0.5) == (worth > 1))[clear].all()
-    assert np.median(np.minimum(l1, 1 - l1)[clear]) < 0.01
+    assert l1[(worth > 0.2) & (worth < 0.8)].mean() < 0.05  # L2 would leave a quarter
     l2 = make(frozen, "out", goal, 1, l2=2.0, **settings).inputs[0]
     np.testing.assert_allclose(l2, np.clip(worth / 4, 0, 1), atol=0.04)
 
