@@ -8,7 +8,7 @@ import time
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.training import ownership
-from neurozoo.training.heartbeat import Heartbeat
+from neurozoo.training.heartbeat import Heartbeat, process_started
 from neurozoo.training.ownership import wait_for_earlier_training
 from training_processes import assert_same_results
 
@@ -20,6 +20,11 @@ def nothing():
 def change_sign(state, **changes):
     facts = json.loads((state / "process.json").read_text())
     (state / "process.json").write_text(json.dumps(facts | changes))
+
+
+def let_another_process_train(state):
+    """Leaves the sign of a process of this host that lives on."""
+    change_sign(state, process=os.getppid(), process_started=process_started(os.getppid()))
 
 
 def wait_for_journal(run_dir):
@@ -51,24 +56,31 @@ def test_a_run_that_nobody_trains_may_begin_at_once(tmp_path, seconds):
 
 def test_a_run_that_a_living_process_trains_is_refused_with_who_and_what_to_do(tmp_path, seconds, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "77")
-    with Heartbeat(tmp_path, frames=0), pytest.raises(NeurozooError) as refusal:
-        wait_for_earlier_training(tmp_path, check=nothing)
-    assert f"is being trained by process {os.getpid()} on " in str(refusal.value)
+    with Heartbeat(tmp_path, frames=0):
+        let_another_process_train(tmp_path)
+        with pytest.raises(NeurozooError) as refusal:
+            wait_for_earlier_training(tmp_path, check=nothing)
+    assert f"is being trained by process {os.getppid()} on " in str(refusal.value)
     assert "(job 77)" in str(refusal.value)
     assert "wait until it has ended, or end it" in str(refusal.value)
     assert seconds() > 0.8
 
 
-def test_an_earlier_training_that_ends_meanwhile_is_waited_for(tmp_path, seconds):
-    heartbeat = Heartbeat(tmp_path, frames=0)
-    heartbeat.__enter__()
+def test_an_earlier_training_of_the_same_process_has_ended_whatever_its_sign_says(tmp_path, seconds):
+    with Heartbeat(tmp_path, frames=0):  # as left by one that met a full disk
+        wait_for_earlier_training(tmp_path, check=nothing)
+    assert seconds() < 0.4
 
+
+def test_an_earlier_training_that_ends_meanwhile_is_waited_for(tmp_path, seconds):
     def check():
         if seconds() > 0.3:
-            heartbeat.__exit__(None, None, None)
+            change_sign(tmp_path, ended="stopped")
 
-    wait_for_earlier_training(tmp_path, check=check)
-    assert 0.3 < seconds() < 0.8
+    with Heartbeat(tmp_path, frames=0):
+        let_another_process_train(tmp_path)
+        wait_for_earlier_training(tmp_path, check=check)
+        assert 0.3 < seconds() < 0.8
 
 
 def test_a_training_on_another_host_counts_as_gone_when_it_is_silent(tmp_path, seconds):
@@ -90,16 +102,20 @@ def test_a_training_on_another_host_that_gives_signs_is_not_disturbed(tmp_path, 
     def give_a_sign():
         change_sign(tmp_path, host="elsewhere", process=5, frames=int(100 * seconds()))
 
-    with Heartbeat(tmp_path, frames=0), pytest.raises(NeurozooError, match="trained by process 5 on elsewhere"):
-        wait_for_earlier_training(tmp_path, check=give_a_sign)
+    with Heartbeat(tmp_path, frames=0):
+        give_a_sign()
+        with pytest.raises(NeurozooError, match="trained by process 5 on elsewhere"):
+            wait_for_earlier_training(tmp_path, check=give_a_sign)
 
 
 def test_a_signal_ends_the_wait(tmp_path):
     def check():
         raise InterruptedError
 
-    with Heartbeat(tmp_path, frames=0), pytest.raises(InterruptedError):
-        wait_for_earlier_training(tmp_path, check=check)
+    with Heartbeat(tmp_path, frames=0):
+        let_another_process_train(tmp_path)
+        with pytest.raises(InterruptedError):
+            wait_for_earlier_training(tmp_path, check=check)
 
 
 def test_a_process_that_is_dead_but_whose_parent_has_not_noticed_does_not_train(tmp_path, seconds, runner):

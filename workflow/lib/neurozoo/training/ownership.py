@@ -7,6 +7,7 @@ journal, which are the same for both, and a file system that shows the other's s
 as long.
 """
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,8 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
     begin = heard = time.monotonic()
     before = None
     while (sign := read_sign(state_folder)) is not None and sign.ended is None and sign.is_alive is not False:
+        if sign.is_alive and sign.facts["process"] == os.getpid():
+            return  # its end could not be written: the disk was full
         now = time.monotonic()
         if sign != before:
             before, heard = sign, now
