@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.filters import recordings
 from neurozoo.filters.layers import find_layer, model_to
 from neurozoo.filters.patches import KINDS, cut_patch, distinct_steps, find_patches
 from neurozoo.filters.recordings import choose_steps, open_recording, survey
@@ -61,7 +60,7 @@ def test_a_survey_does_not_depend_on_the_blocks(frozen_folder, rollout_file, mon
     frozen = open_frozen(frozen_folder("small"))
     surveys = []
     for chunk in (64, 7):
-        monkeypatch.setattr(recordings, "CHUNK", chunk)
+        monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", chunk)
         with open_recording(frozen, rollout_file("small")) as recording:
             surveys.append(survey(frozen, find_layer(frozen, "conv1"), recording))
             assert [step for step, _ in recording.rows([39, 3, 8])] == [3, 8, 39]

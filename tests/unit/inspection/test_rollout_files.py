@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.rollout_files import open_rollout
+from neurozoo.inspection.rollout_files import RolloutReader, open_rollout
 
 
 @pytest.fixture
@@ -30,6 +30,17 @@ def test_rows_come_side_by_side_up_to_the_last_step_that_is_shown(opened, rollou
     assert (first, start["noops"]) == (0, 1)
     with np.load(rollout_file("small")) as file, opened() as rollout:
         assert rollout.final_score == file["ep_rewards"][-1]
+
+
+@pytest.mark.parametrize("wanted", [[8, 3, 38, 8], {39}, np.array([0, 2, 3]), []])
+def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monkeypatch, wanted):
+    monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", 3)
+    path = rollout_file("small")
+    with np.load(path) as file, RolloutReader(path, keys=["frames"]) as reader:
+        rows = list(reader.rows_at("frames", wanted))
+        assert [step for step, _ in rows] == sorted(set(wanted))
+        for step, row in rows:
+            np.testing.assert_array_equal(row, file["frames"][step])
 
 
 @pytest.mark.parametrize(

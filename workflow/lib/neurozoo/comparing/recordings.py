@@ -9,10 +9,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel, open_frozen
-from neurozoo.inspection.streams import NpzReader
-
-_REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
-_BLOCK = 64  # records that are in memory at once
+from neurozoo.inspection.rollout_files import REMEDY, RolloutReader
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Recording:
 
     def shape(self, key: str) -> tuple[int, ...]:
         """Returns the shape of one record of a member."""
-        with self._open(key) as reader:
+        with RolloutReader(self.path, keys=[key]) as reader:
             return reader.shape(key)[1:]
 
     def rows(self, key: str, chosen: np.ndarray) -> Iterator[np.ndarray]:
@@ -47,16 +44,9 @@ class Recording:
             key: `observations`, `frames`, `ram` or `representation`.
             chosen: Their numbers, rising.
         """
-        with self._open(key) as reader:
-            first = 0
-            for block in reader.blocks(key, _BLOCK):
-                last = first + len(block)
-                for number in chosen[np.searchsorted(chosen, first) : np.searchsorted(chosen, last)]:
-                    yield block[number - first]
-                first = last
-
-    def _open(self, *keys: str) -> NpzReader:
-        return NpzReader(self.path, keys=keys, remedy=_REMEDY)
+        with RolloutReader(self.path, keys=[key]) as reader:
+            for _, row in reader.rows_at(key, chosen):
+                yield row
 
 
 def read_recordings(places: Sequence[str | os.PathLike]) -> tuple[list[Recording], dict[str, str]]:
@@ -93,21 +83,21 @@ def read_recordings(places: Sequence[str | os.PathLike]) -> tuple[list[Recording
 def _read_recording(place: Path) -> Recording:
     frozen, path = open_frozen(place / "frozen"), place / "rollout.npz"
     keys = ("observations", "frames", "ram", "representation", "score", "ep_rewards")
-    with NpzReader(path, keys=keys, remedy=_REMEDY) as reader:
+    with RolloutReader(path, keys=keys) as reader:
         steps = reader.shape("score")[0]
         expected = {"observations": frozen.shape.observation, "representation": frozen.representation.shape}
         for key, shape in expected.items():
             if reader.shape(key) != (steps, *shape) or not steps:
                 raise NeurozooError(
                     f"{path} should hold {key} of shape {(max(steps, 1), *shape)}, as {frozen.title} has them, but "
-                    f"holds {reader.shape(key)}: it is another network's. {_REMEDY}"
+                    f"holds {reader.shape(key)}: it is another network's. {REMEDY}"
                 )
-        score = np.concatenate(list(reader.blocks("score", steps)))
+        score = reader.whole("score")
         episodes = reader.shape("ep_rewards")[0]
     starts = np.zeros(1, np.int64)
     if episodes > 1:
-        with NpzReader(path, keys=("starts",), remedy=_REMEDY) as reader:
-            starts = np.concatenate(list(reader.blocks("starts", episodes)))[:, 0]
+        with RolloutReader(path, keys=["starts"]) as reader:
+            starts = reader.whole("starts")[:, 0]
     title = frozen.title if place.parent.name != "tags" else f"{frozen.title}/{place.name}"
     return Recording(frozen, title, path, steps, score, np.searchsorted(starts, np.arange(steps), side="right") - 1)
 

@@ -10,12 +10,10 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import model_to
 from neurozoo.inspection.frozen import FrozenModel, LayerRecord
-from neurozoo.inspection.streams import NpzReader
+from neurozoo.inspection.rollout_files import REMEDY, RolloutReader
 
-CHUNK = 64  # steps in memory at once
 CHECKED = 8  # steps by which the agent is recognised
 SAME = 1e-3  # largest difference of a representation, as a part of its largest absolute value
-REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
 
 
 class Recording:
@@ -25,24 +23,17 @@ class Recording:
         steps: How many there are.
     """
 
-    def __init__(self, reader: NpzReader, steps: int):
+    def __init__(self, reader: RolloutReader, steps: int):
         self._reader = reader
         self.steps = steps
 
-    def blocks(self, key: str = "observations") -> Iterator[np.ndarray]:
-        """Yields rows of a member in order, some at a time."""
-        return self._reader.blocks(key, CHUNK)
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yields them in order, some at a time."""
+        return self._reader.chunks("observations")
 
-    def rows(self, wanted: Collection[int], key: str = "observations") -> Iterator[tuple[int, np.ndarray]]:
-        """Yields the wanted steps in ascending order, each with its row of a member."""
-        wanted, start = sorted(set(wanted)), 0
-        for block in self.blocks(key):
-            while wanted and wanted[0] < start + len(block):
-                step = wanted.pop(0)
-                yield step, block[step - start]
-            if not wanted:
-                return
-            start += len(block)
+    def rows(self, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields the wanted steps in ascending order, each with its observation."""
+        return self._reader.rows_at("observations", wanted)
 
 
 @contextmanager
@@ -59,7 +50,7 @@ def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Rec
     """
     import keras
 
-    with NpzReader(path, keys=("observations", "representation"), remedy=REMEDY) as reader:
+    with RolloutReader(path, keys=("observations", "representation")) as reader:
         observed, represented = (reader.shape(key) for key in ("observations", "representation"))
         expected = (observed[:1] + frozen.shape.observation, observed[:1] + frozen.representation.shape)
         if (observed, represented) != expected or observed[0] == 0:

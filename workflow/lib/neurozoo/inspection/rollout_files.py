@@ -1,9 +1,9 @@
-"""Rollout files, read a few steps at a time, after it was checked that they are rollouts of the model at hand."""
+"""Rollout files, read a few steps at a time, and checked whether they are rollouts of the model at hand."""
 
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -16,6 +16,37 @@ from neurozoo.inspection.streams import NpzReader
 CHUNK = 64  # steps that are in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
 EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
+
+
+class RolloutReader(NpzReader):
+    """Members of a rollout, a few rows at a time, whoever played it; `open_rollout` asks that, too."""
+
+    def __init__(self, path: str | os.PathLike, *, keys: Iterable[str]):
+        """Opens the file and checks that the members are there.
+
+        Raises:
+            NeurozooError: The file is missing, cut off, no `.npz`, or lacks a member.
+        """
+        super().__init__(path, keys=keys, remedy=REMEDY)
+
+    def chunks(self, key: str) -> Iterator[np.ndarray]:
+        """Yields a member's rows in order, a few at a time."""
+        return self.blocks(key, CHUNK)
+
+    def whole(self, key: str) -> np.ndarray:
+        """Returns a member that is small, and has at least one row."""
+        return np.concatenate(list(self.chunks(key)))
+
+    def rows_at(self, key: str, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields the wanted steps in ascending order, each with its row of a member; what lies behind is not read."""
+        steps, first = np.array(sorted(set(wanted)), int), 0
+        for chunk in self.chunks(key):
+            last = first + len(chunk)
+            for step in steps[(first <= steps) & (steps < last)].tolist():
+                yield step, chunk[step - first]
+            if (steps < last).all():
+                return
+            first = last
 
 
 @contextlib.contextmanager
@@ -37,7 +68,7 @@ def open_rollout(
     if max_steps < 0:
         raise NeurozooError(f"A movie has max_steps >= 0, but {max_steps} came.")
     keys = tuple(dict.fromkeys([*keys, "frames", "representation", "actions", "ep_rewards", "starts"]))
-    with NpzReader(path, keys=keys, remedy=REMEDY) as reader:
+    with RolloutReader(path, keys=keys) as reader:
         yield RolloutFile(reader, frozen, keys=keys, max_steps=max_steps)
 
 
@@ -55,7 +86,7 @@ class RolloutFile:
         final_score: What the last episode came to; None if it is not shown to its end.
     """
 
-    def __init__(self, reader: NpzReader, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int):
+    def __init__(self, reader: RolloutReader, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int):
         self.path = reader.path
         self._reader = reader
         steps = self._checked_steps(frozen, keys)
@@ -64,8 +95,8 @@ class RolloutFile:
         self.screen_shape = reader.shape("frames")[1:]
         actions = next(reader.blocks("actions", self.steps))
         self.actions: list[int] | list[np.ndarray] = list(actions) if frozen.is_continuous else actions.tolist()
-        self.final_score = float(self._whole("ep_rewards")[-1]) if self.steps == steps else None
-        starts = self._whole("starts")
+        self.final_score = float(reader.whole("ep_rewards")[-1]) if self.steps == steps else None
+        starts = reader.whole("starts")
         self.starts = {first: {"noops": noops, "seed": seed} for first, noops, seed in starts.tolist()}
         is_ordered = starts[0, 0] == 0 and (np.diff(starts[:, 0]) > 0).all() and starts.min() >= 0
         if not frozen.is_continuous and not all(0 <= action < len(frozen.actions) for action in self.actions):
@@ -76,7 +107,7 @@ class RolloutFile:
     def blocks(self, *keys: str) -> Iterator[tuple[np.ndarray, ...]]:
         """Yields the members' rows side by side, a few at a time, up to `steps`."""
         left = self.steps
-        for blocks in zip(*(self._reader.blocks(key, CHUNK) for key in keys), strict=True):
+        for blocks in zip(*map(self._reader.chunks, keys), strict=True):
             yield tuple(block[:left] for block in blocks)
             left -= len(blocks[0])
             if left <= 0:
@@ -99,9 +130,6 @@ class RolloutFile:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
             self._refuse("a disturbance and its seed as JSON", text[:200])
         return disturbance, seed
-
-    def _whole(self, key: str) -> np.ndarray:
-        return np.concatenate(list(self._reader.blocks(key, CHUNK)))
 
     def _checked_steps(self, frozen: FrozenModel, keys: Sequence[str]) -> int:
         wanted = {
