@@ -150,7 +150,5 @@ def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = 
 
 def _recorded(recorded: RolloutFile) -> Iterator[_Shown]:
     """Yields a rollout's screens, in worlds where nothing happens between them."""
-    first = 0
-    for number, (screen, score) in enumerate(recorded.rows("frames", "score")):
-        first = number if number in recorded.starts else first
-        yield _Shown(screen, None, float(score), number - first + 1, recorded.actions[number], is_last=True)
+    for moment in recorded.moments():
+        yield _Shown(**moment, sound=None, is_last=True)

@@ -215,11 +215,8 @@ def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[dict]:
     """Yields what `ScreenView.draw` takes, without end: the last screen stays, and so does that before a damage."""
     moment = None
     try:
-        for number, (screen, score) in enumerate(rollout.rows("frames", "score")):
-            step = 1 if number in rollout.starts else moment["step"] + 1
-            action = rollout.actions[number]
-            moment = {"screen": screen, "score": float(score), "step": step, "action": action, "is_over": False}
-            yield moment
+        for moment in rollout.moments():
+            yield {**moment, "is_over": False}
         if rollout.final_score is not None:
             moment["score"] = rollout.final_score
     except NeurozooError as error:

@@ -118,6 +118,17 @@ class RolloutFile:
         for blocks in self.blocks(*keys):
             yield from zip(*blocks, strict=True)
 
+    def moments(self) -> Iterator[dict]:
+        """Yields the steps as `ScreenView.draw` takes them: a screen, the score, the number in its episode, the action.
+
+        The member `score` must be among the keys that the file was opened for.
+        """
+        first = 0
+        for number, (screen, score) in enumerate(self.rows("frames", "score")):
+            first = number if number in self.starts else first
+            step, action = number - first + 1, self.actions[number]
+            yield {"screen": screen, "score": float(score), "step": step, "action": action}
+
     def _read_disturbance(self, frozen: FrozenModel) -> tuple[Disturbance, int]:
         text = self._reader.text("disturbance")
         if text is None:
