@@ -164,6 +164,16 @@ def test_what_does_not_fit_a_game_is_refused(call, complaint):
         call()
 
 
+def test_a_protocol_is_written_down_with_what_was_chosen_of_it():
+    facts = protocol_of("river_crossing", observation="objects").facts
+    assert list(facts.items()) == [
+        ("protocol", "river_fixed"),
+        ("action_set", "minimal"),
+        ("observation", "objects"),
+        ("start_state", "today"),
+    ]
+
+
 def test_a_protocol_with_another_action_set_keeps_the_rest():
     changed = get_protocol("uber2018", action_set="full")
     assert changed.action_set == "full"

@@ -53,6 +53,11 @@ class Protocol:
     rules: Literal["", "fixed", "faithful"] = ""
     observation: Literal["", "pixels", "rgb", "greyscale", "objects"] = ""
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a run's records say of it: its name, and what can be chosen of it."""
+        return {"protocol": self.name, **{choice: getattr(self, choice) for choice in _CHOICES}}
+
     @classmethod
     def from_record(cls, record: Mapping[str, object]) -> "Protocol":
         """Reads what `dataclasses.asdict` wrote, also before there were worlds besides Atari.

@@ -256,10 +256,7 @@ def import_genome(
     folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
     facts = {
         **identity,
-        "protocol": played.name,
-        "action_set": played.action_set,
-        "observation": played.observation,
-        "start_state": played.start_state,
+        **played.facts,
         "parameters": layout.parameter_count,
     }
     origin = parsed.get("source") if isinstance(parsed, Mapping) else None

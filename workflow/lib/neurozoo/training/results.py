@@ -122,10 +122,7 @@ class RunResults:
     def _facts(self, best: Solution) -> dict:
         return {
             **self.identity,
-            "protocol": self.protocol.name,
-            "action_set": self.protocol.action_set,
-            "observation": self.protocol.observation,
-            "start_state": self.protocol.start_state,
+            **self.protocol.facts,
             # Of weights that are no scaled noise, the checkpoint is the only record.
             "genome": None if isinstance(best.genome.initial, Weights) else best.genome.to_json(),
             "validation_score": best.validation_score,

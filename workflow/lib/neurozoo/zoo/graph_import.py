@@ -111,10 +111,7 @@ def import_graph(
     folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
     facts = {
         **identity,
-        "protocol": played.name,
-        "action_set": played.action_set,
-        "observation": played.observation,
-        "start_state": played.start_state,
+        **played.facts,
         "parameters": layout.parameter_count,
         "source": {"graph": path.name, "sha256": sha256_of(path), "form": form.name, "output_node": output_node},
     }
