@@ -11,6 +11,7 @@ from neurozoo.algorithms.settings import PRESETS, GaSettings
 from neurozoo.configuration import (
     PlannedRun,
     check_config,
+    classified_games,
     filmed_runs,
     filter_files,
     import_choices,
@@ -449,3 +450,25 @@ def test_a_dask_cluster_is_read_and_a_slip_in_it_is_found():
     assert checked(DEMO + "distributed: local workers=2")["distributed"] == "local workers=2"
     with pytest.raises(NeurozooError, match="distributed: key 'worker' is unknown; did you mean 'workers'"):
         checked(DEMO + "distributed: {cluster: slurm, worker: 3}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "games"),
+    [
+        ({}, ["pong"]),
+        ({"by": "model"}, ["frostbite"]),
+        ({"by": "run"}, ["frostbite", "pong", "seaquest"]),
+        ({"classify": False}, []),
+    ],
+)
+def test_games_whose_runs_are_all_alike_are_not_classified(changes, games):
+    config = checked(
+        "comparisons: {games: [frostbite, pong, seaquest, asterix]}\n"
+        "experiments:\n"
+        "  a: {algo: ga, games: [frostbite], models: [small, LargeModel]}\n"
+        "  b: {algo: ga, games: [pong, asterix], models: [large]}\n"
+        "  c: {algo: es, games: [pong], models: [large]}\n"
+        "  d: {algo: ga, games: [seaquest], models: [large], runs: 2}\n"
+    )
+    config["comparisons"] |= changes
+    assert classified_games(config) == games

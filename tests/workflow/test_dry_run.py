@@ -50,6 +50,14 @@ def test_a_given_configuration_stands_instead_of_config_yaml(snakemake, path):
     assert job_counts(run.stdout).get("train", 0) == runs_in(path)
 
 
+def test_a_single_algorithm_is_compared_but_not_told_apart(snakemake, project):
+    text = (project / "config.yaml").read_text()
+    (project / "config.yaml").write_text(text.replace("  games: []", "  games: [frostbite]"))  # the example beside it
+    counts = job_counts(snakemake("-n").stdout)
+    assert counts["embedding_page"] == 1
+    assert "classify_states" not in counts
+
+
 def test_every_run_with_parents_gets_its_family_tree(snakemake):
     run = snakemake("-n", "--configfile", "config/family.yaml")
     assert run.returncode == 0, run.stdout

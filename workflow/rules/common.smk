@@ -26,6 +26,7 @@ from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.clusters.slurm import end_leftover_jobs
 from neurozoo.configuration import (
     check_config,
+    classified_games,
     filmed_runs,
     filter_files,
     import_choices,
@@ -171,8 +172,11 @@ def runs_of(wildcards):
 
 def comparisons():
     """Returns what is made of the games under `comparisons`."""
-    names = ("embedding.npz", "embedding.html", *(["classification.png"] if config["comparisons"]["classify"] else []))
-    return [f"<results>/comparisons/{game}/{name}" for game in config["comparisons"]["games"] for name in names]
+    games = config["comparisons"]["games"]
+    return [
+        *(f"<results>/comparisons/{game}/{name}" for game in games for name in ("embedding.npz", "embedding.html")),
+        *(f"<results>/comparisons/{game}/classification.png" for game in classified_games(config)),
+    ]
 
 
 def import_of(wildcards):

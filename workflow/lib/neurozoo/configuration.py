@@ -191,6 +191,21 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
     raise unknown_name("layer of the planned networks", layer, {name for names in layers.values() for name in names})
 
 
+def classified_games(config: Mapping) -> list[str]:
+    """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    wanted = config["comparisons"]
+
+    def classes(game: str) -> set:
+        runs = runs_of_game(config, game)
+        return set(runs) if wanted["by"] == "run" else {getattr(run, wanted["by"]) for run in runs}
+
+    return [game for game in wanted["games"] if len(classes(game)) > 1] if wanted["classify"] else []
+
+
 def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
     """Finds the genome that a folder of imported runs stands for.
 
