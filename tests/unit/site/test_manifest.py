@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 from neurozoo.errors import NeurozooError
@@ -9,6 +10,10 @@ RUN = "runs/ga/frostbite/small/1"
 
 def read(results):
     return read_manifest(results, results / "site", replications=500)
+
+
+def runs_of(results):
+    return {run.id: run for run in read(results).runs}
 
 
 def damaged(manifest):
@@ -131,6 +136,22 @@ def test_tagged_agents_have_their_movies_under_their_run(results):
         (place / name).write_bytes((results / RUN / name).read_bytes())
     (run,) = [run for run in read(results).runs if f"runs/{run.id}" == RUN]
     assert [(movie.tag, len(movie.panels)) for movie in run.movies] == [("final", 6), ("400M", 6)]
+
+
+@pytest.mark.parametrize(
+    ("game", "unit"),
+    [("pong", "frames"), ("river_crossing", "steps"), ("hard_maze", "steps"), ("gym.Taxi-v3", "steps")],
+)
+def test_a_game_is_filmed_in_frames_only_where_there_is_an_emulator(results, game, unit):
+    folder = shutil.copytree(results / "runs/ga/pong/small/1", results / f"runs/ga/{game}/small/5")
+    place = folder / "tags" / "early"
+    shutil.copytree(results / RUN / "frozen", place / "frozen")
+    for path in (folder / "game.mp4", folder / "layer_conv1.mp4", place / "game.mp4"):
+        shutil.copy(results / RUN / "activation.mp4", path)
+    run = runs_of(results)[f"ga/{game}/small/5"]
+    assert [(movie.title, movie.tag, movie.unit) for movie in run.movies] == [
+        ("The game", "final", unit), ("Layer conv1", "final", "steps"), ("The game", "early", unit)
+    ]  # fmt: skip
 
 
 def test_no_folder_is_an_error_and_an_empty_one_is_not(tmp_path):

@@ -14,6 +14,7 @@ from neurozoo.algorithms.settings import WITH_LINEAGE
 from neurozoo.configuration import IMPORTED
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
+from neurozoo.games import world_of
 from neurozoo.inspection.frozen import RECORD_FILE, open_frozen
 from neurozoo.inspection.panels import Canvas
 from neurozoo.inspection.streams import NpzReader
@@ -69,6 +70,7 @@ class Movie(File):
 
     Attributes:
         tag: Which agent plays: `final` for the run's result.
+        unit: What its pictures are of: `steps` or `frames`.
         video: Its size, frames and speed.
         panels: Parts to zoom into; empty for movies without.
         poster: One of its pictures, a path in the folder of the pages, with its width and height.
@@ -76,15 +78,11 @@ class Movie(File):
     """
 
     tag: str
+    unit: str
     video: VideoFacts
     panels: tuple[Panel, ...]
     poster: tuple[str, int, int]
     screen: tuple[str, int, int]
-
-    @property
-    def unit(self) -> str:
-        """What its pictures are of: `steps` or `frames`."""
-        return "frames" if Path(self.path).name in BY_FRAME else "steps"
 
 
 @dataclass(frozen=True)
@@ -315,7 +313,7 @@ class _Scan:
         with self._noted(folder / "evaluation.json"):
             run = self._with_evaluation(run, folder)
         places = [(FINAL, folder), *((m.tag, m.place) for m in models if m.tag != FINAL)]
-        movies = [movie for tag, place in places for movie in self._movies(place, tag=tag)]
+        movies = [movie for tag, place in places for movie in self._movies(place, tag=tag, game=game)]
         pictures = [entry for _, place in places for entry in self._pictures(place, "*.png", "filters/*.png")]
         files = [*self._files(folder, RUN_FILES), *self._files(folder, PAGES, "*.html", "filters/*.html")]
         run = replace(run, movies=tuple(movies), pictures=tuple(pictures), files=tuple(files))
@@ -394,8 +392,10 @@ class _Scan:
         return replace(run, score=score, protocol=run.protocol or str(record["protocol"]["name"]))
 
     def _movies(
-        self, folder: Path, pattern: str = "*.mp4", *, tag: str = FINAL, titles: Titles = MOVIES
+        self, folder: Path, pattern: str = "*.mp4", *, tag: str = FINAL, titles: Titles = MOVIES, game: str = ""
     ) -> list[Movie]:
+        """Describes a folder's movies; `game` is that of the run they belong to, empty if they span runs."""
+        has_frames = bool(game) and world_of(game) == "atari"
         found = []
         for path, title in _found(folder, titles, pattern):
             with self._noted(path):
@@ -410,7 +410,8 @@ class _Scan:
                 if panels:
                     crop_picture(poster, panels[0].box, screen)
                 screen = self._drawn(screen if panels else poster)
-                movie = Movie(*self._named(path, title), tag, facts, panels, self._drawn(poster), screen)
+                unit = "frames" if has_frames and path.name in BY_FRAME else "steps"
+                movie = Movie(*self._named(path, title), tag, unit, facts, panels, self._drawn(poster), screen)
                 found.append(movie)
         return found
 

@@ -52,7 +52,7 @@ RUN_FILES: Titles = (
     ("lineage.parquet", "Who descends from whom"),
     ("log.jsonl", "The log, lossless"),
 )
-# Movies with a picture per frame of the emulator; the others have one per step.
+# Movies with a picture per frame in worlds with an emulator; in other worlds they have one per step, as all others do.
 BY_FRAME = ("game.mp4",)
 # Folders of a results folder that hold what the pages show.
 FOLDERS = (
