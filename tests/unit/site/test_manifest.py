@@ -1,9 +1,11 @@
 import json
 import shutil
 
+import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.site.manifest import read_manifest
+from neurozoo.tables import merge_metrics, read_metrics, score_table
 
 RUN = "runs/ga/frostbite/small/1"
 
@@ -57,7 +59,29 @@ def test_an_evaluation_is_preferred_and_has_an_interval(results):
     (run,) = [run for run in read(results).runs if f"runs/{run.id}" == RUN]
     assert (run.score.mean, run.score.low, run.score.high, run.score.count) == (20, 10, 30, 2)
     assert run.score.source == "evaluation"
-    assert run.over_runs.mean == 60  # of 20 and 100
+    assert (run.test_score.mean, run.test_score.count) == (60, 10)
+
+
+def test_scores_over_runs_are_of_tests_of_finished_runs_as_in_the_table(results):
+    episodes = {"protocol": {"name": "uber2018"}, "episodes": [{"score": 1000.0}, {"score": 3000.0}]}
+    (results / RUN / "evaluation.json").write_text(json.dumps(episodes))
+    likes = results / "runs/ga/frostbite/small"
+    shutil.copytree(likes / "1", likes / "3")
+    (likes / "3/metrics.csv").unlink()  # an evaluation is all there is of it
+    shutil.copytree(likes / "2", likes / "4")
+    (likes / "4/checkpoint.npz").unlink()  # still being trained
+    paths = {"csv": results / "metrics.csv", "parquet": results / "metrics.parquet"}
+    merge_metrics([likes / name / "metrics.csv" for name in "12"], **paths)
+    score_table(read_metrics(paths["csv"]), results / "tables/scores.csv", replications=500)
+    (table,) = pd.read_csv(results / "tables/scores.csv").query("game == 'frostbite'").itertuples()
+    runs = [run for name, run in runs_of(results).items() if name.startswith("ga/frostbite/small/")]
+    assert [run.score.mean for run in runs] == [2000, 100, 2000, 100]
+    for run in runs:
+        found = run.over_runs
+        assert (found.mean, found.low, found.high, found.count) == (80, 60, 100, 2)
+        assert (found.mean, found.low, found.high, found.count) == (
+            table.score_mean, table.score_mean_low, table.score_mean_high, table.runs
+        )  # fmt: skip
 
 
 def test_runs_of_another_protocol_are_not_averaged(results):

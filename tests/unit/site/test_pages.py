@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 import zipfile
@@ -56,9 +57,33 @@ def test_a_card_says_runs_episodes_protocol_and_interval(site):
     text = re.sub(r"<[^>]*>", " ", (site.folder / "index.html").read_text())
     card = re.sub(r"\s+", " ", text.partition("run 2")[0][-2500:] + text.partition("run 2")[2][:400])
     assert "mean of 10 test episodes" in card
-    assert "2 runs: 80" in card
+    assert "Last tests of 2 runs: 80" in card
     assert "[60 , to 100]" in card
     assert "uber2018" in card
+
+
+def test_a_card_keeps_its_evaluation_apart_from_the_tests_over_runs(results):
+    episodes = {"protocol": {"name": "uber2018"}, "episodes": [{"score": 1000.0}, {"score": 3000.0}]}
+    (results / RUN / "evaluation.json").write_text(json.dumps(episodes))
+    build_site(results, replications=100)
+    card = (results / "site" / "index.html").read_text().partition('data-id="ga/frostbite/small/1"')[2]
+    card = card.partition('class="card"')[0]
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", card))
+    assert "2,000" in text
+    assert "mean of 2 evaluation episodes" in text
+    assert "Last tests of 2 runs: 80" in text
+    # The line goes from the lowest test score of the game, 30, to the highest, 100; this run's is 60.
+    assert re.search(r'class="dot own" style="left:([0-9.]+)%"', card).group(1) == f"{3 + 94 * 30 / 70:.2f}"
+
+
+def test_runs_in_training_alone_have_no_scores_over_runs(results):
+    for path in results.glob("runs/*/*/*/*/checkpoint.npz"):
+        path.unlink()
+    build_site(results, replications=100)
+    for page in ("index.html", "games/frostbite.html"):
+        text = (results / "site" / page).read_text()
+        assert "No finished run has a test score yet." in text
+        assert 'class="kinds"' not in text
 
 
 def test_names_from_files_cannot_become_markup(results):

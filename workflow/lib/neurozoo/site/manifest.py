@@ -94,7 +94,8 @@ class Score:
         low: Lower end of the bootstrap interval; None if there is nothing to resample.
         high: Upper end.
         count: How many episodes or runs.
-        source: `test` for the last test of the training, `evaluation` for `evaluation.json`.
+        source: `test` for the last test of the training, `evaluation` for `evaluation.json`, `runs` for the last tests
+            of several runs.
     """
 
     mean: float
@@ -116,8 +117,9 @@ class Run:
         is_finished: Whether the training has ended.
         protocol: How episodes were played; empty if unknown.
         frames: Emulator frames so far.
-        score: Of the run's result; None before the first test.
-        over_runs: Over the runs of the same algorithm, game, network and protocol; None without scores.
+        score: Of the run's result: of `evaluation.json`, or else `test_score`; None without either.
+        test_score: Of the last test of the training; None before the first.
+        over_runs: Over the `final_test` of the runs of the same algorithm, game, network and protocol; None without.
         curve: Frames and scores of the reports.
         settings: What `config.yaml` says.
         movies: Of the result and of other tags.
@@ -133,6 +135,7 @@ class Run:
     protocol: str = ""
     frames: int = 0
     score: Score | None = None
+    test_score: Score | None = None
     over_runs: Score | None = None
     curve: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     settings: dict = field(default_factory=dict)
@@ -146,6 +149,11 @@ class Run:
         if self.is_finished:
             return "finished"
         return "in training" if self.settings or self.curve[0] else "no results"
+
+    @property
+    def final_test(self) -> Score | None:
+        """What scores over runs are made of, as in `tables/scores.csv`: one kind of score, of runs that have ended."""
+        return self.test_score if self.is_finished else None
 
     @property
     def id(self) -> str:
@@ -277,8 +285,8 @@ def _run_folders(results: Path) -> list[Path]:
 def _with_scores_over_runs(runs: Sequence[Run], interval) -> list[Run]:
     kinds = defaultdict(list)
     for run in runs:
-        if run.score:
-            kinds[run.kind].append(run.score.mean)
+        if run.final_test:
+            kinds[run.kind].append(run.final_test.mean)
     over_runs = {
         kind: Score(float(np.mean(means)), *interval(means), len(means), "runs") for kind, means in kinds.items()
     }
@@ -379,7 +387,9 @@ class _Scan:
             episodes = tested[-1].get("test_episodes")
             score = Score(float(tested[-1]["test_score"]), None, None, episodes and int(episodes), "test")
         frames = max((int(report["frames"]) for report in reports), default=0)
-        return replace(run, frames=frames, curve=tuple(zip(*curve, strict=True)) or ((), ()), score=score)
+        return replace(
+            run, frames=frames, curve=tuple(zip(*curve, strict=True)) or ((), ()), score=score, test_score=score
+        )
 
     def _with_evaluation(self, run: Run, folder: Path) -> Run:
         """Prefers what `evaluation.json` says, because its episodes have nothing to do with the training."""

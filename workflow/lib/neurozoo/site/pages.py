@@ -233,15 +233,17 @@ class _Drawings:
         return draw_chart(series, points=_PAGE_POINTS, summary=summary)
 
     def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
-        """Draws the interval over runs between the lowest and the highest score of the game."""
+        """Draws the interval over runs and the scores it is made of, between the lowest and the highest of the game."""
         over_runs = run.over_runs
         if over_runs is None:
             return None
-        in_game = [other for other in self._runs if other.game == run.game and other.over_runs and other.score]
-        ends = [value for other in in_game for value in (other.score.mean, other.over_runs.low, other.over_runs.high)]
+        in_game = [other for other in self._runs if other.game == run.game and other.final_test]
+        ends = [
+            value for other in in_game for value in (other.final_test.mean, other.over_runs.low, other.over_runs.high)
+        ]
         known = [value for value in ends if value is not None]
-        likes = [other.score.mean for other in self._kinds[run.kind] if other.score]
-        own = run.score.mean if run.score and not is_about_all else None
+        likes = [other.final_test.mean for other in self._kinds[run.kind] if other.final_test]
+        own = run.final_test.mean if run.final_test and not is_about_all else None
         return draw_strip(
             (min(known), max(known)),
             mean=over_runs.mean,
