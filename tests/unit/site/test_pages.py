@@ -154,6 +154,17 @@ def test_a_bundle_holds_everything_that_it_links_to(results, tmp_path, suffix):
     assert re.search(r"<td>runs/ga/frostbite/small/1/checkpoint.npz <span[^>]*>not in this copy", text)
 
 
+def test_a_bundle_names_no_command_of_where_it_was_made(results, tmp_path, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    bundle_site("example", "bundle", replications=100)
+    for path in ("index.html", f"{RUN}.html", "manifest.json"):
+        text = (tmp_path / "bundle" / path).read_text()
+        assert "Not made yet." in text
+        assert "snakemake" not in text
+    build_site("example", replications=100)
+    assert f"snakemake --profile local example/{RUN}/rollout.npz" in (results / "site" / f"{RUN}.html").read_text()
+
+
 def test_a_bundle_overwrites_nothing(results, tmp_path):
     (tmp_path / "taken.zip").write_bytes(b"precious")
     with pytest.raises(NeurozooError, match="exists"):

@@ -242,6 +242,7 @@ def read_manifest(
     replications: int = 50_000,
     confidence: float = 0.95,
     seed: int = 0,
+    names_commands: bool = True,
 ) -> Manifest:
     """Looks at everything that is there. Nothing has to be: what is damaged or missing is put on a list.
 
@@ -251,6 +252,8 @@ def read_manifest(
         replications: Resamplings of the bootstrap intervals.
         confidence: Of the intervals.
         seed: Of the resampling.
+        names_commands: Whether to say how to make what is not made yet, if the results lie below the working
+            directory. Pages that are passed on had better not: their readers are elsewhere.
 
     Raises:
         NeurozooError: There is no such folder.
@@ -258,7 +261,14 @@ def read_manifest(
     results = Path(results)
     if not results.is_dir():
         raise NeurozooError(f"{results} should be a folder of results, but there is none. Name one: --results FOLDER")
-    scan = _Scan(results, Path(site), replications=replications, confidence=confidence, seed=seed)
+    scan = _Scan(
+        results,
+        Path(site),
+        workdir=Path.cwd() if names_commands else None,
+        replications=replications,
+        confidence=confidence,
+        seed=seed,
+    )
     models = defaultdict(list)
     for model in find_models(results):
         models[model.folder].append(model)
@@ -296,9 +306,14 @@ def _with_scores_over_runs(runs: Sequence[Run], interval) -> list[Run]:
 class _Scan:
     """Reads one folder of results; collects what is wrong in `missing`."""
 
-    def __init__(self, results: Path, site: Path, *, replications: int, confidence: float, seed: int):
+    def __init__(
+        self, results: Path, site: Path, *, workdir: Path | None, replications: int, confidence: float, seed: int
+    ):
         self.missing: list[Missing] = []
         self._results, self._site = results, site
+        place = Path(os.path.abspath(results))  # links stay: Snakemake's targets have their names
+        is_target = workdir is not None and workdir in place.parents
+        self._targets = place.relative_to(workdir) if is_target else None  # where Snakemake has the results
         self._bootstrap = {"replications": replications, "confidence": confidence, "seed": seed}
 
     def interval(self, scores: Sequence[float]) -> tuple[float | None, float | None]:
@@ -468,8 +483,14 @@ class _Scan:
             names.remove("lineage.png")
         for name in names:
             if not (folder / name).exists():
-                path = os.path.relpath(folder / name)
-                self.note(folder / name, f"Not made yet: snakemake --profile local {path}", is_damaged=False)
+                self.note(folder / name, self._not_made_yet(folder / name), is_damaged=False)
+
+    def _not_made_yet(self, path: Path) -> str:
+        """Says so, with the command for the working directory, where there is one."""
+        if self._targets is None:
+            return "Not made yet."
+        target = self._targets / path.relative_to(self._results)
+        return f"Not made yet: snakemake --profile local {target.as_posix()}"
 
 
 class _Noted:

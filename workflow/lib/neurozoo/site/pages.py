@@ -88,7 +88,7 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
 
 
 def _fill_bundle(results: Path, folder: Path, **statistics: float) -> Manifest:
-    manifest = read_manifest(results, folder, **statistics)
+    manifest = read_manifest(results, folder, names_commands=False, **statistics)
     for path in sorted(_travelling(manifest)):
         target = folder / _INSIDE / path
         target.parent.mkdir(parents=True, exist_ok=True)
