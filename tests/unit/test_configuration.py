@@ -169,6 +169,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "movie: {grids: [pogn]}", ["movie.grids[0]: planned game 'pogn' is unknown; did you mean 'pong'?"]),
         (DEMO + "movie: {game: 1}", ["movie.game should be true or false, but is 1."]),
         (DEMO + "comparisons: {games: [pogn]}", ["comparisons.games[0]: planned game 'pogn' is unknown; did you mean"]),
+        (
+            DEMO + "comparisons: {seed: 5000000000}",
+            ["comparisons.seed should be at most 4294967295, but is 5000000000"],
+        ),
         (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),

@@ -211,6 +211,12 @@ def test_the_results_are_described_with_scores_intervals_and_the_paths_of_movies
     assert " all " not in text
 
 
+def test_a_parquet_of_something_else_is_no_metrics_table(tmp_path):
+    pd.DataFrame({"frames": [1], "reward": [2.0]}).to_parquet(tmp_path / "rollout.parquet")
+    with pytest.raises(NeurozooError, match=r"rollout.parquet is no metrics table \(it lacks algo, .*test_score\)"):
+        read_metrics(tmp_path / "rollout.parquet")
+
+
 def test_describing_results_that_are_not_there_says_how_to_make_them(tmp_path):
     with pytest.raises(NeurozooError, match="snakemake"):
         describe_results(tmp_path)

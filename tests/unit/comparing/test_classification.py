@@ -117,6 +117,7 @@ def test_observations_of_unlike_kinds_are_refused_and_screens_are_not(run_folder
         ({"source": "frame"}, "did you mean 'frames'"),
         ({"by": "model"}, "at least two classes to tell apart by 'model', but all runs are of small"),
         ({"epochs": 0}, "There should be epochs"),
+        ({"seed": 2**32}, "a seed from 0 to 4294967295, but 4294967296 came"),
         ({}, "at least 50 records"),
     ],
 )

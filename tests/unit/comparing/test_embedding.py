@@ -108,6 +108,7 @@ def test_a_run_that_cannot_be_used_is_named_and_the_rest_is_embedded(run_folder,
         ({"methods": ["tsne"]}, "method of an embedding 'tsne' is unknown"),
         ({"keys": []}, "has keys, methods, at least 10 points"),
         ({"max_points": 5}, "5 points"),
+        ({"methods": ["umap"], "seed": 2**32}, "a seed from 0 to 4294967295, but .* seed 4294967296 came"),
     ],
 )
 def test_unusable_settings_are_refused(run_folder, tmp_path, changes, message):

@@ -62,6 +62,13 @@ def test_directions_come_from_a_file(run_dir, tmp_path, capsys):
     [
         ("weights --layer fc", "is dense"),
         ("weights --layer conv9", "Known: conv1, conv2, fc, out"),
+        ("weights --layer conv1 --filters 0", "At least 1 filter can be shown, but 0 came"),
+        ("patches --layer conv1 --seed -1", "a seed >= 0, but 5, 10 and -1 came"),
+        ("synthetic --layer conv1 --seed -1", "seed should be at least 0, but is -1"),
+        (
+            "synthetic --layer conv1 --jitter 200",
+            "jitter should be below the 84 pixels of a picture's side, but is 200",
+        ),
         ("guided --layer conv1 --channels 16", "channels 0 to 15"),
         ("synthetic --layer conv1 --objective unit --position 21 0", "21 rows and 21 columns"),
         ("patches --layer conv1 --rollout nothing.npz", "nothing.npz is missing"),

@@ -116,6 +116,8 @@ def test_only_the_keras_file_and_model_json_are_needed(own_copy, tmp_path):
 def test_bad_numbers_are_refused(frozen_folder, tmp_path):
     with pytest.raises(NeurozooError, match="episodes >= 1 and max_steps >= 1, but 0 and 5 came"):
         record_rollout(frozen_folder("small"), tmp_path / "x.npz", episodes=0, max_steps=5)
+    with pytest.raises(NeurozooError, match="seed >= 0, but -1 came"):
+        record_rollout(frozen_folder("small"), tmp_path / "x.npz", seed=-1)
 
 
 def test_a_frozen_model_for_another_game_is_refused(own_copy, tmp_path):

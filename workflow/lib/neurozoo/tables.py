@@ -2,7 +2,7 @@
 
 import csv as csv_format
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,11 +78,13 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
         _header(path)
         return _read_csv(path)
     try:
-        return pd.read_parquet(path)
+        table = pd.read_parquet(path)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule merge_metrics makes it.") from error
     except (OSError, ValueError) as error:
         raise NeurozooError(_unusable(path, error)) from error
+    _check_columns(path, table.columns)
+    return table
 
 
 def _header(path: str | os.PathLike) -> list[str]:
@@ -93,10 +95,13 @@ def _header(path: str | os.PathLike) -> list[str]:
         raise NeurozooError(f"{path} is missing; the rule parse_log makes it from the run's log.") from error
     except (UnicodeDecodeError, csv_format.Error):
         header = []
-    missing = [name for name in (*IDENTITY, *STANDARD) if name not in header]
-    if missing:
-        raise NeurozooError(_unusable(path, f"it lacks {', '.join(missing)}"))
+    _check_columns(path, header)
     return header
+
+
+def _check_columns(path: str | os.PathLike, columns: Collection[str]) -> None:
+    if missing := [name for name in (*IDENTITY, *STANDARD) if name not in columns]:
+        raise NeurozooError(_unusable(path, f"it lacks {', '.join(missing)}"))
 
 
 def _unusable(path: str | os.PathLike, reason: object) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.comparing.recordings import Recording, read_recordings
+from neurozoo.comparing.recordings import SEEDS, Recording, read_recordings
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import write_json, written_whole
 from neurozoo.inspection.frozen import use_one_thread
@@ -89,8 +89,10 @@ def classify_states(
     for kind, name, allowed in (("class", by, BY), ("source of states", source, SOURCES)):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
-    if epochs < 1 or replications < 1 or not 0 < confidence < 1 or seed < 0:
-        raise NeurozooError("There should be epochs and replications, a confidence between 0 and 1, and a seed >= 0.")
+    if epochs < 1 or replications < 1 or not 0 < confidence < 1:
+        raise NeurozooError("There should be epochs and replications, and a confidence between 0 and 1.")
+    if not 0 <= seed < SEEDS:
+        raise NeurozooError(f"A classification has a seed from 0 to {SEEDS - 1}, but {seed} came.")
     check_formats(figures)
     recordings, left_out = read_recordings(places)
     _check_kinds(recordings, source)

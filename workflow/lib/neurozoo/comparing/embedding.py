@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from neurozoo.comparing.recordings import Recording, read_recordings, spread
+from neurozoo.comparing.recordings import SEEDS, Recording, read_recordings, spread
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.inspection.streams import npz_written_whole
 
@@ -77,9 +77,9 @@ def embed_states(
         for name in names:
             if name not in allowed:
                 raise unknown_name(f"{kind} of an embedding", name, allowed)
-    if not keys or not methods or max_points < 10 or seed < 0:
+    if not keys or not methods or max_points < 10 or not 0 <= seed < SEEDS:
         raise NeurozooError(
-            "An embedding has keys, methods, at least 10 points and a seed of 0 or more, but "
+            f"An embedding has keys, methods, at least 10 points and a seed from 0 to {SEEDS - 1}, but "
             f"keys {list(keys)}, methods {list(methods)}, {max_points} points and seed {seed} came."
         )
     recordings, left_out = read_recordings(places)

@@ -11,6 +11,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel, open_frozen
 from neurozoo.inspection.rollout_files import REMEDY, RolloutReader
 
+SEEDS = 2**32  # of t-SNE, UMAP and Keras are below this
+
 
 @dataclass(frozen=True)
 class Recording:

@@ -96,8 +96,10 @@ def find_patches(
     Raises:
         NeurozooError: No such layer or channel, a number is out of range, or the rollout is another agent's.
     """
-    if count < 1 or distance < 1:
-        raise NeurozooError(f"Patches have count >= 1 and distance >= 1, but {count} and {distance} came.")
+    if count < 1 or distance < 1 or seed < 0:
+        raise NeurozooError(
+            f"Patches have count >= 1, distance >= 1 and a seed >= 0, but {count}, {distance} and {seed} came."
+        )
     frozen = open_frozen(frozen_folder)
     record = find_layer(frozen, layer)
     channels = check_channels(range(record.shape[-1]) if channels is None else channels, record)

@@ -77,7 +77,7 @@ class Ascent:
         ):
             if value not in allowed:
                 raise unknown_name(kind, value, allowed)
-        for name in ("total_variation", "l1", "l2", "jitter"):
+        for name in ("total_variation", "l1", "l2", "jitter", "seed"):
             if getattr(self, name) < 0:
                 raise NeurozooError(f"{name} should be at least 0, but is {getattr(self, name)}.")
         if self.steps < 1 or (self.learning_rate is not None and self.learning_rate <= 0):
@@ -123,13 +123,15 @@ def synthesise(
         stops: Whether the objective sees the layer `before` its activation function or `behind` it.
 
     Raises:
-        NeurozooError: The agent sees no pictures, or `model.keras` cannot be loaded.
+        NeurozooError: No pictures are seen, the jitter is as large as they are, or `model.keras` cannot be loaded.
     """
     import keras
     import tensorflow as tf
 
     use_one_thread()
     ascent, shape = ascent or Ascent(), check_pictures(frozen).shape
+    if ascent.jitter >= (side := min(shape.height, shape.width)):
+        raise NeurozooError(f"jitter should be below the {side} pixels of a picture's side, but is {ascent.jitter}.")
     generator = np.random.default_rng(ascent.seed)
     model = model_to(frozen, layer, stops=stops, relu="rescued")
     before = shape.observation[2] - shape.channels if ascent.frames == "newest" else 0

@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 
+from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import find_convolution, kernel_of
 from neurozoo.filters.pictures import Row, channel_names, enlarged, fitting, grey, side_by_side, write_sheet
 from neurozoo.inspection.frozen import open_frozen
@@ -29,8 +30,10 @@ def draw_weights(
         filters: Only the first so many filters; None for all.
 
     Raises:
-        NeurozooError: The folder is no frozen model, or the layer is none of its convolutions.
+        NeurozooError: The folder is no frozen model, or the layer is none of its convolutions, or `filters` is below 1.
     """
+    if filters is not None and filters < 1:
+        raise NeurozooError(f"At least 1 filter can be shown, but {filters} came. Leave it out to see all.")
     frozen = open_frozen(frozen_folder)
     record = find_convolution(frozen, layer)
     kernel = kernel_of(frozen, record)[..., :filters]

@@ -100,6 +100,8 @@ def record_rollout(
         raise NeurozooError(f"A rollout has episodes >= 1 and max_steps >= 1, but {episodes} and {max_steps} came.")
     if not 0 <= min_steps <= max_steps:
         raise NeurozooError(f"A rollout has min_steps from 0 to max_steps, {max_steps}, but {min_steps} came.")
+    if seed < 0:
+        raise NeurozooError(f"A rollout has a seed >= 0, but {seed} came.")
     frozen = open_frozen(frozen_folder)
     disturbance = Disturbance(observation_noise, parameter_noise, action_noise, sticky_probability)
     protocol = disturbance.protocol(frozen)
