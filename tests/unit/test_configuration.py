@@ -173,6 +173,27 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             DEMO + "comparisons: {seed: 5000000000}",
             ["comparisons.seed should be at most 4294967295, but is 5000000000"],
         ),
+        (
+            DEMO + "rollout: {streamlined: true}\nfilters: {experiments: [demo]}",
+            ["rollout.streamlined should be false where filters.experiments asks for patches, synthetic, inversion,"],
+        ),
+        (
+            DEMO + "rollout: {streamlined: true}\ncomparisons: {games: [pong]}",
+            ["rollout.streamlined should be false where comparisons.games names games"],
+        ),
+        (
+            DEMO + "rollout: {parameter_noise: 0.1}\nfilters: {experiments: [demo]}",
+            ["rollout.parameter_noise should be 0 where filters.experiments asks for patches, synthetic, inversion,"],
+        ),
+        (
+            "experiments: {demo: {algo: ga, games: [pong, hard_maze], models: [simple]}}\nrollout: {action_noise: 0.1}",
+            ["rollout.action_noise should be 0, but is 0.1: 'hard_maze' obeys all outputs"],
+        ),
+        (
+            "experiments: {demo: {algo: ga, games: [pong, river_crossing], models: [small]}}\n"
+            "rollout: {sticky_probability: 0.25}",
+            ["rollout.sticky_probability should be empty, but is 0.25: 'river_crossing' has no emulator"],
+        ),
         (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
@@ -476,3 +497,9 @@ def test_games_whose_runs_are_all_alike_are_not_classified(changes, games):
     )
     config["comparisons"] |= changes
     assert classified_games(config) == games
+
+
+def test_noise_and_rollouts_of_scores_stand_beside_what_needs_no_rollout():
+    others = "\nfilters: {experiments: [demo], products: [weights, lean]}\ncomparisons: {games: [pong]}"
+    assert checked(DEMO + "rollout: {parameter_noise: 0.1, action_noise: 0.1, sticky_probability: 0.1}" + others)
+    assert checked(DEMO + "rollout: {streamlined: true}" + others.partition("\ncomparisons")[0])

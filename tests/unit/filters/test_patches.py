@@ -4,6 +4,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import find_layer, model_to
 from neurozoo.filters.patches import KINDS, cut_patch, distinct_steps, find_patches
 from neurozoo.filters.recordings import choose_steps, open_recording, survey
+from neurozoo.inspection import record_rollout
 from neurozoo.inspection.frozen import open_frozen
 
 
@@ -78,6 +79,12 @@ def test_a_rollout_of_another_agent_is_refused(frozen_folder, rollout_file, agen
             find_patches(folder, rollout_file(rollout), layer="conv1")
     with pytest.raises(NeurozooError, match=r"missing.*neurozoo rollout"):
         find_patches(tmp_path / "frozen", tmp_path / "rollout.npz", layer="conv1")
+
+
+def test_a_rollout_with_disturbed_weights_is_said_to_be_one(frozen_folder, tmp_path):
+    record_rollout(frozen_folder("small"), tmp_path / "x.npz", max_steps=3, parameter_noise=0.5)
+    with pytest.raises(NeurozooError, match=r"x.npz was recorded with parameter noise, 0.5, .* without"):
+        find_patches(frozen_folder("small"), tmp_path / "x.npz", layer="conv1")
 
 
 def test_channels_and_steps_that_are_none_are_named(frozen_folder, rollout_file):

@@ -15,13 +15,15 @@ from jsonschema.exceptions import ValidationError
 from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, WITH_LINEAGE, resolve_settings
 from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
-from neurozoo.filters.products import PRODUCTS, product_files
+from neurozoo.filters.products import OF_ROLLOUTS, PRODUCTS, product_files
 from neurozoo.games import (
     ObservationShape,
     check_behaviour,
     check_engine,
     check_game,
+    has_continuous_outputs,
     observation_shape,
+    output_names,
     protocol_of,
 )
 from neurozoo.networks import NETWORKS, get_network
@@ -431,6 +433,7 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         *_world_problems(config),
         *_claim_problems(config),
         *_noise_problems(config),
+        *_rollout_problems(config),
         *_movie_problems(config),
         *_comparison_problems(config),
     ]
@@ -510,6 +513,27 @@ def _noise_problems(config: Mapping) -> Iterator[str]:
     for model, count in needed.items():
         if size <= count:
             yield f"noise.size should be above the {count:,} parameters of network {model!r}, but is {size:,}."
+
+
+def _rollout_problems(config: Mapping) -> Iterator[str]:
+    """What is to be made of rollouts that will not hold it, and disturbances that a planned game does not know."""
+    rollout = config["rollout"]
+    files = [file for _, file in filter_files(config)]
+    if asked := [name for name in OF_ROLLOUTS if any(file.startswith(f"filters/{name}") for file in files)]:
+        place = f"where filters.experiments asks for {', '.join(asked)}"
+        if rollout["streamlined"]:
+            yield f"rollout.streamlined should be false {place}, which are made of the recorded observations."
+        if noise := rollout["parameter_noise"]:
+            yield f"rollout.parameter_noise should be 0 {place}, which show the agent as it is, but is {noise}."
+    if rollout["streamlined"] and config["comparisons"]["games"]:
+        yield "rollout.streamlined should be false where comparisons.games names games, whose states are compared."
+    for game in dict.fromkeys(run.game for run in (*planned_runs(config), *imported_runs(config))):
+        protocol = protocol_of(game)
+        sticky, noise = rollout["sticky_probability"], rollout["action_noise"]
+        if sticky is not None and protocol.world != "atari":
+            yield f"rollout.sticky_probability should be empty, but is {sticky}: {game!r} has no emulator."
+        if noise and has_continuous_outputs(protocol, output_names(game, protocol)):
+            yield f"rollout.action_noise should be 0, but is {noise}: {game!r} obeys all outputs and has no actions."
 
 
 def _movie_problems(config: Mapping) -> Iterator[str]:

@@ -285,6 +285,11 @@ def output_names(game: str, protocol: Protocol) -> tuple[str, ...]:
     return {"river_crossing": RIVER_ACTIONS, "hard_maze": MAZE_OUTPUTS}[protocol.world]
 
 
+def has_continuous_outputs(protocol: Protocol, names: tuple[str, ...]) -> bool:
+    """Says whether a world obeys the outputs as they are; `names` are those of `output_names`."""
+    return protocol.world == "hard_maze" or (protocol.world == "gymnasium" and names[0].startswith("OUTPUT_"))
+
+
 def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
     """Returns the shape of what a network sees in a game."""
     if protocol.world == "river_crossing":

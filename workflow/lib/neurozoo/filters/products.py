@@ -8,6 +8,7 @@ from neurozoo.networks import Network
 OF_CONVOLUTIONS = ("weights",)
 OF_LAYERS = ("patches", "synthetic", "inversion", "guided")
 OF_NETWORKS = ("attribution", "lean")
+OF_ROLLOUTS = (*OF_LAYERS, "attribution")  # made of what an undisturbed network saw
 PRODUCTS = (*OF_CONVOLUTIONS, *OF_LAYERS, *OF_NETWORKS)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import model_to
 from neurozoo.inspection.frozen import FrozenModel, LayerRecord
-from neurozoo.inspection.rollout_files import REMEDY, RolloutReader
+from neurozoo.inspection.rollout_files import REMEDY, RolloutReader, read_disturbance
 
 CHECKED = 8  # steps by which the agent is recognised
 SAME = 1e-3  # largest difference of a representation, as a part of its largest absolute value
@@ -51,6 +51,12 @@ def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Rec
     import keras
 
     with RolloutReader(path, keys=("observations", "representation")) as reader:
+        disturbance, _ = read_disturbance(reader, frozen)
+        if disturbance.parameter:
+            raise NeurozooError(
+                f"{path} was recorded with parameter noise, {disturbance.parameter:g}, and so not by the agent as it "
+                "is. Record it again without: python -m neurozoo rollout, or rollout: parameter_noise: 0."
+            )
         observed, represented = (reader.shape(key) for key in ("observations", "representation"))
         expected = (observed[:1] + frozen.shape.observation, observed[:1] + frozen.representation.shape)
         if (observed, represented) != expected or observed[0] == 0:

@@ -15,7 +15,7 @@ import numpy as np
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained, read_json, write_json, write_text
-from neurozoo.games import ObservationShape, layout_of, observation_shape, output_names
+from neurozoo.games import ObservationShape, has_continuous_outputs, layout_of, observation_shape, output_names
 from neurozoo.genomes import Genome, Weights, decode
 from neurozoo.inspection.frozen import (
     FORMAT,
@@ -25,7 +25,6 @@ from neurozoo.inspection.frozen import (
     REMEDY,
     SAVED_MODEL,
     first_line,
-    has_continuous_outputs,
     observation_range,
     open_frozen,
     to_json,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
-from neurozoo.games import ObservationShape, Protocol, check_game, observation_shape
+from neurozoo.games import ObservationShape, Protocol, check_game, has_continuous_outputs, observation_shape
 
 if TYPE_CHECKING:
     import keras
@@ -137,11 +137,6 @@ class FrozenModel:
                 f"{self.folder / KERAS_FILE} lacks a layer that {RECORD_FILE} names ({first_line(error)}). {REMEDY}"
             ) from error
         return keras.Model(model.input, outputs)
-
-
-def has_continuous_outputs(protocol: Protocol, names: tuple[str, ...]) -> bool:
-    """Says whether a world obeys the outputs as they are; `names` are those of `neurozoo.games.output_names`."""
-    return protocol.world == "hard_maze" or (protocol.world == "gymnasium" and names[0].startswith("OUTPUT_"))
 
 
 def observation_range(protocol: Protocol) -> list[float] | None:

@@ -49,6 +49,25 @@ class RolloutReader(NpzReader):
             first = last
 
 
+def read_disturbance(reader: RolloutReader, frozen: FrozenModel) -> tuple[Disturbance, int]:
+    """Reads what disturbed the agent while it was recorded, nothing and 0 if nothing did, and the seed of that.
+
+    Raises:
+        NeurozooError: It is damaged, or the model cannot be disturbed so.
+    """
+    text = reader.text("disturbance")
+    if text is None:
+        return Disturbance(), 0
+    try:
+        said = json.loads(text)
+        seed = int(said.pop("seed"))
+        disturbance = Disturbance(**said)
+        disturbance.check(frozen)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
+        _refuse(reader.path, "a disturbance and its seed as JSON", text[:200])
+    return disturbance, seed
+
+
 @contextlib.contextmanager
 def open_rollout(
     path: str | os.PathLike, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int = 0
@@ -90,7 +109,7 @@ class RolloutFile:
         self.path = reader.path
         self._reader = reader
         steps = self._checked_steps(frozen, keys)
-        self.disturbance, self.seed = self._read_disturbance(frozen)
+        self.disturbance, self.seed = read_disturbance(reader, frozen)
         self.steps = min(steps, max_steps) if max_steps else steps
         self.screen_shape = reader.shape("frames")[1:]
         actions = next(reader.blocks("actions", self.steps))
@@ -129,19 +148,6 @@ class RolloutFile:
             step, action = number - first + 1, self.actions[number]
             yield {"screen": screen, "score": float(score), "step": step, "action": action}
 
-    def _read_disturbance(self, frozen: FrozenModel) -> tuple[Disturbance, int]:
-        text = self._reader.text("disturbance")
-        if text is None:
-            return Disturbance(), 0
-        try:
-            said = json.loads(text)
-            seed = int(said.pop("seed"))
-            disturbance = Disturbance(**said)
-            disturbance.check(frozen)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
-            self._refuse("a disturbance and its seed as JSON", text[:200])
-        return disturbance, seed
-
     def _checked_steps(self, frozen: FrozenModel, keys: Sequence[str]) -> int:
         wanted = {
             "observations": ("steps", *frozen.shape.observation),
@@ -167,4 +173,8 @@ class RolloutFile:
         return sizes["steps"]
 
     def _refuse(self, wanted: str, held: str) -> NoReturn:
-        raise NeurozooError(f"{self.path} should hold {wanted}, but holds {held}. {REMEDY}")
+        _refuse(self.path, wanted, held)
+
+
+def _refuse(path: str | os.PathLike, wanted: str, held: str) -> NoReturn:
+    raise NeurozooError(f"{path} should hold {wanted}, but holds {held}. {REMEDY}")
