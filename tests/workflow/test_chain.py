@@ -80,16 +80,6 @@ def test_filters_are_shown_where_the_configuration_asks_for_it(chain):
     assert (chain / "results/test/figures/temporal_lean.png").stat().st_size > 1000
 
 
-def test_a_moment_of_a_run_is_frozen_and_recorded_by_its_path(chain):
-    place = chain / "results/test/runs" / RUNS[0] / "tags/initial"
-    wanted = f"results/test/runs/{RUNS[0]}/tags/initial/rollouts/seed_3.npz"
-    answer = run_snakemake(chain, wanted, "--profile", "profiles/local")
-    assert answer.returncode == 0, answer.stdout[-3000:]
-    assert "rule train:" not in answer.stdout
-    assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
-    assert (place / "rollouts/seed_3.parquet").exists()
-
-
 def test_layers_and_runs_side_by_side_are_filmed(chain):
     for name in (f"runs/{RUNS[2]}/layer_recu1.mp4", "movies/frostbite.mp4"):
         assert (chain / "results/test" / name).stat().st_size > 1000
@@ -190,6 +180,16 @@ def test_the_gallery_alone_is_made_again_when_a_file_appears(chain):
 def test_nothing_is_left_to_do_afterwards(chain):
     answer = run_snakemake(chain, "--profile", "profiles/local", "-n")
     assert "Nothing to be done" in answer.stdout
+
+
+def test_a_moment_of_a_run_is_frozen_and_recorded_by_its_path(chain):
+    place = chain / "results/test/runs" / RUNS[0] / "tags/initial"
+    wanted = f"results/test/runs/{RUNS[0]}/tags/initial/rollouts/seed_3.npz"
+    answer = run_snakemake(chain, wanted, "--profile", "profiles/local")
+    assert answer.returncode == 0, answer.stdout[-3000:]
+    assert "rule train:" not in answer.stdout
+    assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
+    assert (place / "rollouts/seed_3.parquet").exists()
 
 
 def test_one_figure_alone_is_made_again_without_any_training(chain):

@@ -10,7 +10,7 @@ import yaml
             "[frostbit,",
             "experiments.demo.games[0]: game 'frostbit' is unknown; did you mean 'frostbite'?",
         ),
-        ("\nmovie:", "\nmoive:", "key 'moive' is unknown; did you mean 'movie'? Known: algorithms, distributed,"),
+        ("\nmovie:", "\nmoive:", "key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons,"),
     ],
 )
 def test_a_slip_in_config_yaml_stops_before_the_dag_is_built(project, snakemake, old, new, sentence):

@@ -43,6 +43,7 @@ def test_the_agent_sees_noise_of_the_right_size_anew_in_every_step(recorded):
         "parameter": 0.0,
         "action": 0.0,
         "sticky_probability": None,
+        "seed": 0,
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from distributed import Future, KilledWorker
+from distributed.comm import CommClosedError
 
 from neurozoo.clusters.dask_clusters import open_cluster
 from neurozoo.clusters.dask_settings import ClusterSettings
@@ -133,7 +134,7 @@ class DistributedEvaluator:
                 f"{error.allowed_failures + 1} workers were lost, one after the other, with the same episodes. Do they "
                 f"have enough memory? What they say is in {self._cluster.folder / 'logs'}. Finished episodes are saved."
             )
-        if error is None:
+        if error is None or isinstance(error, CommClosedError):
             return self._cluster.lost()
         return NeurozooError(f"A worker of the Dask cluster failed: {error!r}. Finished episodes are saved.")
 
