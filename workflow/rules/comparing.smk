@@ -3,6 +3,7 @@ Sets the runs of one game beside each other.
 
 REQUIRED INPUTS:
 
+    keras      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
     record     = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     rollout    = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
 
@@ -20,6 +21,7 @@ files can be asked for by their paths.
 
 rule embed_states:
     input:
+        keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
         records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
         rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
     output:
@@ -40,6 +42,7 @@ rule embed_states:
 rule embedding_page:
     input:
         embedding="<results>/comparisons/{game}/embedding.npz",
+        keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
         records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
         rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
     output:
@@ -54,7 +57,7 @@ rule embedding_page:
     conda:
         "../../envs/neurozoo.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=3000,
         runtime="30m",
     script:
         "../scripts/embedding_page.py"
@@ -62,6 +65,7 @@ rule embedding_page:
 
 rule classify_states:
     input:
+        keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
         records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
         rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
     output:

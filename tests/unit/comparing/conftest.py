@@ -1,4 +1,4 @@
-"""Runs that nobody trained: a `model.json` and a rollout are all that comparing needs."""
+"""Runs that nobody trained: a `model.json` and a rollout, of which no network is asked whether they are its own."""
 
 import json
 from dataclasses import asdict
@@ -12,8 +12,10 @@ RIVER = "river_crossing"
 
 
 @pytest.fixture
-def run_folder(tmp_path):
+def run_folder(tmp_path, monkeypatch):
     """Writes a run: `run_folder(algo, number, episodes=(30,), ...)`, whose states depend on its `shift`."""
+
+    monkeypatch.setattr("neurozoo.comparing.recordings.recognise", lambda reader, frozen: None)
 
     def make(
         algo="ga",

@@ -1,11 +1,15 @@
 import json
+import shutil
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from neurozoo.comparing import embed_states, ram_to_bits
 from neurozoo.comparing.recordings import spread
 from neurozoo.errors import NeurozooError
+from neurozoo.inspection import record_rollout
+from neurozoo.inspection.freeze import freeze
 
 
 def embedded(path):
@@ -99,6 +103,20 @@ def test_a_run_that_cannot_be_used_is_named_and_the_rest_is_embedded(run_folder,
     assert [run["title"] for run in embedded(tmp_path / "e.npz")[0]["runs"]] == ["ga/pong/small/1"]
     with pytest.raises(NeurozooError, match=r"at least one run .* is damaged or cut off"):
         embed_states([cut], tmp_path / "f.npz")
+
+
+def test_the_rollout_of_another_agent_with_the_same_network_is_left_out(agent, frozen_folder, played, tmp_path):
+    own, other, noisy = (tmp_path / name for name in ("own", "other", "noisy"))
+    shutil.copytree(frozen_folder("small"), own / "frozen")
+    freeze(replace(agent("small", seed=2), run=2), other / "frozen", trace=played(agent("small", seed=2)))
+    freeze(replace(agent("small", seed=3), run=3), noisy / "frozen", trace=played(agent("small", seed=3)))
+    record_rollout(own / "frozen", own / "rollout.npz", max_steps=10)
+    shutil.copy(own / "rollout.npz", other / "rollout.npz")
+    record_rollout(noisy / "frozen", noisy / "rollout.npz", max_steps=10, parameter_noise=0.5)
+    left_out = embed_states([own, other, noisy], tmp_path / "e.npz", methods=["pca", "umap"])
+    assert list(left_out) == [str(other)]
+    assert "rollout.npz is not a rollout of the agent in" in left_out[str(other)]
+    assert [run["run"] for run in embedded(tmp_path / "e.npz")[0]["runs"]] == [1, 3]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def classify_states(
     """Trains a classifier of states, and tests it on episodes, or stretches of episodes, that it has not seen.
 
     Args:
-        places: The runs' folders, each with `frozen/model.json` and `rollout.npz`.
+        places: The runs' folders, each with `frozen/` and `rollout.npz`.
         facts: The `.json` to write: accuracy with interval, chance, and how all was split.
         csv: The confusion matrix to write: a row per true class and guess, with the number of records and their share.
         figures: Files for the matrix as a picture; the suffix says the format.

@@ -55,7 +55,7 @@ def embed_states(
     """Puts the states of several runs of one game into one plane, near each other where they are alike.
 
     Args:
-        places: The runs' folders, each with `frozen/model.json` and `rollout.npz`.
+        places: The runs' folders, each with `frozen/` and `rollout.npz`.
         output: The `.npz` to write. Of N points in order of runs and steps it has `run` (N,), the place in `titles`;
             `step`, `episode` and `score` (N,), which record it is, and `{key}_{method}` (N, 2) float32. `about` is
             JSON: `game`, `runs` with title, algorithm, network, protocol, number and rollout, `keys`, `methods`,

@@ -9,7 +9,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel, open_frozen
-from neurozoo.inspection.rollout_files import REMEDY, RolloutReader
+from neurozoo.inspection.rollout_files import REMEDY, RolloutReader, recognise
 
 SEEDS = 2**32  # of t-SNE, UMAP and Keras are below this
 
@@ -55,7 +55,7 @@ def read_recordings(places: Sequence[str | os.PathLike]) -> tuple[list[Recording
     """Opens the rollouts that are to be compared, and says which of them cannot be.
 
     Args:
-        places: Folders with `frozen/model.json` and `rollout.npz`, such as those of runs.
+        places: Folders with `frozen/` (`model.json` and `model.keras`) and `rollout.npz`, such as those of runs.
 
     Returns:
         The recordings, and for each place that is left out the reason in a sentence.
@@ -94,6 +94,7 @@ def _read_recording(place: Path) -> Recording:
                     f"{path} should hold {key} of shape {(max(steps, 1), *shape)}, as {frozen.title} has them, but "
                     f"holds {reader.shape(key)}: it is another network's. {REMEDY}"
                 )
+        recognise(reader, frozen)
         score = reader.whole("score")
         episodes = reader.shape("ep_rewards")[0]
     starts = np.zeros(1, np.int64)

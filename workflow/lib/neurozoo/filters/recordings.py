@@ -10,10 +10,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import model_to
 from neurozoo.inspection.frozen import FrozenModel, LayerRecord
-from neurozoo.inspection.rollout_files import REMEDY, RolloutReader, read_disturbance
-
-CHECKED = 8  # steps by which the agent is recognised
-SAME = 1e-3  # largest difference of a representation, as a part of its largest absolute value
+from neurozoo.inspection.rollout_files import REMEDY, RolloutReader, read_disturbance, recognise
 
 
 class Recording:
@@ -48,8 +45,6 @@ def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Rec
         NeurozooError: The file is missing, damaged, empty, or another agent's: its representation is not what this
             network makes of its observations.
     """
-    import keras
-
     with RolloutReader(path, keys=("observations", "representation")) as reader:
         disturbance, _ = read_disturbance(reader, frozen)
         if disturbance.parameter:
@@ -65,14 +60,7 @@ def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Rec
                 f"and a representation of shape {frozen.representation.shape} in at least one step, but holds "
                 f"{observed} and {represented}. {REMEDY}"
             )
-        observations, recorded = (next(reader.blocks(key, CHECKED)) for key in ("observations", "representation"))
-        model = frozen.activations_model([frozen.representation.name])
-        computed = keras.tree.flatten(model(observations, training=False))[0].numpy()
-        if not np.abs(computed - recorded).max() <= SAME * max(np.abs(recorded).max(), 1e-6):
-            raise NeurozooError(
-                f"{path} is not a rollout of the agent in {frozen.folder} as it is: the network makes another "
-                f"representation of its observations than was recorded. {REMEDY}"
-            )
+        recognise(reader, frozen)
         yield Recording(reader, observed[0])
 
 

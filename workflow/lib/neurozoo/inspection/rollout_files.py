@@ -10,11 +10,13 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel
-from neurozoo.inspection.player import Disturbance
+from neurozoo.inspection.player import Disturbance, disturb_kernels
 from neurozoo.inspection.streams import NpzReader
 
 CHUNK = 64  # steps that are in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
+CHECKED = 8  # steps by which an agent is recognised
+SAME = 1e-3  # largest difference of a representation, as a part of its largest absolute value
 EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
 
 
@@ -66,6 +68,31 @@ def read_disturbance(reader: RolloutReader, frozen: FrozenModel) -> tuple[Distur
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
         _refuse(reader.path, "a disturbance and its seed as JSON", text[:200])
     return disturbance, seed
+
+
+def recognise(reader: RolloutReader, frozen: FrozenModel) -> None:
+    """Makes sure by its first steps that a rollout is of an agent, as it is or with the weights' recorded disturbance.
+
+    Args:
+        reader: Has the members `observations` and `representation`, of the shapes that the agent has them in.
+        frozen: The agent.
+
+    Raises:
+        NeurozooError: The network makes another representation of the observations, or cannot be loaded.
+    """
+    import keras
+
+    disturbance, seed = read_disturbance(reader, frozen)
+    observations, recorded = (next(reader.blocks(key, CHECKED)) for key in ("observations", "representation"))
+    model = frozen.activations_model([frozen.representation.name])
+    if disturbance.parameter:
+        disturb_kernels(model, disturbance.parameter, seed=seed)
+    computed = keras.tree.flatten(model(observations, training=False))[0].numpy()
+    if not np.abs(computed - recorded).max() <= SAME * max(np.abs(recorded).max(), 1e-6):
+        raise NeurozooError(
+            f"{reader.path} is not a rollout of the agent in {frozen.folder} as it is: the network makes another "
+            f"representation of its observations than was recorded. {REMEDY}"
+        )
 
 
 @contextlib.contextmanager
