@@ -178,3 +178,14 @@ def test_comparing_nothing_that_can_be_compared_is_one_sentence(tmp_path, capsys
         with pytest.raises(SystemExit):
             main(["compare", what, str(tmp_path), "--output", str(tmp_path / "c")])
         assert "model.json is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["rollout"], ["movie"], ["movie", "--grid"]], ids=" ".join)
+def test_a_tag_is_read_before_it_is_a_folders_name(tmp_path, capsys, command):
+    for tag, sentence in (("400Q", "but '400Q' came"), ("1B", f"python -m neurozoo freeze {tmp_path} --tag 1B")):
+        with pytest.raises(SystemExit):
+            main([*command, str(tmp_path), "--tag", tag])
+        assert sentence in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*command, str(tmp_path), "--tag", "final"])
+    assert str(tmp_path / "frozen") in capsys.readouterr().err

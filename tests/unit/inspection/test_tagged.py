@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.tagged import reached_tags, tagged_agent
+from neurozoo.inspection.tagged import frozen_tag_folder, reached_tags, tag_folder, tagged_agent
 
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
 
@@ -120,3 +120,18 @@ def test_published_tags_that_were_reached_are_listed(run):
         "1HR": 2,
         "2HR": 4,
     }
+
+
+def test_the_folder_of_a_tag_is_the_runs_own_for_its_result(tmp_path):
+    assert tag_folder(tmp_path, "final") == frozen_tag_folder(tmp_path, "final") == tmp_path
+    assert tag_folder(tmp_path, "400M") == tmp_path / "tags" / "400M"
+    with pytest.raises(NeurozooError, match=r"A tag is initial .*, but '400Q' came"):
+        tag_folder(tmp_path, "400Q")
+
+
+def test_a_tag_that_is_not_frozen_yet_is_answered_by_how_to_freeze_it(tmp_path):
+    with pytest.raises(NeurozooError, match=f"python -m neurozoo freeze {tmp_path} --tag human"):
+        frozen_tag_folder(tmp_path, "human")
+    (tmp_path / "tags/human/frozen").mkdir(parents=True)
+    (tmp_path / "tags/human/frozen/model.json").touch()
+    assert frozen_tag_folder(tmp_path, "human") == tmp_path / "tags/human"

@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
     rollout = _command(commands, "rollout", _rollout, "let a frozen agent play, and record every step")
     _add_run_dir(rollout)
-    rollout.add_argument("--tag", help="of this moment of the run (python -m neurozoo freeze RUN_DIR --tag TAG)")
+    rollout.add_argument("--tag", help="of this moment, once frozen (python -m neurozoo freeze RUN_DIR --tag TAG)")
     rollout.add_argument("--episodes", type=int, default=1)
     rollout.add_argument("--max-steps", type=int, default=2500, help="default: %(default)s")
     rollout.add_argument("--min-steps", type=int, default=0, help="play more episodes until there are so many steps")
@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
 
     movie = _command(commands, "movie", _movie, "film a rollout: with all layers, with one, the game alone, or several")
     movie.add_argument("run_dir", type=Path, nargs="+", help="such as results/runs/ga/frostbite/large/1")
-    movie.add_argument("--tag", help="of this moment of the run, or the runs")
+    movie.add_argument("--tag", help="of this moment of the run, or the runs; final is the result")
     kind = movie.add_mutually_exclusive_group()
     kind.add_argument("--layer", metavar="NAME", help="one layer of model.json beside the game, such as conv1")
     kind.add_argument("--game", action="store_true", help="the game alone, every frame of it, with sound if it has any")
@@ -406,16 +406,20 @@ def _rollout(options):
 
 
 def _tagged(run_dir, tag):
-    from neurozoo.inspection.tagged import tag_folder
+    from neurozoo.inspection.tagged import frozen_tag_folder
 
-    return run_dir if tag is None else tag_folder(run_dir, tag)
+    return run_dir if tag is None else frozen_tag_folder(run_dir, tag)
 
 
 def _movie(options):
     from neurozoo.inspection import film_game, film_grid, render_activation_movie, render_layer_movie
     from neurozoo.inspection.frozen import open_frozen
+    from neurozoo.inspection.tagged import tag_folder
 
-    folders = [_tagged(run_dir, options.tag) for run_dir in options.run_dir]
+    if options.grid and options.tag:  # which shows those that have come so far, and names the others
+        folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
+    if not (options.grid and options.tag) or not any((each / "frozen" / "model.json").exists() for each in folders):
+        folders = [_tagged(run_dir, options.tag) for run_dir in options.run_dir]
     folder, *others = folders
     if others and not options.grid:
         raise NeurozooError(f"A movie of several runs, here {folder} and {others[0]}, is a grid: add --grid.")

@@ -15,9 +15,10 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
 from neurozoo.games import reference_scores
 from neurozoo.genomes import Genome, Weights, decode
+from neurozoo.inspection.frozen import RECORD_FILE
 from neurozoo.inspection.reports import ELITE, Report, read_reports, report_of
 from neurozoo.logs import read_run_settings
-from neurozoo.tags import PUBLISHED, TAGS, Moment, Tag, parse_tag
+from neurozoo.tags import FINAL, PUBLISHED, TAGS, Moment, Tag, parse_tag
 
 if TYPE_CHECKING:
     from neurozoo.training.checkpoint import Checkpoint
@@ -26,8 +27,27 @@ REMEDY = "Copy all files of the run, or train it again."
 
 
 def tag_folder(run_dir: str | os.PathLike, tag: str) -> Path:
-    """Returns the folder of what is made of one moment."""
-    return Path(run_dir, TAGS, tag)
+    """Returns the folder of what is made of one moment; `final`, which is the run's result, is the run's own.
+
+    Raises:
+        NeurozooError: No such tag.
+    """
+    return Path(run_dir) if tag == FINAL else Path(run_dir, TAGS, parse_tag(tag).text)
+
+
+def frozen_tag_folder(run_dir: str | os.PathLike, tag: str) -> Path:
+    """Returns the folder of a moment that has been frozen, of which rollouts and movies can be made.
+
+    Raises:
+        NeurozooError: No such tag, or it has not been frozen yet.
+    """
+    folder = tag_folder(run_dir, tag)
+    if tag != FINAL and not (folder / "frozen" / RECORD_FILE).exists():
+        raise NeurozooError(
+            f"{folder}/frozen should hold the frozen agent, but {tag} of this run has not been frozen yet: "
+            f"python -m neurozoo freeze {run_dir} --tag {tag}"
+        )
+    return folder
 
 
 def moments_of(run_dir: str | os.PathLike) -> list[Moment]:
