@@ -76,6 +76,12 @@ def test_agents_are_selected_by_their_names(results):
     assert select_models(results, algo="es") == []
 
 
+def test_a_folder_of_results_that_is_not_there_is_named(tmp_path):
+    for look in (select_models, lambda results: named_model(results, "ga/ms_pacman/small/1")):
+        with pytest.raises(NeurozooError, match=r"nope should be a folder of results, but there is none\. Name"):
+            look(tmp_path / "nope")
+
+
 def test_the_export_has_the_atari_zoos_folders_and_names(results, tmp_path):
     import tensorflow as tf
 

@@ -24,7 +24,7 @@ from neurozoo.site.products import BY_FRAME, MOVIES, PAGES, PICTURES, RUN_FILES,
 from neurozoo.site.videos import Box, VideoFacts, crop_picture, draw_poster, read_video
 from neurozoo.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.tables import read_metrics
-from neurozoo.zoo.models import FINAL, ZooModel, find_models
+from neurozoo.zoo.models import FINAL, ZooModel, check_results, find_models
 
 POSTERS = "posters"  # the folder of pictures from movies, in that of the pages
 SCREEN = (210, 160, 3)  # of an Atari game, where no rollout tells
@@ -258,9 +258,7 @@ def read_manifest(
     Raises:
         NeurozooError: There is no such folder.
     """
-    results = Path(results)
-    if not results.is_dir():
-        raise NeurozooError(f"{results} should be a folder of results, but there is none. Name one: --results FOLDER")
+    results = check_results(results)
     scan = _Scan(
         results,
         Path(site),

@@ -9,7 +9,7 @@ from neurozoo.files import read_json
 from neurozoo.inspection.frozen import RECORD_FILE, REMEDY, open_frozen
 from neurozoo.inspection.tagged import reached_tags
 from neurozoo.tags import FINAL
-from neurozoo.zoo.models import ZooModel, find_models
+from neurozoo.zoo.models import ZooModel, check_results, find_models
 
 PRODUCTS = ("rollout.npz", "activation.mp4")  # that the list names
 HEADS = ("algo", "game", "network", "run", "tag", "frames", "score", "episodes", "protocol", "made of it")
@@ -25,19 +25,24 @@ def select_models(
     run: int | None = None,
     tag: str | None = None,
 ) -> list[ZooModel]:
-    """Returns the agents of a folder of results that have these names; None stands for any."""
+    """Returns the agents of a folder of results that have these names; None stands for any.
+
+    Raises:
+        NeurozooError: There is no such folder.
+    """
     wanted = {"algo": algo, "game": game, "model": model, "run": run, "tag": tag}
     wanted = {name: value for name, value in wanted.items() if value is not None}
-    return [m for m in find_models(results) if all(getattr(m, name) == value for name, value in wanted.items())]
+    models = find_models(check_results(results))
+    return [m for m in models if all(getattr(m, name) == value for name, value in wanted.items())]
 
 
 def named_model(results: str | os.PathLike, name: str) -> ZooModel:
     """Finds an agent by its title, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/human`, or by its folder.
 
     Raises:
-        NeurozooError: There is none, or its frozen model is missing.
+        NeurozooError: There is none, its frozen model is missing, or there is no such folder of results.
     """
-    models = find_models(results)
+    models = find_models(check_results(results))
     for model in models:
         if name.rstrip("/") in (model.title, f"{model.title}/{FINAL}") or Path(name).resolve() == model.place.resolve():
             return model

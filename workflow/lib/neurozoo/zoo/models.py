@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import RECORD_FILE
 from neurozoo.tags import FINAL, TAGS
 
@@ -43,6 +44,17 @@ class ZooModel:
         """The agent in one word, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/400M`."""
         names = (self.algo, self.game, self.model, str(self.run))
         return "/".join(names if self.tag == FINAL else (*names, self.tag))
+
+
+def check_results(results: str | os.PathLike) -> Path:
+    """Returns a folder of results, so that a misspelt one is not taken for an empty one.
+
+    Raises:
+        NeurozooError: There is no such folder.
+    """
+    if not Path(results).is_dir():
+        raise NeurozooError(f"{results} should be a folder of results, but there is none. Name one: --results FOLDER")
+    return Path(results)
 
 
 def find_models(results: str | os.PathLike) -> list[ZooModel]:
