@@ -111,6 +111,23 @@ def test_importing_what_was_imported_gives_the_same_weights(bring, tmp_path):
     assert one.protocol == two.protocol == protocol_of("breakout", "machado2018", action_set="minimal")
 
 
+@pytest.mark.parametrize(
+    ("source", "choices"),
+    [("[1, [3, 0.002]]", {}), ("[1, [2, 0.002]]", {"protocol": "machado2018", "action_set": "minimal"})],
+)
+def test_another_agent_in_the_folder_is_not_replaced(bring, source, choices):
+    folder = bring("[1, [2, 0.002]]")
+    bring("[1, [2, 0.002]]")  # the same again
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(
+        NeurozooError, match=r"should be free or hold .*, but it holds imported/breakout/small/1 .*--run N"
+    ):
+        bring(source, **choices)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / "checkpoint.npz").unlink()  # as Snakemake does before it runs a rule again
+    bring(source, **choices)
+
+
 def test_the_start_state_of_2018_is_a_choice(bring):
     folder = bring("[1]", game="frostbite", start_state="2018")
     assert read_agent(folder).protocol.start_state == "2018"

@@ -153,6 +153,26 @@ def test_our_own_graphs_come_back_and_act_the_same(frozen_folder, agent, tmp_pat
     np.testing.assert_array_equal(layer.get_weights()[0], agent("small").layout.split(agent("small").theta)["fc/w"])
 
 
+def test_another_graphs_folder_is_not_replaced(frozen_folder, saved, weights, tmp_path, monkeypatch):
+    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
+    ours, other = frozen_folder("small") / "model.pb", saved(build_es(weights))
+    folder = import_graph(ours, game="breakout", runs=tmp_path / "runs")
+    import_graph(ours, game="breakout", runs=tmp_path / "runs")  # the same again
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(NeurozooError, match="but it holds imported/breakout/small/1 "):
+        import_graph(other, game="breakout", runs=tmp_path / "runs")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_graph_whose_frozen_folder_is_refused_leaves_the_run_as_it_was(frozen_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
+    (tmp_path / "run/frozen").mkdir(parents=True)
+    (tmp_path / "run/frozen/notes.txt").touch()
+    with pytest.raises(NeurozooError, match="holds files that are no frozen model"):
+        import_graph(frozen_folder("small") / "model.pb", game="breakout", run_dir=tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["frozen"]
+
+
 def test_an_imported_run_is_a_run_like_others(frozen_folder, tmp_path, monkeypatch):
     from neurozoo.imports import read_agent
     from neurozoo.inspection import record_rollout

@@ -4,6 +4,7 @@ What comes in is read as numbers and brackets, never run. What goes out has the 
 freezing, rollouts, movies and evaluation need not know where an agent comes from.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -226,7 +227,8 @@ def import_genome(
         The folder, with `config.yaml`, `genome.json` and `checkpoint.npz`.
 
     Raises:
-        NeurozooError: The source is no genome, or does not fit the noise table, the game or the network.
+        NeurozooError: The source is no genome, does not fit the noise table, the game or the network, or the folder
+            holds another agent.
     """
     if os.fspath(source).endswith(".pb"):
         from neurozoo.zoo.graph_import import import_graph
@@ -254,6 +256,8 @@ def import_genome(
 
     identity = {"algo": ALGO, "game": record.game, "model": record.model, "run": run}
     folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
+    checkpoint = Checkpoint(theta=theta, protocol=played, num_actions=layout.num_actions, **identity)
+    check_same_agent(folder, checkpoint)
     facts = {
         **identity,
         **played.facts,
@@ -266,11 +270,36 @@ def import_genome(
     if record.seeds is not None:
         written["seeds"] = list(record.seeds)
     write_json(folder / "genome.json", {**facts, "source": origin, **written})
-    write_checkpoint(
-        folder / "checkpoint.npz",
-        Checkpoint(theta=theta, protocol=played, num_actions=layout.num_actions, **identity),
-    )
+    write_checkpoint(folder / "checkpoint.npz", checkpoint)
     return folder
+
+
+def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:
+    """Keeps an import from slipping another agent under the evaluation, rollouts and movies of the one before it.
+
+    Snakemake deletes `checkpoint.npz` before it runs a rule again, and makes anew what is made of it, so that a changed
+    configuration passes.
+
+    Raises:
+        NeurozooError: The folder holds another agent, or a damaged one.
+    """
+    path = folder / "checkpoint.npz"
+    if not path.exists():
+        return
+    there = read_checkpoint(path)
+    expected, came = _described(checkpoint), _described(there)
+    if expected != came:
+        raise NeurozooError(
+            f"{folder} should be free or hold the agent that is imported, {expected}, but it holds {came}. Number the "
+            "new one otherwise (--run N), or delete the folder with all that was made of its agent."
+        )
+
+
+def _described(checkpoint: Checkpoint) -> str:
+    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
+    played = " ".join(filter(None, checkpoint.protocol.facts.values()))
+    digest = hashlib.sha256(np.ascontiguousarray(checkpoint.theta)).hexdigest()
+    return f"{'/'.join(names)} ({played}; SHA-256 of the weights {digest[:16]})"
 
 
 def _joined(parsed: Genome | tuple | Mapping, *, game: str | None, model: str | None) -> GenomeRecord:

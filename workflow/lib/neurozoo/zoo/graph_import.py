@@ -13,7 +13,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.files import sha256_of, write_json, write_text
 from neurozoo.games import Protocol, check_game, layout_of, output_names, protocol_of
-from neurozoo.imports import ALGO
+from neurozoo.imports import ALGO, check_same_agent
 from neurozoo.inspection.freeze import freeze
 from neurozoo.networks import NETWORKS, Layout, get_network
 from neurozoo.provenance import provenance
@@ -86,7 +86,8 @@ def import_graph(
         The folder, with `config.yaml`, `genome.json`, `checkpoint.npz` and `frozen/`.
 
     Raises:
-        NeurozooError: The file is no such graph, or its network is none of ours, or does not fit the game.
+        NeurozooError: The file is no such graph, or its network is none of ours, or does not fit the game; or the
+            folder holds another agent.
     """
     path = Path(source)
     definition = read_graph(path)
@@ -109,6 +110,8 @@ def import_graph(
     checkpoint = Checkpoint(theta=theta, protocol=played, num_actions=layout.num_actions, **identity)
     _check_same_outputs(checkpoint, trace, path)
     folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
+    check_same_agent(folder, checkpoint)
+    freeze(checkpoint, folder / "frozen", trace=trace)  # first, because it may refuse
     facts = {
         **identity,
         **played.facts,
@@ -119,7 +122,6 @@ def import_graph(
     write_text(folder / "config.yaml", yaml.safe_dump(settings, sort_keys=False))
     write_json(folder / "genome.json", {**facts, "genome": None})
     write_checkpoint(folder / "checkpoint.npz", checkpoint)
-    freeze(checkpoint, folder / "frozen", trace=trace)
     return folder
 
 
