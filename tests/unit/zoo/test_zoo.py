@@ -115,9 +115,38 @@ def test_two_agents_of_one_name_are_not_mixed_up(results, tmp_path):
     shutil.copytree(results / "runs/ga/ms_pacman/small", results / "runs/ga/ms_pacman/large")
     with pytest.raises(NeurozooError, match=r"ga/ms_pacman/large/1 and ga/ms_pacman/small/1 would both be .*--model"):
         export_zoo(find_models(results), tmp_path / "rlzoo")
+    with pytest.raises(NeurozooError, match=r"large/2/400M and ga/ms_pacman/small/2 would both be model2 of ms_pacman"):
+        export_zoo(
+            [m for m in find_models(results) if (m.model, m.tag) in (("large", "400M"), ("small", "final"))], "x"
+        )
     assert not (tmp_path / "rlzoo").exists()
     with pytest.raises(NeurozooError, match="no frozen agent to export"):
         export_zoo([], tmp_path / "rlzoo")
+
+
+def test_another_networks_agent_in_the_root_is_not_overwritten(results, tmp_path):
+    root, runs = tmp_path / "rlzoo", results / "runs/ga/ms_pacman"
+    shutil.copytree(runs / "small", runs / "large")
+    export_zoo(select_models(results, model="small"), root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    with pytest.raises(NeurozooError, match=r"'large', but lists final of 'small'.* Name another ROOT .* of its own"):
+        export_zoo(select_models(results, model="large"), root)
+    index = root / "ga/checkpoints/MsPacmanNoFrameskip-v4_1.json"
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    index.write_text('[{"criteria": "final"}]')  # the Atari Zoo's own
+    with pytest.raises(NeurozooError, match="of 'one that it does not name'"):
+        export_zoo(select_models(results, model="small"), root)
+    for damaged in ("[", '{"a": 1}', "7"):
+        index.write_text(damaged)
+        with pytest.raises(NeurozooError, match=r"_1\.json is no index of tags .* Delete it"):
+            export_zoo(select_models(results, model="small"), root)
+
+
+def test_tags_are_exported_one_after_the_other(results, tmp_path):
+    for tag in ("400M", "final", "400M"):
+        export_zoo(select_models(results, run=2, tag=tag), tmp_path / "rlzoo")
+    index = json.loads((tmp_path / "rlzoo/ga/checkpoints/MsPacmanNoFrameskip-v4_2.json").read_text())
+    assert [(entry["criteria"], entry["network"]) for entry in index] == [("final", "small"), ("400M", "small")]
 
 
 def test_games_have_the_names_of_gym(published_games):

@@ -8,6 +8,7 @@
 Source: Such et al. 2018, arXiv:1812.07069, and its code.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
 from neurozoo.inspection.frozen import GRAPH_FILE, FrozenModel, open_frozen
 from neurozoo.logs import read_log
+from neurozoo.tags import FINAL
 from neurozoo.zoo.graph_reader import read_graph
 from neurozoo.zoo.listing import facts_of
 from neurozoo.zoo.models import ZooModel
@@ -38,26 +40,31 @@ def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path
         All files, in order.
 
     Raises:
-        NeurozooError: There are no agents, two would have one name, or a file is missing or damaged.
+        NeurozooError: There are no agents, two would have one name, `root` has one of that name with another network,
+            or a file is missing or damaged.
     """
     models = list(models)
     if not models:
         raise NeurozooError("There is no frozen agent to export; freeze one, or look what there is: zoo list.")
     places: dict[Path, ZooModel] = {}
+    runs: dict[tuple, ZooModel] = {}
     for model in models:
         graph = _folder(model, root) / f"model{model.run}_{model.tag}.pb"
-        if graph in places:
+        first = runs.setdefault((model.algo, model.game, model.run), model)
+        if graph in places or first.model != model.model:
             raise NeurozooError(
-                f"{places[graph].title} and {model.title} would both be {graph.name}, because the Atari Zoo's names do "
-                "not say the network. Export one network at a time (--model)."
+                f"{places.get(graph, first).title} and {model.title} would both be model{model.run} of {model.game}, "
+                "because the Atari Zoo's names do not say the network. Export one network at a time (--model), each "
+                "into a root of its own."
             )
         places[graph] = model
+    present = {identity: _read_index(model, root) for identity, model in runs.items()}
     files = []
     for graph, model in places.items():
         files += _export_model(model, graph)
-    for first in {(m.algo, m.game, m.run): m for m in models}.values():
-        tags = [m for m in models if (m.algo, m.game, m.run) == (first.algo, first.game, first.run)]
-        files += _export_run(first, tags, root)
+    for identity, model in runs.items():
+        tags = [m for m in models if (m.algo, m.game, m.run) == identity]
+        files += _export_run(model, tags, root, present=present[identity])
     return files
 
 
@@ -78,23 +85,48 @@ def _export_model(model: ZooModel, graph: Path) -> list[Path]:
     return files
 
 
-def _export_run(model: ZooModel, tags: list[ZooModel], root: str | os.PathLike) -> list[Path]:
-    folder, stem = Path(root, model.algo, "checkpoints"), f"{gym_id(model.game)}_{model.run}"
-    files = [folder / f"{stem}.json"]
-    write_json(
-        files[0],
-        [
-            {
-                "criteria": each.tag,
-                "best_checkpoint": f"model{each.run}_{each.tag}.pb",
-                **{key: value for key, value in facts_of(each).items() if key in ("frames", "score", "protocol")},
-            }
-            for each in tags
-        ],
-    )
+def _index(model: ZooModel, root: str | os.PathLike) -> Path:
+    return Path(root, model.algo, "checkpoints", f"{gym_id(model.game)}_{model.run}.json")
+
+
+def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
+    """Returns what earlier exports of a run say of its tags, which have to be of the same network."""
+    path = _index(model, root)
+    try:
+        entries = {entry["criteria"]: entry for entry in json.loads(path.read_text(encoding="utf-8"))}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"{path} is no index of tags ({reason}). Delete it, or name another ROOT.") from error
+    for entry in entries.values():
+        if entry.get("network") != model.model:
+            raise NeurozooError(
+                f"{path} should list tags of the network {model.model!r}, but lists {entry['criteria']} of "
+                f"{entry.get('network', 'one that it does not name')!r}, because the Atari Zoo's names do not say the "
+                f"network. Name another ROOT than {root}: networks are exported each into a root of its own."
+            )
+    return entries
+
+
+def _export_run(
+    model: ZooModel, tags: list[ZooModel], root: str | os.PathLike, *, present: Mapping[str, dict]
+) -> list[Path]:
+    files = [_index(model, root)]
+    entries = {
+        each.tag: {
+            "criteria": each.tag,
+            "best_checkpoint": f"model{each.run}_{each.tag}.pb",
+            "network": each.model,
+            **{key: value for key, value in facts_of(each).items() if key in ("frames", "score", "protocol")},
+        }
+        for each in tags
+    }
+    merged = {**present, **entries}
+    write_json(files[0], [merged[tag] for tag in sorted(merged, key=lambda tag: (tag != FINAL, tag))])
     log = model.folder / "log.jsonl"
     if log.exists():  # an imported agent has none
-        files.append(folder / f"{stem}_log.json")
+        files.append(files[0].with_name(f"{files[0].stem}_log.json"))
         write_json(files[1], [_log_entry(record) for record in read_log(log)])
     return files
 
