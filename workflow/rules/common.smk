@@ -85,7 +85,7 @@ wildcard_constraints:
 RUN_OR_TAG = r"[1-9]\d*(/tags/[^/]+)?"
 
 
-class BeyondAncient:
+class WithoutAncient:
     """The jobs that wait for a job, but for those to which its files are `ancient`."""
 
     def __init__(self, depending):
@@ -96,9 +96,10 @@ class BeyondAncient:
         return {other: files for other, files in waiting if not all(file.is_ancient for file in files)}
 
 
-def follow(dag, direction, *jobs, follow=DAG.bfs, **choices):
-    """Follows the jobs that wait for others as Snakemake does, but not through an `ancient` input."""
-    return follow(dag, BeyondAncient(direction) if direction is dag.depending else direction, *jobs, **choices)
+def follow(dag, direction, *jobs, snakemake_follow=DAG.bfs, **choices):
+    """Follows jobs as Snakemake does, but to those that wait for others not through an `ancient` input."""
+    direction = WithoutAncient(direction) if direction is dag.depending else direction
+    return snakemake_follow(dag, direction, *jobs, **choices)
 
 
 # Snakemake plans nothing else when a job before an `ancient` input has to run again, here the build of the op after an

@@ -1,5 +1,5 @@
 """
-Looks inside the trained agents: frozen models, rollouts and movies of their activations.
+Freezes the trained agents and records what they do.
 
 REQUIRED INPUTS:
 
@@ -17,16 +17,12 @@ OUTPUTS:
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
     steps       = <results>/runs/{algo}/{game}/{model}/{run}/rollout.parquet
     of_seed     = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.{npz,parquet}
-    movie       = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
-    generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
-Frozen model, rollout and activation movie exist of tagged moments of a run, too, such as
-<results>/runs/{algo}/{game}/{model}/{run}/tags/human/activation.mp4; the rule freeze_tag makes their frozen/. Tags: initial,
-human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
+Both exist of tagged moments of a run, too, such as <results>/runs/{algo}/{game}/{model}/{run}/tags/human/rollout.npz; the
+rule freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
-A model is frozen only if its three forms act like the native op on a recorded episode. Rollout and movie need
-nothing but the frozen model, so that they can be made again wherever that folder is. What generations.mp4 is made of
-stays in generations/{N}/, which is not declared: a generation that was frozen by hand lies there, too.
+A model is frozen only if its three forms act like the native op on a recorded episode. A rollout needs nothing but
+the frozen model, so that it can be made again wherever that folder is.
 """
 
 
@@ -109,61 +105,3 @@ use rule rollout as rollout_of_seed with:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout_of_seed_{seed}.log",
     params:
         rollout=lambda wildcards: {**config["rollout"], "seed": int(wildcards.seed)},
-
-
-rule activation_movie:
-    input:
-        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
-        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
-        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
-    output:
-        movie=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/activation.mp4",
-            caption="../report/activation_movie.rst",
-            category="Activation movies",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
-        ),
-    log:
-        "<results>/runs/{algo}/{game}/{model}/{run}/logs/activation_movie.log",
-    wildcard_constraints:
-        run=RUN_OR_TAG,
-    conda:
-        "../../envs/neurozoo.yaml"
-    threads: 2  # drawing and encoding
-    resources:
-        mem_mb=3000,
-        runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
-    params:
-        movie={key: config["movie"][key] for key in ("fps", "max_steps")},
-    script:
-        "../scripts/activation_movie.py"
-
-
-rule generations:
-    input:
-        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
-        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
-        ops=ancient("results/native/libneurozoo_ops.so"),
-        noise=ancient("<noise>/table.f32"),
-    output:
-        movie=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/generations.mp4",
-            caption="../report/generations.rst",
-            category="Generations",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
-        ),
-    log:
-        "<results>/runs/{algo}/{game}/{model}/{run}/logs/generations.log",
-    conda:
-        "../../envs/neurozoo.yaml"
-    threads: 2  # drawing and encoding
-    resources:
-        mem_mb=4000,
-        runtime="2h",
-        terminal="bar" if len(FILMED_RUNS) == 1 else "lines",
-    params:
-        generations={key: value for key, value in config["generations"].items() if key != "experiments"},
-    script:
-        "../scripts/generations.py"

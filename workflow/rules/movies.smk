@@ -1,21 +1,53 @@
 """
-Films rollouts: the game with its sound, one layer beside the game, and all runs of a game side by side.
+Films rollouts: all layers, one layer, the game with its sound, all runs of a game or some generations of a run side by side.
 
 REQUIRED INPUTS:
 
-    record  = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
-    keras   = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
-    rollout = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+    record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
+    keras       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
+    rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
 
 OUTPUTS:
 
-    game    = <results>/runs/{algo}/{game}/{model}/{run}/game.mp4
-    layer   = <results>/runs/{algo}/{game}/{model}/{run}/layer_{layer}.mp4
-    grid    = <results>/movies/{game}.mp4
+    activation  = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
+    game        = <results>/runs/{algo}/{game}/{model}/{run}/game.mp4
+    layer       = <results>/runs/{algo}/{game}/{model}/{run}/layer_{layer}.mp4
+    grid        = <results>/movies/{game}.mp4
+    generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
-The first two exist of tagged moments of a run, too. What the configuration does not name under `movie` is made if it is
-asked for by its path. The movie of all layers is the rule activation_movie in inspection.smk.
+The first three exist of tagged moments of a run, too. What the configuration does not name under `movie` or `generations`
+is made if it is asked for by its path. What generations.mp4 is made of stays in generations/{N}/, which is not declared: a
+generation that was frozen by hand lies there, too.
 """
+
+
+rule activation_movie:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        movie=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/activation.mp4",
+            caption="../report/activation_movie.rst",
+            category="Activation movies",
+            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/activation_movie.log",
+    wildcard_constraints:
+        run=RUN_OR_TAG,
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: 2  # drawing and encoding
+    resources:
+        mem_mb=3000,
+        runtime="1h",
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
+    params:
+        movie={key: config["movie"][key] for key in ("fps", "max_steps")},
+    script:
+        "../scripts/activation_movie.py"
 
 
 rule game_movie:
@@ -105,3 +137,32 @@ rule movie_grid:
         movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")},
     script:
         "../scripts/movie_grid.py"
+
+
+rule generations:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+        ops=ancient("results/native/libneurozoo_ops.so"),
+        noise=ancient("<noise>/table.f32"),
+    output:
+        movie=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/generations.mp4",
+            caption="../report/generations.rst",
+            category="Generations",
+            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/generations.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: 2  # drawing and encoding
+    resources:
+        mem_mb=4000,
+        runtime="2h",
+        terminal="bar" if len(FILMED_RUNS) == 1 else "lines",
+    params:
+        generations={key: value for key, value in config["generations"].items() if key != "experiments"},
+    script:
+        "../scripts/generations.py"
