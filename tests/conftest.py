@@ -90,9 +90,9 @@ def evaluators(ops, noise_table):
 
     Equal requests give the same evaluator, so that its threads have played other things before.
     """
+    from neurozoo.architectures import get_network
     from neurozoo.evaluation.native import NativeEvaluator
     from neurozoo.games import Protocol, action_codes, get_protocol
-    from neurozoo.networks import get_network
 
     made = {}
 

@@ -70,11 +70,16 @@ NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const s
       }
     } else {
       if (layer.kernel < 1 || layer.stride < 1 || layer.cycles < 1) Refuse(index, "has no kernel, stride or cycle");
-      if (layer.out_height != (layer.in_height + layer.stride - 1) / layer.stride ||
-          layer.out_width != (layer.in_width + layer.stride - 1) / layer.stride) {
-        Refuse(index, "has an output shape that does not follow from its input and stride");
+      const auto is_same = [&](std::int64_t in, std::int64_t out) { return out == (in - 1) / layer.stride + 1; };
+      const auto is_valid = [&](std::int64_t in, std::int64_t out) {
+        return in >= layer.kernel && out == (in - layer.kernel) / layer.stride + 1;
+      };
+      if (!(is_same(layer.in_height, layer.out_height) && is_same(layer.in_width, layer.out_width)) &&
+          !(is_valid(layer.in_height, layer.out_height) && is_valid(layer.in_width, layer.out_width))) {
+        Refuse(index, "has an output shape that does not follow from its input and stride, padded or not");
       }
-      if (is_recurrent && (layer.in_channels != layer.out_channels || layer.stride != 1)) {
+      if (is_recurrent && (layer.in_channels != layer.out_channels || layer.in_height != layer.out_height ||
+                           layer.in_width != layer.out_width)) {
         Refuse(index, "is recurrent, but changes the shape");
       }
     }

@@ -9,7 +9,7 @@
 namespace neurozoo {
 
 // The zeros before the first and after the last row (or column) by which TensorFlow's SAME makes the output as long as
-// the input over the stride; the odd one comes last.
+// the input over the stride; the odd one comes last. None are needed for the shorter output of VALID.
 inline std::int64_t PaddingBefore(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
   return std::max<std::int64_t>((out - 1) * stride + kernel - in, 0) / 2;
 }

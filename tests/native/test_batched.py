@@ -103,7 +103,7 @@ def test_of_a_thousand_recorded_decisions_all_but_one_are_the_native_engines(eng
 
 
 KINDS = """recurrent_large recurrent_large_iotas recurrent_large_evolved virtual_bn es_atari
-cshenton dense_tanh linear"""
+cshenton dense_tanh linear nature simple_dqn"""
 
 
 @pytest.mark.parametrize("model", KINDS.split())

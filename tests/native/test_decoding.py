@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes import Genome, Mutation, decode, read_genome
-from neurozoo.networks import get_network
 
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
 

@@ -9,12 +9,12 @@ import time
 import numpy as np
 import psutil
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, play
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.games import action_codes, get_protocol, rom_path, start_actions
 from neurozoo.genomes import Genome, Mutation, decode, read_genome
-from neurozoo.networks import get_network
 
 UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
 
@@ -343,7 +343,7 @@ from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.games import get_protocol
 from neurozoo.genomes import Genome
-from neurozoo.networks import get_network
+from neurozoo.architectures import get_network
 
 def limit(spare):
     pages = int(open("/proc/self/statm").read().split()[0])

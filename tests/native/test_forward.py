@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from neurozoo.architectures import NETWORKS, get_network
 from neurozoo.cshenton import decode_seeds
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
@@ -13,7 +14,7 @@ from neurozoo.evaluation.reference import collect_reference
 from neurozoo.games import get_protocol, layout_of, observation_shape
 from neurozoo.genomes import Genome, Mutation, decode
 from neurozoo.native.build import SOURCES, find_compiler
-from neurozoo.networks import NETWORKS, PLAN_FIELDS, Layer, Network, get_network
+from neurozoo.networks import PLAN_FIELDS, Layer, Network
 
 GENOME = Genome(148462608, (Mutation(219531121, 0.02), Mutation(172882699, 0.02)))
 STEPS = 12
@@ -23,11 +24,12 @@ TOLERANCE = 1e-5
 TOLERANCES = {"small": 2e-6, "large": 2e-6, "recurrent_large": 3e-6}
 
 
-def convolved(images, weights, stride):
-    """TensorFlow's SAME, written out: pixel by pixel of the kernel, the odd zero row at the end."""
+def convolved(images, weights, stride, padding="same"):
+    """TensorFlow's SAME and VALID, written out: pixel by pixel of the kernel, the odd zero row at the end."""
     height, width = images.shape[-3:-1]
     kernel = weights.shape[0]
-    out_height, out_width = -(-height // stride), -(-width // stride)
+    unpadded = kernel - 1 if padding == "valid" else 0  # rows and columns at which no kernel begins
+    out_height, out_width = -(-(height - unpadded) // stride), -(-(width - unpadded) // stride)
     pad_y = max((out_height - 1) * stride + kernel - height, 0)
     pad_x = max((out_width - 1) * stride + kernel - width, 0)
     edges = [(0, 0)] * (images.ndim - 3)
@@ -65,7 +67,7 @@ def outputs_of_the_textbook(theta, layout, observations, reference=None):
         layer = placed.layer
         own = {part: arrays[f"{layer.name}/{part}"] for part in layer.parts}
         if layer.kind == "conv":
-            values = [convolved(value, own["w"], layer.stride) for value in values]
+            values = [convolved(value, own["w"], layer.stride, layer.padding) for value in values]
         elif layer.kind == "recurrent_conv":
             values = [cycled(layer, value, own) for value in values]
         else:
@@ -174,6 +176,18 @@ ODD = Network(
     ),
 )
 
+# Without padding, whole blocks and others, and rows and columns at the end that no kernel sees.
+UNPADDED = Network(
+    "unpadded",
+    (),
+    (
+        Layer("conv1", "conv", 21, kernel=6, stride=3, padding="valid", bias=False),
+        Layer("conv2", "conv", 16, kernel=3, stride=2, padding="valid", normalisation="before_bias"),
+        Layer("conv3", "conv", 7, kernel=3, stride=1, activation="tanh"),
+        Layer("out", "dense", activation="linear"),
+    ),
+)
+
 ELSEWHERE = ("cells", "cshenton", "dense_tanh", "river_test")  # they are not for 84 x 84 x 4
 
 # (network, shape of the observation, outputs): each network once in its world, and some where shapes are odd.
@@ -189,6 +203,7 @@ CASES = {
     "small of one channel": ("small", (20, 20, 1), 18),
     "virtual_bn in colour": ("virtual_bn", RIVER, 18),
     "odd": (ODD, (23, 30, 5), 3),
+    "unpadded": (UNPADDED, (37, 52, 3), 4),
     "gates on an oblong map": ("recurrent_large_evolved", (20, 45, 2), 5),
 }
 
@@ -381,6 +396,19 @@ def changed(plan, layer, **fields):
         ("es_atari", 1, {"shift_offset": 7}, "Layer 1 of the network's plan leaves a gap before its offsets"),
         ("es_atari", 1, {"gain_offset": -1}, "Layer 1 of the network's plan leaves a gap before its gains"),
         ("small", 0, {"gain_offset": 7}, "Layer 0 of the network's plan leaves a gap before its gains"),
+        (
+            "nature",
+            0,
+            {"out_height": 19},
+            "Layer 0 .* has an output shape that does not follow from its input and stride",
+        ),
+        (
+            "nature",
+            0,
+            {"out_height": 21},
+            "Layer 0 .* has an output shape that does not follow from its input and stride",
+        ),
+        ("recurrent_large", 1, {"out_height": 19, "out_width": 19}, "Layer 1 .* is recurrent, but changes the shape"),
         ("simple in the maze", 1, {"in_height": 2}, "Layer 1 of the network's plan is dense, but not one-dimensional"),
     ],
 )

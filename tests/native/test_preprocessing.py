@@ -8,12 +8,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.games import action_codes, action_names, get_protocol
 from neurozoo.genomes import Genome, Mutation
-from neurozoo.networks import get_network
 
 UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
 

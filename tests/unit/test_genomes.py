@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes import Genome, Mutation, check_genome, decode, read_genome
-from neurozoo.networks import get_network
 
 # Section 2.5 of the specification, for 18 actions.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from neurozoo.architectures import NETWORKS
 from neurozoo.errors import NeurozooError
 from neurozoo.games import layout_of, protocol_of
 from neurozoo.genomes import Genome, Mutation, Weights, decode
 from neurozoo.imports import MOST_BYTES, export_weights, import_genome, parse_genome, play_as, read_agent
-from neurozoo.networks import NETWORKS
 from neurozoo.noise import open_noise_table
 from neurozoo.training.checkpoint import read_checkpoint, write_checkpoint
 

@@ -3,9 +3,10 @@ import math
 
 import numpy as np
 import pytest
+from neurozoo.architectures import NETWORKS, get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes import Genome, Mutation, decode
-from neurozoo.networks import NETWORKS, PLAN_FIELDS, PLAN_SCALES, Layer, Network, get_network
+from neurozoo.networks import PLAN_FIELDS, PLAN_SCALES, Layer, Network
 
 # Section 2.5 of the specification.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
@@ -16,6 +17,7 @@ RAMP = (np.arange(84 * 84 * 4) % 256 / 255).astype(np.float32).reshape(1, 84, 84
 
 ATARI, CARTPOLE, MAZE = (84, 84, 4), (1, 1, 4), (1, 1, 11)
 RGB, GREY, OBJECTS = (20, 20, 3), (20, 20, 1), (20, 20, 6)  # the river crossing task
+UNPADDED = ("nature", "simple_dqn")  # whose kernels do not fit into the river crossing task
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,13 @@ RGB, GREY, OBJECTS = (20, 20, 3), (20, 20, 1), (20, 20, 6)  # the river crossing
         ("simple", CARTPOLE, 2, 386),
         ("simple", MAZE, 2, 498),
         ("cshenton", (210, 160, 3), 18, 4_439_552),
+        # Specification of DQN, section 6; biases by hand: 32 + 64 + 64 + 512 and one for each action
+        ("simple_dqn", ATARI, 3, 1_684_992),
+        ("simple_dqn", ATARI, 4, 1_685_504),
+        ("simple_dqn", ATARI, 6, 1_686_528),
+        ("simple_dqn", ATARI, 18, 1_692_672),
+        ("nature", ATARI, 4, 1_685_504 + 672 + 4),
+        ("nature", ATARI, 18, 1_692_672 + 672 + 18),
         # That of the river crossing task, section 1.7.
         ("small", RGB, 18, 89_922),
         ("small", GREY, 18, 87_874),
@@ -222,6 +231,24 @@ def test_images_shrink_from_84_over_21_to_11():
     assert shapes == [(21, 21, 32), (11, 11, 64), (11, 11, 64), (1, 1, 512), (1, 1, 18)]
 
 
+@pytest.mark.parametrize("model", UNPADDED)
+def test_without_padding_images_shrink_from_84_over_20_and_9_to_7(model):
+    shapes = [placed.out_shape for placed in get_network(model).layout(6).layers]
+    assert shapes == [(20, 20, 32), (9, 9, 64), (7, 7, 64), (1, 1, 512), (1, 1, 6)]
+
+
+def test_simple_dqn_has_weights_only():
+    arrays = get_network("simple_dqn").layout(6).split(np.zeros(1_686_528, np.float32))
+    assert list(arrays) == ["conv1/w", "conv2/w", "conv3/w", "fc/w", "out/w"]
+
+
+def test_an_observation_that_no_kernel_fits_into_is_refused():
+    assert get_network("nature").layout(3, (36, 36, 1)).layers[2].out_shape == (1, 1, 64)
+    for shape in ((36, 35, 1), (20, 20, 3), (4, 84, 1)):
+        with pytest.raises(NeurozooError, match=f"observation of {shape[0]} x {shape[1]}. Take one that pads"):
+            get_network("nature").layout(3, shape)
+
+
 def test_a_plan_has_one_row_for_each_layer():
     rows = get_network("recurrent_large").layout(4).plan()
     assert rows.dtype == np.int64
@@ -352,11 +379,12 @@ def initialised(model, actions, shape):
 def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(tmp_path, model):
     import keras
 
-    layout, theta, reference = initialised(model, 3, RGB)
+    shape = (36, 36, 4) if model in UNPADDED else RGB
+    layout, theta, reference = initialised(model, 3, shape)
     original = layout.keras_model(theta, reference)
     original.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
-    observations = np.random.default_rng(5).random((2, *RGB), np.float32)
+    observations = np.random.default_rng(5).random((2, *shape), np.float32)
     np.testing.assert_array_equal(loaded(observations), original(observations))
 
 

@@ -55,8 +55,8 @@ def test_machado2018_equals_the_vector_environment_of_ale_py_up_to_one_grey_leve
 def published_score(environment, noise, data_dir):
     """Plays the published genome after one no-op, and returns score and steps."""
     import tensorflow as tf
+    from neurozoo.architectures import get_network
     from neurozoo.genomes import decode, read_genome
-    from neurozoo.networks import get_network
 
     record = read_genome(data_dir / "uber_frostbite_genome.json")
     layout = get_network(record.model).layout(environment.num_actions)

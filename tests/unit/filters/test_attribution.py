@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.attribution import integrated_gradients
 from neurozoo.filters.layers import kernel_of
 from neurozoo.games import ObservationShape
-from neurozoo.networks import get_network
 
 ATARI = ObservationShape(84, 84, 1, 4)
 

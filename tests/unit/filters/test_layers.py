@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import check_pictures, find_convolution, find_layer, kernel_of, model_to
 from neurozoo.games import ObservationShape
-from neurozoo.networks import get_network
 
 RIVER = ObservationShape(20, 20, 3)
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.filters import lean as leans
 from neurozoo.filters.lean import COLUMNS, read_leans, temporal_lean, write_lean
 from neurozoo.filters.lean_plot import ALL_GAMES, mean_leans, plot_temporal_lean
 from neurozoo.games import ObservationShape
-from neurozoo.networks import get_network
 
 
 @pytest.mark.parametrize(("network", "layer"), [("small", "conv1"), ("linear", "out")])

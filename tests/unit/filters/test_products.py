@@ -1,6 +1,6 @@
+from neurozoo.architectures import get_network
 from neurozoo.filters.products import PRODUCTS, product_files
 from neurozoo.games import ObservationShape
-from neurozoo.networks import get_network
 
 ATARI = ObservationShape(84, 84, 1, 4)
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.layers import find_layer, model_to
 from neurozoo.filters.receptive_fields import receptive_field
 from neurozoo.games import ObservationShape
-from neurozoo.networks import get_network
 
 ATARI, COLOURS, RIVER = ObservationShape(84, 84, 1, 4), ObservationShape(210, 160, 3), ObservationShape(20, 20, 3)
 
@@ -30,6 +30,7 @@ def pixels_seen(frozen, layer, axis):
     ("network", "shape", "layers"),
     [
         ("large", ATARI, ("conv1", "conv2", "conv3")),
+        ("nature", ATARI, ("conv1", "conv2", "conv3")),
         ("small", COLOURS, ("conv1", "conv2")),
         ("cells", RIVER, ("conv1", "conv3")),
         ("river_test", RIVER, ("recu1",)),
@@ -53,6 +54,13 @@ def test_sizes_and_strides_are_the_published_ones(held):
     frozen = held(get_network("large"), ATARI)
     fields = [receptive_field(frozen, find_layer(frozen, name)) for name in ("conv1", "conv2", "conv3")]
     assert [(field.size[0], field.stride[0]) for field in fields] == [(8, 4), (20, 8), (36, 8)]
+
+
+def test_without_padding_fields_begin_at_the_edge_and_end_in_the_picture(held):
+    frozen = held(get_network("simple_dqn"), ATARI)
+    fields = [receptive_field(frozen, find_layer(frozen, name)) for name in ("conv1", "conv2", "conv3")]
+    assert [(field.size[0], field.stride[0], field.start[0]) for field in fields] == [(8, 4, 0), (20, 8, 0), (36, 8, 0)]
+    assert fields[2].corner(6, 6) == (48, 48)  # 48 + 36 = 84
 
 
 def test_a_dense_layer_and_twenty_cycles_see_everything(held):

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.filters import objectives
 from neurozoo.filters.inversion import invert
 from neurozoo.filters.layers import find_layer, kernel_of, model_to
 from neurozoo.filters.synthetic import Ascent, _moved, synthesise
 from neurozoo.games import ObservationShape
-from neurozoo.networks import get_network
 
 FRAMES, COLOURS = ObservationShape(20, 20, 1, 4), ObservationShape(20, 20, 3)
 FIRM = {"steps": 120, "learning_rate": 0.2, "jitter": 0}

@@ -149,7 +149,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.games import get_protocol
 from neurozoo.inspection.freeze import freeze
-from neurozoo.networks import get_network
+from neurozoo.architectures import get_network
 from neurozoo.training.checkpoint import Checkpoint
 theta = np.random.default_rng(0).standard_normal(get_network("small").layout(4).parameter_count, np.float32)
 checkpoint = Checkpoint(theta, "ga", "breakout", "small", 1, get_protocol("uber2018"), 4)
@@ -178,10 +178,10 @@ def test_stacks_are_made_of_the_last_four_planes():
 @pytest.fixture
 def run_dir(noise, tmp_path):
     """A run's results, as training writes them."""
+    from neurozoo.architectures import get_network
     from neurozoo.files import write_json
     from neurozoo.games import get_protocol
     from neurozoo.genomes import Genome, decode
-    from neurozoo.networks import get_network
     from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
 
     genome = Genome(777).mutated(1000, 0.01).mutated(5000, 0.02)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from neurozoo.architectures import NETWORKS, get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import open_frozen
 from neurozoo.inspection.graph import build_graph, layer_record, load_graph
-from neurozoo.networks import NETWORKS, get_network
 
 
 def nodes_of(checkpoint):

@@ -6,9 +6,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.games import get_protocol
-from neurozoo.networks import get_network
 from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
 
 COUNT = get_network("small").layout(4).parameter_count

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.games import protocol_of
 from neurozoo.inspection.frozen import open_frozen
+from neurozoo.inspection.graph import build_graph
 from neurozoo.zoo import graph_import
 from neurozoo.zoo.export import zoo_graph
 from neurozoo.zoo.graph_import import fitted, import_graph, recognise
@@ -129,6 +131,17 @@ def test_published_layouts_give_back_the_weights(form, saved, weights):
     layout, theta, _ = read(saved(build))
     assert layout.network.name == "small"
     np.testing.assert_array_equal(theta, np.concatenate([part.ravel() for part in weights.values()]))
+
+
+def test_convolutions_without_padding_are_those_of_nature(tmp_path):
+    layout = get_network("nature").layout(4)
+    theta = layout.initialise(np.random.default_rng(0).standard_normal(layout.parameter_count).astype(np.float32))
+    (tmp_path / "model.pb").write_bytes(build_graph(layout, theta, scope="dqn").SerializeToString())
+    read_layout, read_theta, _ = read(tmp_path / "model.pb")
+    assert read_layout.network.name == "nature"
+    np.testing.assert_array_equal(read_theta, theta)
+    with pytest.raises(NeurozooError, match=r"'large' has not the layers of .*: conv 8 x 8 x 4 x 32, stride 4, valid"):
+        read(tmp_path / "model.pb", model="large")
 
 
 def test_constant_normalisation_becomes_part_of_the_weights(saved, weights):

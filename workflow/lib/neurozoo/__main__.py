@@ -335,9 +335,9 @@ def _train(options):
 
 
 def _parse(options):
+    from neurozoo.architectures import get_network
     from neurozoo.games import check_game, get_protocol
     from neurozoo.logs import parse_log
-    from neurozoo.networks import get_network
 
     identity = {
         "algo": options.algo,
@@ -502,8 +502,8 @@ def _zoo_import(options):
 
 
 def _evaluate(options):
+    from neurozoo.architectures import get_network
     from neurozoo.imports import play_as, read_agent
-    from neurozoo.networks import get_network
     from neurozoo.scoring import score_genome, summary
 
     agent = read_agent(options.genome)

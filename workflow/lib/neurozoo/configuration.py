@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from neurozoo.algorithms.settings import PRESETS, PROTOCOL_CHOICES, WITH_LINEAGE, resolve_settings
+from neurozoo.architectures import NETWORKS, get_network
 from neurozoo.clusters.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError, nearest, unknown_name
 from neurozoo.filters.products import OF_ROLLOUTS, PRODUCTS, product_files
@@ -26,7 +27,6 @@ from neurozoo.games import (
     output_names,
     protocol_of,
 )
-from neurozoo.networks import NETWORKS, get_network
 from neurozoo.tabular import PUBLISHED_FIELDS
 from neurozoo.tags import parse_tag
 

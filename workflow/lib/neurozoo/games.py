@@ -8,8 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks import Layout, get_network
+from neurozoo.networks import Layout
 
 FRAME_SKIP = 4  # emulator frames per step
 

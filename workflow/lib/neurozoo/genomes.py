@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
 from neurozoo.games import Protocol, protocol_of
-from neurozoo.networks import Layout, get_network
+from neurozoo.networks import Layout
 
 DECODED_AT_ONCE = 65_536  # parameters
 MOST_SEEDS = 100_000  # hours of decoding; more is a slip

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import yaml
 
+from neurozoo.architectures import get_network
 from neurozoo.cshenton import NETWORK as CSHENTON
 from neurozoo.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.cshenton import decode_seeds
@@ -23,7 +24,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import write_json, write_text, written_whole
 from neurozoo.games import Protocol, check_game, layout_of, output_names, protocol_of
 from neurozoo.genomes import Genome, GenomeRecord, Weights, check_seeds, decode, genome_record, read_genome
-from neurozoo.networks import Layout, get_network
+from neurozoo.networks import Layout
 from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
 from neurozoo.training.checkpoint import Checkpoint, check_reference, read_checkpoint, write_checkpoint

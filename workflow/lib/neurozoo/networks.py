@@ -1,17 +1,17 @@
-"""Every architecture once, as a small description.
+"""What a network is: a small description of its layers.
 
 From a description come the parameter layout, the native op's plan and the Keras model, so that the three agree by
-construction.
+construction. `neurozoo.architectures` is the catalogue.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 
 if TYPE_CHECKING:
     import keras
@@ -39,11 +39,13 @@ class Layer:
 
     Attributes:
         name: Short name, also of the Keras layer whose output is this layer's activation.
-        kind: `conv` and `recurrent_conv` pad as TensorFlow's SAME (an odd row or column goes to the end). A
-            `recurrent_conv` repeats h <- conv(h) + h for `cycles` times, without bias, and keeps the channels.
+        kind: `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h for `cycles` times, without bias,
+            and keeps the shape.
         units: Output channels or dense units; None stands for the number of actions.
         kernel: Side of the square kernel (convolutions).
         stride: Step of the kernel (convolutions).
+        padding: Of a `conv`. `same`: zeros around the input, as in TensorFlow, so that the output has a position for
+            every `stride` pixels; an odd row or column goes to the end. `valid`: none, the kernel stays inside.
         cycles: Repetitions (`recurrent_conv`).
         std: Standard deviation of the layer's initial output for unit inputs, if `initialisation` is `fan_in`.
         activation: `relu`, `tanh` or `linear`.
@@ -66,6 +68,7 @@ class Layer:
     units: int | None = None
     kernel: int = 0
     stride: int = 1
+    padding: Literal["same", "valid"] = "same"
     cycles: int = 1
     std: float = 1.0
     activation: Literal["relu", "tanh", "linear"] = "relu"
@@ -76,6 +79,10 @@ class Layer:
     vector_std: float = 1.0
     normalisation: Literal["before_bias", "after_bias"] | None = None
     gain: float = 1.0
+
+    def out_size(self, size: int) -> int:
+        """Returns the height (width) of a convolution's output for an input of that height (width)."""
+        return (size - self.kernel) // self.stride + 1 if self.padding == "valid" else math.ceil(size / self.stride)
 
     @property
     def has_bias(self) -> bool:
@@ -215,7 +222,7 @@ class Layout:
             else:
                 units = shape[2] if layer.kind == "recurrent_conv" else units
                 in_shape = shape
-                out_shape = (math.ceil(shape[0] / layer.stride), math.ceil(shape[1] / layer.stride), units)
+                out_shape = (layer.out_size(shape[0]), layer.out_size(shape[1]), units)
             placed.append(PlacedLayer(layer, in_shape, out_shape, offset))
             offset, shape = placed[-1].stop, out_shape
         return tuple(placed)
@@ -353,7 +360,7 @@ class Layout:
                 step = keras.layers.Dense(placed.out_shape[2], **common)
                 value = step(value)
             else:
-                step = keras.layers.Conv2D(placed.out_shape[2], layer.kernel, layer.stride, "same", **common)
+                step = keras.layers.Conv2D(placed.out_shape[2], layer.kernel, layer.stride, layer.padding, **common)
                 value = step(value) if layer.kind == "conv" else self._keras_cycles(placed, step, value, own, weights)
             weights[step] = [own["w"], own["b"]] if bias else [own["w"]]
             if layer.normalisation:
@@ -421,116 +428,15 @@ class Network:
         return self.published_names[0] if self.published_names else None
 
     def layout(self, num_actions: int, observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE) -> Layout:
-        """Places the layers for a game's number of actions."""
-        return Layout(self, num_actions, observation_shape)
+        """Places the layers for a game's number of actions.
 
-
-def _all(layers: tuple[Layer, ...], **changes: object) -> tuple[Layer, ...]:
-    return tuple(replace(layer, **changes) for layer in layers)
-
-
-def _normalised(layers: tuple[Layer, ...], normalisation: str) -> tuple[Layer, ...]:
-    return (*_all(layers[:-1], normalisation=normalisation), replace(layers[-1], std=1.0))
-
-
-def _recurrent(std: float, **choices: object) -> tuple[Layer, ...]:
-    recurrent = Layer("recu1", "recurrent_conv", kernel=3, std=std, **{"cycles": 20, **choices})
-    return (_LARGE[0], recurrent, *_LARGE[1:])
-
-
-_OUT = Layer("out", "dense", std=0.1, activation="linear")
-_LARGE = (
-    Layer("conv1", "conv", 32, kernel=8, stride=4),
-    Layer("conv2", "conv", 64, kernel=4, stride=2),
-    Layer("conv3", "conv", 64, kernel=3, stride=1),
-    Layer("fc", "dense", 512),
-    _OUT,
-)
-_SMALL = (
-    Layer("conv1", "conv", 16, kernel=8, stride=4),
-    Layer("conv2", "conv", 32, kernel=4, stride=2),
-    Layer("fc", "dense", 256),
-    _OUT,
-)
-# Batch normalisation whose statistics were never updated (mean 0, variance 1) divides by this; initial weights are
-# normal with a variance of 1.3 * 2 / fan in.
-_CSHENTON_GAIN = 1 / math.sqrt(1 + EPSILON)
-_CSHENTON_STD = math.sqrt(1.3 * 2)
-
-# Sources: Mnih et al. 2015 (`large`), Mnih et al. 2013 (`small`), as published with Such et al. 2017,
-# arXiv:1712.06567, and so the classes LargeDQN to SimpleClassifier; Salimans et al. 2017, arXiv:1703.03864
-# (ESAtariPolicy, MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution.
-# docs/networks.md tells where they deviate.
-NETWORKS = {
-    network.name: network
-    for network in (
-        Network("large", ("LargeModel",), _LARGE),
-        Network("small", ("Model", "RiverModel"), _SMALL),
-        Network("recurrent_large", ("RecurrentLargeModel",), _recurrent(0.1)),
-        Network("large_dqn", ("LargeDQN",), _all(_LARGE, initialisation="multiplied_glorot")),
-        Network("small_dqn", ("SmallDQN",), _all(_SMALL, initialisation="multiplied_glorot")),
-        Network("large_glorot", (), _all(_LARGE, initialisation="glorot")),
-        Network("small_glorot", (), _all(_SMALL, initialisation="glorot")),
-        Network("small_normalised", ("GAAtariPolicy",), _all(_SMALL, initialisation="unit_columns")),
-        Network("virtual_bn", ("ModelVirtualBN",), _normalised(_SMALL, "before_bias")),
-        Network("virtual_bn_large", (), _normalised(_LARGE, "before_bias")),
-        Network("es_atari", ("ESAtariPolicy",), _all(_normalised(_SMALL, "after_bias"), initialisation="glorot")),
-        Network("linear", ("LinearClassifier",), (replace(_OUT, std=1.0),)),
-        Network("simple", ("SimpleClassifier",), (Layer("fc1", "dense", 16), Layer("fc2", "dense", 16), _OUT)),
-        Network(
-            "dense_tanh",
-            ("MujocoPolicy",),
-            _all(
-                (
-                    Layer("fc1", "dense", 256, activation="tanh"),
-                    Layer("fc2", "dense", 256, activation="tanh"),
-                    replace(_OUT, std=0.01),
-                ),
-                initialisation="unit_columns",
-            ),
-        ),
-        # The toolbox gave the names of these two to one another's code; here the name follows the code.
-        Network(
-            "recurrent_large_iotas",
-            ("IotasRecurrentLargeModel",),
-            _recurrent(1.0, skip="input", inner_relu=True),
-        ),
-        Network("recurrent_large_iotas_linear", ("IotasRecurrentLargeModelRELU",), _recurrent(1.0, skip="input")),
-        # As many cycles as the map is wide, at most. Published: a random 10% of the gates are zero in each step.
-        Network(
-            "recurrent_large_evolved",
-            ("EvoRecurrentLargeModel",),
-            _recurrent(0.1, skip="gated", vector_std=0.5, cycles=1),
-        ),
-        Network(
-            "river_test",
-            ("RiverModelTest",),
-            (Layer("recu1", "recurrent_conv", kernel=3, cycles=10, std=0.01), *_SMALL[2:]),
-        ),
-        Network(
-            "cells",
-            (),
-            (*(Layer(f"conv{i}", "conv", 32, kernel=3) for i in (1, 2, 3)), *_SMALL[2:]),
-        ),
-        Network(
-            "cshenton",
-            (),
-            (
-                *_all(_SMALL[:-1], std=_CSHENTON_STD, bias=False, gain=_CSHENTON_GAIN),
-                replace(_OUT, std=_CSHENTON_STD, bias=False),
-            ),
-        ),
-    )
-}
-
-
-def get_network(name: str) -> Network:
-    """Finds an architecture by our name or by the published class name.
-
-    Raises:
-        NeurozooError: No such network; the message proposes the nearest.
-    """
-    for network in NETWORKS.values():
-        if name in (network.name, *network.published_names):
-            return network
-    raise unknown_name("network", name, NETWORKS)
+        Raises:
+            NeurozooError: The observation is too small for a kernel that stays inside.
+        """
+        layout = Layout(self, num_actions, observation_shape)
+        if any(min(placed.out_shape[:2]) < 1 for placed in layout.layers):
+            raise NeurozooError(
+                f"The kernels of the network {self.name!r} stay inside of what they see, and do not fit into an "
+                f"observation of {observation_shape[0]} x {observation_shape[1]}. Take one that pads, such as 'large'."
+            )
+        return layout

@@ -134,7 +134,7 @@ def _patches(placed: PlacedLayer, value: object) -> object:
     for inside, outside in zip(placed.in_shape[:2], placed.out_shape[:2], strict=True):
         spans.append((outside - 1) * stride + 1)
         total = max(spans[-1] - 1 + kernel - inside, 0)
-        borders.append((total // 2, total - total // 2))  # TensorFlow's SAME: the odd one comes last
+        borders.append((total // 2, total - total // 2))  # nothing for `valid`; the odd one comes last
     value = ops.pad(value, ((0, 0), (0, 0), *borders, (0, 0)))
     rows = ops.stack([value[:, :, i : i + spans[0] : stride] for i in range(kernel)], axis=3)
     columns = [rows[:, :, :, :, j : j + spans[1] : stride] for j in range(kernel)]  # kernel rows before positions

@@ -1,6 +1,6 @@
 """Receptive fields: which pixels of the observation a unit can see.
 
-They are computed from the convolutions in `model.keras` and TensorFlow's rule of SAME padding. For the network `large`
+They are computed from the convolutions in `model.keras` and TensorFlow's rule of padding. For the network `large`
 they are 8, 20 and 36 pixels with strides 4, 8 and 8, as in the Atari Zoo. The zoo's offsets of 4, 12 and 20 pixels
 belong to an equal padding on both sides, which the networks do not have: these begin 2, 6 and 14 pixels outside.
 """

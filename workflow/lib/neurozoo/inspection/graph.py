@@ -76,7 +76,7 @@ def build_graph(
                 if layer.kind == "dense":
                     value = tf.reshape(value, (-1, placed.in_shape[2])) @ weights
                 elif layer.kind == "conv":
-                    value = tf.nn.conv2d(value, weights, layer.stride, "SAME")
+                    value = tf.nn.conv2d(value, weights, layer.stride, layer.padding.upper())
                 else:
                     value = _cycles(layout, placed, value, weights, own)
                 rank = value.shape.rank

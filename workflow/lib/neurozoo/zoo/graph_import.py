@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from neurozoo.architectures import NETWORKS, get_network
 from neurozoo.environments import make_world
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
@@ -15,7 +16,7 @@ from neurozoo.files import sha256_of, write_json, write_text
 from neurozoo.games import Protocol, check_game, layout_of, output_names, protocol_of
 from neurozoo.imports import ALGO, check_same_agent
 from neurozoo.inspection.freeze import freeze
-from neurozoo.networks import NETWORKS, Layout, get_network
+from neurozoo.networks import Layout
 from neurozoo.provenance import provenance
 from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.zoo.graph_reader import GraphReader, ReadLayer, read_graph
@@ -177,7 +178,7 @@ def _has_layers(layout: Layout, layers: list[ReadLayer]) -> bool:
     return (is_plain and len(layout.layers) == len(layers)) and all(
         (placed.layer.kind, placed.weight_shape, placed.layer.activation)
         == (read.kind, read.weights.shape, read.activation)
-        and (read.kind == "dense" or placed.layer.stride == read.stride)
+        and (read.kind == "dense" or (placed.layer.stride, placed.layer.padding) == (read.stride, read.padding))
         for placed, read in zip(layout.layers, layers, strict=True)
     )
 

@@ -44,6 +44,7 @@ class ReadLayer:
         weights: float32, (kernel, kernel, in, out) or (in, out).
         bias: float32, (out,).
         stride: Of a convolution.
+        padding: Of a convolution: `same` or `valid`.
         activation: `relu`, `tanh` or `linear`.
     """
 
@@ -51,11 +52,12 @@ class ReadLayer:
     weights: np.ndarray
     bias: np.ndarray
     stride: int = 1
+    padding: str = "same"
     activation: str = "linear"
 
     def __str__(self) -> str:
         shape = " x ".join(map(str, self.weights.shape))
-        stride = f", stride {self.stride}" if self.kind == "conv" else ""
+        stride = f", stride {self.stride}, {self.padding}" if self.kind == "conv" else ""
         return f"{self.kind} {shape}{stride}, {self.activation}"
 
 
@@ -236,14 +238,15 @@ class GraphReader:
             weights = matrix.reshape(side, side, -1, matrix.shape[1])
             node = patches
         strides = list(node.attr["strides"].list.i)
+        padding = node.attr["padding"].s.decode().lower()
         is_plain = (
-            (node.attr["padding"].s == b"SAME" and strides[0] == strides[3] == 1 and strides[1] == strides[2])
+            (padding in ("same", "valid") and strides[0] == strides[3] == 1 and strides[1] == strides[2])
             and (node.attr["data_format"].s in (b"", b"NHWC") and set(node.attr["dilations"].list.i) <= {1})
             and (weights.ndim == 4 and weights.shape[0] == weights.shape[1])
         )
         if not is_plain:
-            raise self._no_chain(node, "a convolution that is not square, SAME and NHWC")
-        return ReadLayer("conv", weights, np.zeros(weights.shape[3], np.float32), stride=strides[1])
+            raise self._no_chain(node, "a convolution that is not square, SAME or VALID, and NHWC")
+        return ReadLayer("conv", weights, np.zeros(weights.shape[3], np.float32), stride=strides[1], padding=padding)
 
     def _affine(self, node, constant: np.ndarray, *, units: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns what an operation multiplies by and what it adds, both of shape (units,)."""

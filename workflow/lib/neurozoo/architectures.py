@@ -1,0 +1,123 @@
+"""The catalogue of architectures.
+
+Sources: Mnih et al. 2015 (`large`, `nature`), Mnih et al. 2013 (`small`), as published with Such et al. 2017,
+arXiv:1712.06567, and so the classes LargeDQN to SimpleClassifier; Salimans et al. 2017, arXiv:1703.03864
+(ESAtariPolicy, MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
+tambetm/simple_dqn. docs/networks.md tells where they deviate.
+"""
+
+import math
+from dataclasses import replace
+
+from neurozoo.errors import unknown_name
+from neurozoo.networks import EPSILON, Layer, Network
+
+
+def _all(layers: tuple[Layer, ...], **changes: object) -> tuple[Layer, ...]:
+    return tuple(replace(layer, **changes) for layer in layers)
+
+
+def _normalised(layers: tuple[Layer, ...], normalisation: str) -> tuple[Layer, ...]:
+    return (*_all(layers[:-1], normalisation=normalisation), replace(layers[-1], std=1.0))
+
+
+def _recurrent(std: float, **choices: object) -> tuple[Layer, ...]:
+    recurrent = Layer("recu1", "recurrent_conv", kernel=3, std=std, **{"cycles": 20, **choices})
+    return (_LARGE[0], recurrent, *_LARGE[1:])
+
+
+_OUT = Layer("out", "dense", std=0.1, activation="linear")
+_LARGE = (
+    Layer("conv1", "conv", 32, kernel=8, stride=4),
+    Layer("conv2", "conv", 64, kernel=4, stride=2),
+    Layer("conv3", "conv", 64, kernel=3, stride=1),
+    Layer("fc", "dense", 512),
+    _OUT,
+)
+_SMALL = (
+    Layer("conv1", "conv", 16, kernel=8, stride=4),
+    Layer("conv2", "conv", 32, kernel=4, stride=2),
+    Layer("fc", "dense", 256),
+    _OUT,
+)
+# Batch normalisation whose statistics were never updated (mean 0, variance 1) divides by this; initial weights are
+# normal with a variance of 1.3 * 2 / fan in.
+_CSHENTON_GAIN = 1 / math.sqrt(1 + EPSILON)
+_CSHENTON_STD = math.sqrt(1.3 * 2)
+
+NETWORKS = {
+    network.name: network
+    for network in (
+        Network("large", ("LargeModel",), _LARGE),
+        Network("small", ("Model", "RiverModel"), _SMALL),
+        Network("recurrent_large", ("RecurrentLargeModel",), _recurrent(0.1)),
+        # No convolution looks beyond the edge: 84 x 84 pixels become 20 x 20, 9 x 9 and 7 x 7.
+        Network("nature", (), _all(_LARGE, padding="valid")),
+        Network("simple_dqn", (), _all(_LARGE, padding="valid", bias=False)),
+        Network("large_dqn", ("LargeDQN",), _all(_LARGE, initialisation="multiplied_glorot")),
+        Network("small_dqn", ("SmallDQN",), _all(_SMALL, initialisation="multiplied_glorot")),
+        Network("large_glorot", (), _all(_LARGE, initialisation="glorot")),
+        Network("small_glorot", (), _all(_SMALL, initialisation="glorot")),
+        Network("small_normalised", ("GAAtariPolicy",), _all(_SMALL, initialisation="unit_columns")),
+        Network("virtual_bn", ("ModelVirtualBN",), _normalised(_SMALL, "before_bias")),
+        Network("virtual_bn_large", (), _normalised(_LARGE, "before_bias")),
+        Network("es_atari", ("ESAtariPolicy",), _all(_normalised(_SMALL, "after_bias"), initialisation="glorot")),
+        Network("linear", ("LinearClassifier",), (replace(_OUT, std=1.0),)),
+        Network("simple", ("SimpleClassifier",), (Layer("fc1", "dense", 16), Layer("fc2", "dense", 16), _OUT)),
+        Network(
+            "dense_tanh",
+            ("MujocoPolicy",),
+            _all(
+                (
+                    Layer("fc1", "dense", 256, activation="tanh"),
+                    Layer("fc2", "dense", 256, activation="tanh"),
+                    replace(_OUT, std=0.01),
+                ),
+                initialisation="unit_columns",
+            ),
+        ),
+        # The toolbox gave the names of these two to one another's code; here the name follows the code.
+        Network(
+            "recurrent_large_iotas",
+            ("IotasRecurrentLargeModel",),
+            _recurrent(1.0, skip="input", inner_relu=True),
+        ),
+        Network("recurrent_large_iotas_linear", ("IotasRecurrentLargeModelRELU",), _recurrent(1.0, skip="input")),
+        # As many cycles as the map is wide, at most. Published: a random 10% of the gates are zero in each step.
+        Network(
+            "recurrent_large_evolved",
+            ("EvoRecurrentLargeModel",),
+            _recurrent(0.1, skip="gated", vector_std=0.5, cycles=1),
+        ),
+        Network(
+            "river_test",
+            ("RiverModelTest",),
+            (Layer("recu1", "recurrent_conv", kernel=3, cycles=10, std=0.01), *_SMALL[2:]),
+        ),
+        Network(
+            "cells",
+            (),
+            (*(Layer(f"conv{i}", "conv", 32, kernel=3) for i in (1, 2, 3)), *_SMALL[2:]),
+        ),
+        Network(
+            "cshenton",
+            (),
+            (
+                *_all(_SMALL[:-1], std=_CSHENTON_STD, bias=False, gain=_CSHENTON_GAIN),
+                replace(_OUT, std=_CSHENTON_STD, bias=False),
+            ),
+        ),
+    )
+}
+
+
+def get_network(name: str) -> Network:
+    """Finds an architecture by our name or by the published class name.
+
+    Raises:
+        NeurozooError: No such network; the message proposes the nearest.
+    """
+    for network in NETWORKS.values():
+        if name in (network.name, *network.published_names):
+            return network
+    raise unknown_name("network", name, NETWORKS)
