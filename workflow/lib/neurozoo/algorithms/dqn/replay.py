@@ -1,0 +1,503 @@
+"""The replay memory: every screen once, the last million of them, and batches of transitions drawn from it."""
+
+import dataclasses
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.algorithms.dqn.sum_tree import SumTree
+from neurozoo.errors import NeurozooError
+from neurozoo.files import explained
+from neurozoo.memory import check_memory, gigabytes
+
+WINDOWS = ("padded", "whole")
+REMEDY = "Choose a smaller replay_size."
+DISK_REMEDY = "Choose a smaller replay_size, or a folder on a disk with more space."
+FILE_REMEDY = "Put the file back, or start the run anew."
+ROUNDS = 50  # of drawing, after which all rows are looked at instead
+SMALLEST_ERROR = 1e-6  # added to all errors, so that no row is lost for good
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """A batch of transitions, over n = `steps` steps each.
+
+    The state before is `screens[:, :history]`, the state after is `screens[:, steps:]`.
+
+    Attributes:
+        screens: Shape (batch, history + steps, height, width), uint8. Behind a terminal they mean nothing.
+        actions: Shape (batch,), int32, the first action.
+        returns: Shape (batch,), float32, the discounted sum of the clipped rewards, up to a terminal.
+        discounts: Shape (batch,), float32, what the value of the state after counts: discount^n, or 0 after a terminal.
+        weights: Shape (batch,), float32, importance weights, the largest is 1.
+        rows: Shape (batch,), int64, the names of the rows for `Replay.update`.
+    """
+
+    screens: np.ndarray
+    actions: np.ndarray
+    returns: np.ndarray
+    discounts: np.ndarray
+    weights: np.ndarray
+    rows: np.ndarray
+
+
+class Replay:
+    """Keeps the last transitions of several worlds and draws batches of them.
+
+    Each world has a ring of its own. A row holds an action, its reward, whether it ended
+    the (life's) episode, the screen after it, and its age, the number of rows since its
+    segment of the stream began. Row i is a transition from the screens i - history .. i - 1.
+
+    With `windows="whole"` (simple_dqn) a row is drawn only if that many screens of its
+    segment precede it; a segment ends at a terminal or a seam. With "padded" (DeepMind)
+    a segment begins with the first screen of a game, a row of age 0 that is no transition,
+    and screens before it are zeros; a terminal within it is a lost life. Rows whose segment
+    ends without a terminal within the next n - 1 rows are never drawn.
+
+    Two details differ from simple_dqn: the first slots of a full ring can be drawn, too
+    (the original leaves out four in a million), and rewards keep their fractions.
+
+    With a folder the rings are memory-mapped files. A process that was killed continues from
+    its saved state although the files went on: `slack` further rows per world overwrite
+    nothing that the saved state can draw.
+
+    Args:
+        capacity: Rows that can be drawn from, of all worlds together.
+        worlds: Number of worlds.
+        shape: Height and width of a screen.
+        history: Screens in a state.
+        steps: n of the n-step returns.
+        discount: Per step.
+        reward_bounds: Rewards are clipped to them when drawn, or None.
+        windows: "padded" or "whole".
+        prioritised: Draw in proportion to |error|^exponent instead of uniformly.
+        exponent: 0 is uniform, 1 fully proportional.
+        folder: Folder for the files, or None to keep the rows in memory.
+        slack: Rows of each world that may be added after a state was saved; only with a folder.
+        remedy: A sentence that tells the user what to do about a missing or damaged file.
+
+    Raises:
+        NeurozooError: Too little memory or disk, or a capacity without room for one transition.
+        ValueError: An unknown kind of windows.
+
+    Source: Mnih et al. 2015, doi:10.1038/nature14236; Schaul et al. 2016, arXiv:1511.05952 (priorities).
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity: int,
+        worlds: int,
+        shape: tuple[int, int] = (84, 84),
+        history: int = 4,
+        steps: int = 1,
+        discount: float = 0.99,
+        reward_bounds: tuple[float, float] | None = (-1.0, 1.0),
+        windows: str,
+        prioritised: bool = False,
+        exponent: float = 0.5,
+        folder: Path | None = None,
+        slack: int = 0,
+        remedy: str = FILE_REMEDY,
+    ) -> None:
+        if windows not in WINDOWS:
+            raise ValueError(f"windows must be one of {WINDOWS}, not {windows!r}")
+        self._length = capacity // worlds
+        if self._length < history + steps + 1:
+            raise NeurozooError(
+                f"A replay memory of {capacity:,} screens for {worlds} worlds holds no transition of "
+                f"{history} + {steps} screens. Set replay_size to at least {worlds * (history + steps + 1):,}."
+            )
+        self._worlds, self._history, self._steps = worlds, history, steps
+        self._ring = self._length + slack
+        self._shape = tuple(shape)
+        self._powers = discount ** np.arange(steps)
+        self._last_discount = discount**steps
+        self._reward_bounds = reward_bounds
+        self._is_whole = windows == "whole"
+        self._exponent = exponent
+        self._folder = None if folder is None else Path(folder)
+        self._slack, self._remedy = slack, remedy
+
+        self._written = np.zeros(worlds, np.int64)  # rows since the beginning of time
+        self._next_ages = np.zeros(worlds, np.int32)
+        self._saved = None  # what `_written` was when the state was last saved
+        self._tree = SumTree(worlds * self._ring) if prioritised else None
+        self._highest = 1.0
+        self._arrays = None
+        self._prepare()
+
+    @classmethod
+    def bytes_needed(cls, *, capacity: int, worlds: int, shape: tuple[int, int] = (84, 84), slack: int = 0) -> int:
+        """Returns the bytes that the rings take: 7.1 GB for a million screens of 84 x 84."""
+        rows = worlds * (capacity // worlds + slack)
+        return sum(rows * np.dtype(dtype).itemsize * int(np.prod(tail)) for dtype, tail in _layout(shape).values())
+
+    def __len__(self) -> int:
+        """Returns the number of rows in what may be drawn from, at most the capacity."""
+        return int(np.minimum(self._written, self._length).sum())
+
+    @property
+    def announcement(self) -> str:
+        """The size as "Replay memory: 1,000,000 screens, 7.1 GB in memory (21.3 GB available)"."""
+        place = "memory" if self._folder is None else str(self._folder)
+        return (
+            f"Replay memory: {self._worlds * self._length:,} screens, {gigabytes(self._needed)} in {place} "
+            f"({gigabytes(self._available)} available)"
+        )
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether there is at least one row to draw."""
+        return any(len(self._valid_rows_of(world)) for world in range(self._worlds))
+
+    def valid_rows(self) -> np.ndarray:
+        """Lists all rows that can be drawn, shape (count,), int64, as in `Sample.rows`. This reads all ages."""
+        return np.concatenate([self._valid_rows_of(world) for world in range(self._worlds)])
+
+    def begin(self, worlds: np.ndarray, screens: np.ndarray) -> None:
+        """Stores the first screens of new games; only for padded windows.
+
+        Args:
+            worlds: Shape (k,), each at most once.
+            screens: Shape (k, height, width), uint8.
+        """
+        if self._is_whole:
+            raise ValueError("a memory of whole windows has no first screens; mark the seam")
+        worlds = np.asarray(worlds)
+        self._next_ages[worlds] = 0
+        self._write(worlds, 0, 0.0, screens, False)
+
+    def seam(self, worlds: np.ndarray) -> None:
+        """Says that the next rows of some worlds do not follow their last ones; only for whole windows."""
+        if not self._is_whole:
+            raise ValueError("a memory of padded windows has no seams; begin with a first screen")
+        self._next_ages[worlds] = 0
+
+    def append(
+        self,
+        worlds: np.ndarray,
+        actions: np.ndarray,
+        rewards: np.ndarray,
+        screens: np.ndarray,
+        terminals: np.ndarray,
+    ) -> None:
+        """Stores the next row of some worlds.
+
+        Args:
+            worlds: Shape (k,), each at most once.
+            actions: Shape (k,), in [0, 255].
+            rewards: Shape (k,), raw.
+            screens: Shape (k, height, width), uint8, after the actions.
+            terminals: Shape (k,), bool, whether the screens ended a (life's) episode.
+
+        Raises:
+            ValueError: More than `slack` rows of a world since the state was saved, or no beginning (padded windows).
+        """
+        worlds = np.asarray(worlds)
+        if not self._is_whole and not self._next_ages[worlds].all():
+            raise ValueError("the first screen of a game must be stored with `begin` before its first transition")
+        self._write(worlds, actions, rewards, screens, terminals)
+        if self._is_whole:
+            self._next_ages[worlds[np.asarray(terminals, bool)]] = 0
+
+    def sample(self, batch: int, random: np.random.Generator, beta: float = 1.0) -> Sample:
+        """Draws transitions with replacement.
+
+        Args:
+            batch: How many.
+            random: What to draw with; nothing else decides.
+            beta: How far the importance weights make up for the priorities, 0 not at all, 1 fully.
+
+        Raises:
+            ValueError: There is no row to draw; ask `can_sample` before.
+        """
+        worlds, rows = self._draw(batch, random)
+        span = rows[:, None] + np.arange(-self._history, self._steps)
+        window = (worlds * self._ring)[:, None] + span % self._ring
+        first = window[:, self._history]
+        ahead = window[:, self._history :]
+
+        screens = np.take(self._screens, window, axis=0)
+        ages = self._ages[first]
+        if not self._is_whole and ages.min() < self._history:
+            screens[:, : self._history][ages[:, None] < np.arange(self._history, 0, -1)] = 0
+
+        rewards = self._rewards[ahead]
+        if self._reward_bounds is not None:
+            rewards = rewards.clip(*self._reward_bounds)
+        ends = np.logical_or.accumulate(self._terminals[ahead], axis=1)
+        rewards[:, 1:][ends[:, :-1]] = 0.0
+        if self._tree is None:
+            weights = np.ones(batch, np.float32)
+        else:
+            priorities = self._tree.leaves[first]
+            weights = ((priorities / priorities.min()) ** -beta).astype(np.float32)
+        return Sample(
+            screens=screens,
+            actions=self._actions[first].astype(np.int32),
+            returns=(rewards @ self._powers).astype(np.float32),
+            discounts=np.where(ends[:, -1], 0.0, self._last_discount).astype(np.float32),
+            weights=weights,
+            rows=rows * self._worlds + worlds,
+        )
+
+    def update(self, rows: np.ndarray, errors: np.ndarray) -> None:
+        """Sets the priorities of rows to what learning from them showed; rows that are gone by now are left out.
+
+        Args:
+            rows: Shape (count,), from `Sample.rows`.
+            errors: Shape (count,), the differences between target and value, of any sign.
+
+        Raises:
+            ValueError: An error is not finite.
+        """
+        if self._tree is None:
+            return
+        priorities = (np.abs(np.asarray(errors, np.float64)) + SMALLEST_ERROR) ** self._exponent
+        if not np.isfinite(priorities).all():
+            raise ValueError("errors must be finite, but the learner's are not; did it diverge?")
+        self._highest = max(self._highest, float(priorities.max()))
+        worlds, rows = rows % self._worlds, rows // self._worlds
+        is_there = self._is_valid(worlds, rows)
+        worlds, rows = worlds[is_there], rows[is_there]
+        self._tree.set(worlds * self._ring + rows % self._ring, priorities[is_there])
+
+    def get_state(self) -> dict:
+        """Returns what JSON can hold of the state.
+
+        From here on at most `slack` rows of each world may be added until the next call, if
+        there is a folder; so call it only to save the state.
+        """
+        self._saved = self._written.copy()
+        return {
+            "is_kept": self._folder is not None,
+            "length": self._length,
+            "slack": self._slack,
+            "written": self._written.tolist(),
+            "next_ages": self._next_ages.tolist(),
+            "highest_priority": self._highest,
+            "checksums": self._checksums() if self._folder is not None else [],
+        }
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of the state: the priorities, if there are any that outlive the process."""
+        if self._tree is None or self._folder is None:
+            return {}
+        return {"priorities": self._tree.leaves.copy()}
+
+    def set_state(self, state: dict, arrays: dict[str, np.ndarray]) -> None:
+        """Continues from a saved state. A memory without a folder is empty afterwards: its rows went with its process.
+
+        Raises:
+            NeurozooError: A file is missing, cut off, of another shape or of another time than the state.
+        """
+        self._written[:] = 0
+        self._next_ages[:] = 0
+        self._highest = 1.0
+        if self._tree is not None:
+            self._tree.fill(0.0)
+        if self._folder is None or not state["is_kept"]:
+            self._saved = None
+            return
+        if (state["length"], state["slack"], len(state["written"])) != (self._length, self._slack, self._worlds):
+            raise NeurozooError(
+                f"The saved replay memory has {len(state['written'])} worlds with {state['length']:,} + "
+                f"{state['slack']:,} screens, but {self._worlds} with {self._length:,} + {self._slack:,} were "
+                f"expected. {self._remedy}"
+            )
+        if any(state["written"]):
+            self._arrays = {name: self._opened(name) for name in _layout(self._shape)}
+            self._take_arrays()
+        self._written[:] = state["written"]
+        self._next_ages[:] = state["next_ages"]
+        self._highest = state["highest_priority"]
+        if self._tree is not None:
+            self._tree.fill(arrays["priorities"])
+        self._saved = self._written.copy()
+        if self._checksums() != state["checksums"]:
+            raise NeurozooError(
+                f"The files in {self._folder} hold other rows than the saved state knows. {self._remedy}"
+            )
+
+    def flush(self) -> None:
+        """Writes to disk what changed in the files, so that a state that is saved next survives a power cut, too."""
+        if self._folder is not None and self._arrays is not None:
+            for array in self._arrays.values():
+                array.flush()
+
+    def _prepare(self) -> None:
+        """Makes sure that there is room, and takes it in memory. Files are left alone: a state may refer to them."""
+        self._needed = self.bytes_needed(
+            capacity=self._length * self._worlds, worlds=self._worlds, shape=self._shape, slack=self._slack
+        )
+        if self._folder is not None:
+            there = sum(self._path(name).stat().st_size for name in _layout(self._shape) if self._path(name).exists())
+            self._available = there + check_memory(
+                max(0, self._needed - there), self._folder, purpose="The replay memory", remedy=DISK_REMEDY
+            )
+            return
+        self._available = check_memory(self._needed, purpose="The replay memory", remedy=REMEDY)
+        rows = self._worlds * self._ring
+        try:
+            self._arrays = {
+                name: np.zeros((rows, *tail), dtype) for name, (dtype, tail) in _layout(self._shape).items()
+            }
+        except MemoryError as error:  # a limit of the shell or of a scheduler
+            raise NeurozooError(
+                f"The replay memory needs {gigabytes(self._needed)}, more than this process may have. {REMEDY}"
+            ) from error
+        self._take_arrays()
+
+    def _create_files(self) -> None:
+        """Makes new files at their full size, so that a full disk is noticed now and not hours later."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        rows = self._worlds * self._ring
+        self._arrays = {}
+        for name, (dtype, tail) in _layout(self._shape).items():
+            path = self._path(name)
+            path.unlink(missing_ok=True)
+            try:
+                array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(rows, *tail))
+                with open(path, "rb+") as file:
+                    os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            except OSError as error:
+                path.unlink(missing_ok=True)
+                raise explained(error, path) from error
+            self._arrays[name] = array
+        self._take_arrays()
+
+    def _opened(self, name: str) -> np.memmap:
+        """Maps a file that a saved state refers to."""
+        path = self._path(name)
+        dtype, tail = _layout(self._shape)[name]
+        shape = (self._worlds * self._ring, *tail)
+        try:
+            # First to read: to write, NumPy would fill up a file that was cut off.
+            array = np.lib.format.open_memmap(path, mode="r")
+            if (array.dtype, array.shape) != (np.dtype(dtype), shape):
+                raise ValueError(
+                    f"it holds {array.dtype} of shape {array.shape}, expected {np.dtype(dtype)} of {shape}"
+                )
+            return np.lib.format.open_memmap(path, mode="r+")
+        except FileNotFoundError as error:
+            raise NeurozooError(f"{path} is missing, but the saved state needs it. {self._remedy}") from error
+        except (ValueError, EOFError) as error:
+            raise NeurozooError(f"{path} is damaged ({error}). {self._remedy}") from error
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.npy"
+
+    def _take_arrays(self) -> None:
+        # Plain arrays of the same memory: indexing a np.memmap costs ten times as much.
+        self._screens, self._actions, self._rewards, self._terminals, self._ages = (
+            np.asarray(self._arrays[name]) for name in _layout(self._shape)
+        )
+
+    def _write(self, worlds: np.ndarray, actions, rewards, screens, terminals) -> None:
+        if self._saved is not None and self._folder is not None:
+            ahead = int((self._written[worlds] - self._saved[worlds]).max(initial=0))
+            if ahead >= self._slack:
+                raise ValueError(f"{ahead + 1} rows of a world since the state was saved, but slack is {self._slack}")
+        if self._arrays is None:
+            self._create_files()
+        rows = self._written[worlds]
+        slots = worlds * self._ring + rows % self._ring
+        self._screens[slots] = screens
+        self._actions[slots] = actions
+        self._rewards[slots] = rewards
+        self._terminals[slots] = terminals
+        self._ages[slots] = self._next_ages[worlds]
+        self._next_ages[worlds] += 1
+        self._written[worlds] = rows + 1
+        if self._tree is not None:
+            gone = rows - self._length  # each row that comes in drives one out
+            self._tree.set((worlds * self._ring + gone % self._ring)[gone >= 0], 0.0)
+            ripe = rows - self._steps + 1  # and completes the steps of another
+            slots = worlds * self._ring + ripe % self._ring
+            self._tree.set(slots, np.where(self._is_valid(worlds, ripe), self._highest, 0.0))
+
+    def _is_valid(self, worlds: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Says which rows can be drawn; both arguments and the result have shape (count,)."""
+        written = self._written[worlds]
+        base = worlds * self._ring
+        slots = base + rows % self._ring
+        ages = self._ages[slots]
+        reach = np.minimum(ages, self._history)
+        valid = ages >= (self._history if self._is_whole else 1)
+        valid &= rows - reach >= np.maximum(written - self._length, 0)
+        valid &= rows + self._steps <= written
+        is_over = np.zeros(len(rows), bool)
+        for ahead in range(1, self._steps):
+            is_over |= self._terminals[slots]
+            slots = base + (rows + ahead) % self._ring
+            valid &= is_over | (self._ages[slots] > 0)
+        return valid
+
+    def _valid_rows_of(self, world: int) -> np.ndarray:
+        rows = np.arange(max(0, self._written[world] - self._length), self._written[world])
+        if not len(rows):
+            return rows
+        rows = rows[self._is_valid(np.full(len(rows), world), rows)]
+        return rows * self._worlds + world
+
+    def _draw(self, batch: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draws candidates until enough of them are valid: few are not, and looking at all rows takes long."""
+        found, missing = [], batch
+        for _ in range(ROUNDS if len(self) else 0):
+            worlds, rows = self._candidates(missing + missing // 4 + 4, random)
+            is_valid = np.flatnonzero(self._is_valid(worlds, rows))[:missing]
+            found.append((worlds[is_valid], rows[is_valid]))
+            missing -= len(is_valid)
+            if not missing:
+                break
+        else:
+            names = self.valid_rows()
+            if not len(names):
+                raise ValueError("the replay memory holds no transition to draw yet; ask `can_sample` before")
+            worlds, rows = names % self._worlds, names // self._worlds
+            chances = None
+            if self._tree is not None:
+                chances = self._tree.leaves[worlds * self._ring + rows % self._ring]
+                chances = chances / chances.sum()
+            chosen = random.choice(len(names), missing, p=chances)
+            found.append((worlds[chosen], rows[chosen]))
+        worlds, rows = zip(*found, strict=True)
+        return np.concatenate(worlds), np.concatenate(rows)
+
+    def _candidates(self, count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draws worlds and rows, both of shape (count,), whether or not they are valid."""
+        if self._tree is not None:
+            worlds, slots = np.divmod(self._tree.draw(count, random), self._ring)
+            last = self._written[worlds] - 1
+            return worlds, last - (last - slots) % self._ring
+        counts = np.minimum(self._written, self._length)
+        ends = counts.cumsum()
+        numbers = random.integers(ends[-1], size=count)
+        worlds = ends.searchsorted(numbers, side="right")
+        return worlds, numbers + (self._written - ends)[worlds]
+
+    def _checksums(self) -> list[int]:
+        """Returns a number per world, of its oldest and newest rows, that tells files of another time apart."""
+        sums = []
+        for world, written in enumerate(self._written.tolist()):
+            value = 0
+            for row in (max(0, written - self._length), written - 1) if written else ():
+                slot = world * self._ring + row % self._ring
+                for array in (self._screens, self._actions, self._rewards, self._terminals, self._ages):
+                    value = zlib.crc32(array[slot].tobytes(), value)
+            sums.append(value)
+        return sums
+
+
+def _layout(shape: tuple[int, int]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Returns dtype and shape of one row of each array, in the order of `Replay._take_arrays`."""
+    return {
+        "screens": ("u1", tuple(shape)),
+        "actions": ("u1", ()),
+        "rewards": ("<f4", ()),
+        "terminals": ("?", ()),
+        "ages": ("<i4", ()),
+    }

@@ -1,0 +1,86 @@
+"""How much memory or disk is free, so that a program that needs more says so before it starts and not hours later."""
+
+import os
+import shutil
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+
+
+def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpose: str, remedy: str) -> int:
+    """Refuses what does not fit, with the numbers.
+
+    Args:
+        needed: Bytes that are about to be allocated.
+        folder: Where on disk, or None for main memory. It need not exist yet.
+        purpose: What needs them, such as "The replay memory".
+        remedy: A sentence that tells the user what to do if they are not there.
+
+    Returns:
+        The bytes that are available.
+
+    Raises:
+        NeurozooError: Fewer bytes are available than needed.
+    """
+    available = available_memory() if folder is None else available_disk(folder)
+    if needed > available:
+        place = "of memory" if folder is None else f"on the disk of {folder}"
+        raise NeurozooError(
+            f"{purpose} needs {gigabytes(needed)} {place}, but {gigabytes(available)} are available. {remedy}"
+        )
+    return available
+
+
+def available_memory() -> int:
+    """Returns the bytes that this process can still take: what the machine and its control groups have left.
+
+    Schedulers and containers set such limits (cgroups of version 1 and 2); going beyond one ends the process.
+    """
+    with open("/proc/meminfo") as file:
+        free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+    return max(0, min([free, *_left_in_control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]))
+
+
+def _left_in_control_groups(membership: Path, root: Path) -> list[int]:
+    """Lists what is left below each memory limit, in bytes; `membership` is a file like /proc/self/cgroup."""
+    lefts = []
+    for line in membership.read_text().splitlines() if membership.exists() else []:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            top, limit, usage, idle = root, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            top, limit, usage, idle = (
+                root / "memory",
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file",
+            )
+        else:
+            continue
+        group = top / path.lstrip("/")
+        # A container sees its own group as the top; outside, each group above limits those below it.
+        for folder in (group, *group.parents) if group.is_relative_to(top) else ():
+            if not folder.is_relative_to(top):
+                break
+            try:
+                bound = (folder / limit).read_text().strip()
+                used = int((folder / usage).read_text())
+                cached = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines()).get(idle, 0)
+            except OSError:
+                continue
+            if bound != "max":
+                lefts.append(int(bound) - used + int(cached))  # the kernel gives up cached files first
+    return lefts
+
+
+def available_disk(folder: str | os.PathLike) -> int:
+    """Returns the free bytes on the disk of a folder that need not exist yet."""
+    folder = Path(folder).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def gigabytes(count: int) -> str:
+    """Words a number of bytes, such as "7.1 GB" (10^9 bytes)."""
+    return f"{count / 1e9:.1f} GB" if count >= 5e7 else f"{count / 1e6:.1f} MB"
