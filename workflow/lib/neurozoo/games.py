@@ -81,6 +81,8 @@ PROTOCOLS = {
     for protocol in (
         Protocol("uber2018", max_noops=30, presses_fire=True),
         Protocol("machado2018", sticky_probability=0.25, max_frames=108_000, action_set="full", preprocessing="area"),
+        Protocol("nature2015", max_noops=30, max_frames=108_000, preprocessing="area"),
+        Protocol("simple_dqn", max_frames=108_000, preprocessing="area"),
         Protocol("gym_v4", preprocessing="rgb", least_frame_skip=2),
         Protocol(
             "river_fixed",

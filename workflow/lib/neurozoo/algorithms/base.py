@@ -1,8 +1,10 @@
-"""What all algorithms of the neuroevolution family share: they ask for episodes and are told the results."""
+"""What algorithms share: those that ask for episodes and are told the results, and those that play by themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol as Interface
+from typing import runtime_checkable
 
 import numpy as np
 
@@ -94,6 +96,42 @@ class Algorithm(Interface):
 
         Raises:
             LookupError, TypeError, ValueError, AttributeError: `state` is something else.
+        """
+
+
+@runtime_checkable
+class Learner(Interface):
+    """An algorithm that plays by itself and learns while it does; its iterations are epochs with a test at the end.
+
+    It has the attributes of an `Algorithm` but `behaviour`, and the same `get_state`, `get_arrays` and `set_state`.
+
+    Attributes:
+        progress: Name of the present phase, its finished steps and all of its steps.
+    """
+
+    progress: tuple[str, int, int]
+
+    def open(self, game: str, *, folder: Path, remedy: str) -> list[str]:
+        """Makes what playing needs, after `set_state` if there is one; returns sentences for the log.
+
+        Args:
+            game: Game id.
+            folder: For what is too large to be written anew with each state; it may exist from before.
+            remedy: What to do about damaged files there.
+
+        Raises:
+            NeurozooError: It cannot be played or learned here.
+        """
+
+    def close(self) -> None:
+        """Gives back what `open` took."""
+
+    def learn(self, watch: Callable[[int, int], None]) -> dict[str, object] | None:
+        """Goes on until the state should be saved; returns the report at the end of an epoch.
+
+        Args:
+            watch: Is told frames and steps since its last call, several times a second, and may raise to stop; the
+                state is whole then.
         """
 
 

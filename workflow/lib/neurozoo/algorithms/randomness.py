@@ -22,6 +22,11 @@ class Purpose(IntEnum):
     AGENT_CHOICE = 9
     ARCHIVE_CHOICE = 10
     REFERENCE = 11
+    WORLD_EPISODE = 12
+    EXPLORATION = 13
+    MINIBATCH = 14
+    TEST_EXPLORATION = 15
+    WAIT = 16
 
 
 def generator(entropy: tuple[int, ...], purpose: Purpose, *address: int) -> np.random.Generator:

@@ -1,5 +1,6 @@
 """Which class runs under which name."""
 
+from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.genetic import GeneticAlgorithm
 from neurozoo.algorithms.genetic_novelty import NoveltyGeneticAlgorithm
@@ -13,4 +14,5 @@ ALGORITHMS = {
     "nsr_es": NoveltyRewardStrategy,
     "nsra_es": AdaptiveNoveltyStrategy,
     "ga_ns": NoveltyGeneticAlgorithm,
+    "dqn": DeepQLearner,
 }

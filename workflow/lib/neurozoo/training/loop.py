@@ -8,28 +8,29 @@ from pathlib import Path
 
 import yaml
 
-from neurozoo.algorithms.base import Algorithm, Batch
+from neurozoo.algorithms.base import Algorithm, Learner
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.algorithms.settings import PROTOCOL_CHOICES, resolve_settings
+from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.clusters.dask_settings import ClusterSettings
-from neurozoo.clusters.gpus import claim_gpus
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult, Evaluator, make_evaluator
+from neurozoo.evaluation import DEFAULT_SLOTS
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.files import write_text
 from neurozoo.games import check_engine, layout_of, protocol_of
 from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
 from neurozoo.tags import Moment, parse_tag
+from neurozoo.training.clock import Clock
+from neurozoo.training.evolution import EvolutionSession
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.interruption import Interrupted, Interruption
-from neurozoo.training.order import LongestFirst
+from neurozoo.training.learning import LearningSession
 from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.reporting import RunReporter, Terminal, publish
 from neurozoo.training.results import RunResults
 from neurozoo.training.state import RunState
-
-POLL = 0.2  # seconds until a signal is noticed
+from neurozoo.training.watched import Watched
 
 
 def train(
@@ -101,7 +102,8 @@ def train(
         if checked.engine == "native":
             del identity["engine"]  # as in states from when there was no other
         budget = identity.pop("frames")
-        del identity["snapshot_frames"]  # keeps more or fewer files of the same run
+        for name in checked.WAYS_TO_RUN:
+            del identity[name]
         results = RunResults(
             run_dir=run_dir,
             identity={"algo": algo, "game": game, "model": model, "run": run},
@@ -125,7 +127,7 @@ def train(
             **identity,
             "engine": checked.engine,
             "frames": budget,
-            "snapshot_frames": checked.snapshot_frames,
+            **{name: getattr(checked, name) for name in checked.WAYS_TO_RUN},
             "protocol_record": asdict(protocol),
             **provenance(),
         }
@@ -146,31 +148,30 @@ def train(
                 reporter.say(f"Loaded iteration {algorithm.iteration} from {state.folder}")
             else:
                 reporter.say(f"Number of parameters: {layout.parameter_count}")
-            if checked.engine == "batched":
-                reporter.say(claim_gpus(cpu_allowed=True).reason)  # before TensorFlow or JAX see them
-            with (
-                Heartbeat(state.folder, frames=algorithm.frames) as heartbeat,
-                make_evaluator(
-                    ops=ops,
-                    noise=noise,
-                    layout=layout,
-                    game=game,
-                    protocol=protocol,
-                    threads=threads,
-                    behaviour=algorithm.behaviour,
-                    engine=checked.engine,
-                    slots=slots,
-                    cluster=cluster,
-                    cluster_dir=run_dir / "dask",
-                ) as evaluator,
-            ):
-                if checked.engine == "batched" or cluster:
-                    reporter.say(evaluator.announcement)
-                if reference is not None:
-                    evaluator.set_reference(reference)
-                order = LongestFirst()
-                while not algorithm.is_done:
-                    _train_generation(algorithm, evaluator, order, state, results, reporter, heartbeat, interruption)
+            with Heartbeat(state.folder, frames=algorithm.frames) as heartbeat:
+                watched = Watched(state, reporter, heartbeat, interruption)
+                with (
+                    LearningSession(algorithm, watched, game=game)
+                    if isinstance(algorithm, Learner)
+                    else EvolutionSession(
+                        algorithm,
+                        watched,
+                        reference=reference,
+                        ops=ops,
+                        noise=noise,
+                        layout=layout,
+                        game=game,
+                        protocol=protocol,
+                        threads=threads,
+                        engine=checked.engine,
+                        slots=slots,
+                        cluster=cluster,
+                        cluster_dir=run_dir / "dask",
+                    )
+                ) as session:
+                    clock = Clock.from_state(state.saved["elapsed"] if state.saved else None)
+                    while not algorithm.is_done:
+                        _train_iteration(algorithm, session, clock, results, watched)
             reporter.say(f"Training terminated after {algorithm.steps} timesteps")
         except Interrupted as stop:
             reporter.say(str(stop))
@@ -182,94 +183,45 @@ def train(
         publish(state.log, run_dir / "log.jsonl")
 
 
-def _train_generation(
-    algorithm: Algorithm,
-    evaluator: Evaluator,
-    order: LongestFirst,
-    state: RunState,
+def _train_iteration(
+    algorithm: Algorithm | Learner,
+    session: EvolutionSession | LearningSession,
+    clock: Clock,
     results: RunResults,
-    reporter: RunReporter,
-    heartbeat: Heartbeat,
-    interruption: Interruption,
+    watched: Watched,
 ) -> None:
-    elapsed = dict(state.saved["elapsed"]) if state.saved else {"counted": 0.0, "total": 0.0}
-    before = _moment(algorithm, elapsed)
-    begin = time.monotonic()
-    uncounted = playing = 0.0
+    """Trains one generation or epoch, reports it and saves the state."""
+    state, reporter = watched.state, watched.reporter
+    before = _moment(algorithm, clock)
     fields = None
     while fields is None:
-        batch = algorithm.ask()
-        start = time.monotonic()
-        played, seconds = _play(batch, algorithm.iteration, evaluator, order, state, reporter, heartbeat, interruption)
-        playing += seconds
-        uncounted += 0.0 if batch.is_counted else time.monotonic() - start
-        fields = algorithm.tell(played)
-    total = time.monotonic() - begin
-    counted = total - uncounted
-    elapsed = {"counted": elapsed["counted"] + counted, "total": elapsed["total"] + total}
+        begin = time.monotonic()
+        fields, uncounted, playing = session.advance(clock)
+        clock.add(time.monotonic() - begin, uncounted=uncounted, playing=playing)
+        if fields is None and isinstance(session, LearningSession):
+            session.save(clock)
+    now = clock.end_iteration()
     record = fields | {
-        "TimestepsPerSecondThisIter": fields["TimestepsThisIter"] / total,
-        "TimeElapsedThisIter": counted,
-        "TimeElapsedThisIterTotal": total,
-        "TimeElapsed": elapsed["counted"],
-        "TimeElapsedTotal": elapsed["total"],
-        "OverheadThisIter": total - playing,
+        "TimestepsPerSecondThisIter": fields["TimestepsThisIter"] / max(now.total, 1e-9),
+        "TimeElapsedThisIter": now.counted,
+        "TimeElapsedThisIterTotal": now.total,
+        "TimeElapsed": clock.counted,
+        "TimeElapsedTotal": clock.total,
+        "OverheadThisIter": now.total - now.playing,
     }
-    heartbeat.check_owner()
+    watched.heartbeat.check_owner()
     state.report(record)
     reporter.report(record)
-    remaining = max(algorithm.settings.frames - algorithm.frames, 0) / max(algorithm.frames, 1) * elapsed["total"]
+    remaining = max(algorithm.settings.frames - algorithm.frames, 0) / max(algorithm.frames, 1) * clock.total
     reporter.say(
         f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}. "
-        f"Elapsed: {elapsed['total'] / 3600:.2f}h ETA {remaining / 3600:.2f}h"
+        f"Elapsed: {clock.total / 3600:.2f}h ETA {remaining / 3600:.2f}h"
     )
     results.keep_snapshot(algorithm, before.frames)
-    results.keep_tagged(algorithm, before, _moment(algorithm, elapsed))
-    state.save(algorithm.get_state(), elapsed, algorithm.get_arrays())
+    results.keep_tagged(algorithm, before, _moment(algorithm, clock))
+    state.save(algorithm.get_state(), clock.to_state(), algorithm.get_arrays())
 
 
-def _moment(algorithm: Algorithm, elapsed: Mapping[str, float]) -> Moment:
+def _moment(algorithm: Algorithm | Learner, clock: Clock) -> Moment:
     test_score = algorithm.best.test_score if algorithm.best else None
-    return Moment(algorithm.iteration, algorithm.frames, elapsed["total"], test_score)
-
-
-def _play(
-    batch: Batch,
-    generation: int,
-    evaluator: Evaluator,
-    order: LongestFirst,
-    state: RunState,
-    reporter: RunReporter,
-    heartbeat: Heartbeat,
-    interruption: Interruption,
-) -> tuple[list[EpisodeResult], float]:
-    """Returns the results, and the seconds in which episodes were being played."""
-    results = state.finished_episodes(generation, batch.phase)
-    open_episodes = {n: episode for n, episode in enumerate(batch.episodes) if n not in results}
-    if open_episodes:
-        evaluator.hold(order.genomes(batch.held))
-        evaluator.submit(order.episodes(open_episodes))
-    begin = time.monotonic()
-    steps = 0
-    while len(results) < len(batch.episodes):
-        interruption.check()
-        news = evaluator.receive(timeout=POLL)
-        state.journal(generation, batch.phase, news)
-        results |= news
-        steps += sum(result.steps for result in news.values())
-        frames = sum(result.frames for result in news.values()) if batch.is_counted else 0
-        heartbeat.beat(
-            frames=frames, has_news=bool(news), phase=batch.phase, done=len(results), total=len(batch.episodes)
-        )
-        reporter.progress(
-            frames=frames,
-            steps=steps,
-            seconds=time.monotonic() - begin,
-            done=len(results),
-            total=len(batch.episodes),
-        )
-    seconds = time.monotonic() - begin
-    interruption.check()
-    played = [results[number] for number in range(len(batch.episodes))]
-    order.learn(generation, batch.episodes, played)
-    return played, seconds
+    return Moment(algorithm.iteration, algorithm.frames, clock.total, test_score)

@@ -77,7 +77,8 @@ class RunReporter:
         self._write(format_table({name: self._printed(record, name) for name in self._fields}, now=datetime.now()))
         if ELITE_SEEDS in record:
             self.say(f"Current elite: {record_genome(record)}")
-        summary = f"generation {record['Iteration']}, score {record['score']:.4g}"
+        score = "none yet" if record["score"] is None else f"{record['score']:.4g}"
+        summary = f"generation {record['Iteration']}, score {score}"
         self._bar.set_postfix_str(summary)
         if self._echoes_lines:
             share = min(record["frames"] / self._bar.total, 1.0)
@@ -87,7 +88,9 @@ class RunReporter:
     def _printed(record: Mapping, name: str) -> object:
         return record_genome(record) if name == ELITE_SEEDS else record[name]
 
-    def progress(self, *, frames: int, steps: int, seconds: float, done: int, total: int) -> None:
+    def progress(
+        self, *, frames: int, steps: int, seconds: float, done: int, total: int, unit: str = "episodes"
+    ) -> None:
         """Moves the bar, or writes a line every few seconds.
 
         Args:
@@ -96,12 +99,13 @@ class RunReporter:
             seconds: Wall time of this batch so far.
             done: Finished episodes of this batch.
             total: Episodes of this batch.
+            unit: What is finished, where it is not episodes.
         """
         self._bar.update(min(frames, self._bar.total - self._bar.n))
         if time.monotonic() >= self._next_progress:
             self._next_progress = time.monotonic() + PROGRESS_PERIOD
             rate = steps / max(seconds, 1e-9)
-            self.say(f"Num timesteps: {steps} per second: {rate:.0f} num episodes finished: {done}/{total}")
+            self.say(f"Num timesteps: {steps} per second: {rate:.0f} num {unit} finished: {done}/{total}")
 
     def _write(self, text: str) -> None:
         for file in self._files:

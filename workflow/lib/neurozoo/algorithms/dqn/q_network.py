@@ -1,0 +1,236 @@
+"""The network that learns action values, its target, and one update of it.
+
+Keras' backend-neutral interface only, so that `KERAS_BACKEND` may be any.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.errors import NeurozooError
+from neurozoo.networks import Layout, PlacedLayer
+
+if TYPE_CHECKING:
+    import keras
+
+    from neurozoo.algorithms.dqn.replay import Sample
+
+WHITE = 255.0  # of a screen
+
+
+class QNetwork:
+    """Online and target network of a layout, and the optimizer.
+
+    A dueling head is a way to train only: half of the last hidden layer gives the value of the state, the other half
+    the advantages, and `theta` folds both into the layout's output layer, which gives the same values.
+
+    Args:
+        layout: The network, of convolutions and dense layers.
+        settings: How it learns.
+        random: Draws the initial weights.
+
+    Raises:
+        NeurozooError: The network has parts that cannot be learned this way.
+    """
+
+    def __init__(self, layout: Layout, settings: DqnSettings, *, random: np.random.Generator) -> None:
+        _check(layout, settings)
+        self._layout = layout
+        self._settings = settings
+        self.online = _trainable(layout, is_dueling=settings.dueling)
+        self.target = _trainable(layout, is_dueling=settings.dueling)
+        self.target.trainable = False
+        for weights in self.online.weights:
+            weights.assign(_initial(weights, settings.initialisation, random))
+        self._trainer = _trainer(self.online, self.target, settings)
+        self.update_target()
+
+    def values(self, stacks: np.ndarray) -> np.ndarray:
+        """Returns the action values of some states: float32, shape (batch, actions).
+
+        Args:
+            stacks: uint8, shape (batch, 4, height, width), oldest screen first.
+        """
+        return np.asarray(self._predict(stacks))
+
+    @cached_property
+    def _predict(self):
+        import keras
+
+        inputs = keras.Input(self._layout.observation_shape[2:] + self._layout.observation_shape[:2], dtype="uint8")
+        model = keras.Model(inputs, self.online(_seen(inputs)))
+        return model.predict_on_batch
+
+    def update(self, sample: "Sample") -> np.ndarray:
+        """Takes one step towards what a minibatch says, and returns its errors: float32, shape (batch,)."""
+        self._trainer.train_on_batch(
+            {
+                "screens": sample.screens,
+                "actions": sample.actions,
+                "returns": sample.returns,
+                "discounts": sample.discounts,
+                "weights": sample.weights,
+            }
+        )
+        return np.asarray(self._trainer.errors)
+
+    def update_target(self) -> None:
+        """Sets the target network to the online network."""
+        for target, online in zip(self.target.weights, self.online.weights, strict=True):
+            target.assign(online)
+
+    def theta(self) -> np.ndarray:
+        """Returns the online network in the order of the layout: float32, shape (parameters,)."""
+        return np.concatenate([array.ravel() for array in self._arrays().values()]).astype(np.float32)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        found = {weights.path: np.asarray(weights) for weights in self.online.weights}
+        names = {"w": "kernel", "b": "bias"}
+        arrays = {}
+        for placed in self._layout.layers:
+            for part in placed.layer.parts:
+                name = f"{placed.layer.name}/{names[part]}"
+                arrays[f"{placed.layer.name}/{part}"] = found[name] if name in found else _folded(found, names[part])
+        return arrays
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns all that the next update depends on."""
+        return {
+            **{f"online-{n}": np.asarray(w) for n, w in enumerate(self.online.weights)},
+            **{f"target-{n}": np.asarray(w) for n, w in enumerate(self.target.weights)},
+            **{f"optimizer-{n}": np.asarray(v) for n, v in enumerate(self._trainer.optimizer.variables)},
+        }
+
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_arrays` returned.
+
+        Raises:
+            LookupError, ValueError: They are of something else.
+        """
+        variables = {"online": self.online.weights, "target": self.target.weights}
+        variables["optimizer"] = self._trainer.optimizer.variables
+        for kind, each in variables.items():
+            for number, variable in enumerate(each):
+                variable.assign(arrays[f"{kind}-{number}"])
+
+
+def _check(layout: Layout, settings: DqnSettings) -> None:
+    strange = [p.layer.name for p in layout.layers if p.layer.kind == "recurrent_conv" or p.layer.normalisation]
+    if strange:
+        raise NeurozooError(
+            f"dqn learns networks of convolutions and dense layers, but {layout.network.name!r} has {strange[0]!r}. "
+            "Networks such as nature, large and small are for it."
+        )
+    if settings.dueling and (len(layout.layers) < 2 or layout.layers[-1].in_shape[2] % 2):
+        raise NeurozooError(
+            f"A dueling head halves the last hidden layer, which {layout.network.name!r} does not allow: set dueling "
+            "to false."
+        )
+
+
+def _trainable(layout: Layout, *, is_dueling: bool) -> "keras.Model":
+    import keras
+
+    model = layout.keras_model()
+    if not is_dueling:
+        return model
+    hidden = model.get_layer(layout.layers[-2].layer.name).output
+    out: PlacedLayer = layout.layers[-1]
+    half = out.in_shape[2] // 2
+    dense = {"use_bias": out.layer.has_bias}
+    value = keras.layers.Dense(1, name="value", **dense)(hidden[:, :half])
+    advantages = keras.layers.Dense(layout.num_actions, name="advantages", **dense)(hidden[:, half:])
+    centred = advantages - keras.ops.mean(advantages, axis=-1, keepdims=True)
+    return keras.Model(model.inputs, value + centred, name=model.name)
+
+
+def _folded(found: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
+    """Writes a dueling head as one dense layer."""
+    value, advantages = found[f"value/{kind}"], found[f"advantages/{kind}"]
+    centred = advantages - advantages.mean(axis=-1, keepdims=True)
+    if kind == "bias":
+        return value + centred
+    return np.concatenate([np.broadcast_to(value, centred.shape), centred])
+
+
+def _initial(weights, rule: str, random: np.random.Generator) -> np.ndarray:
+    shape = tuple(weights.shape)
+    fan_in = int(np.prod(shape[:-1]))
+    if len(shape) == 1:
+        return np.zeros(shape, np.float32)
+    if rule == "gaussian":
+        return (0.01 * random.standard_normal(shape)).astype(np.float32)
+    bound = np.sqrt({"torch": 1, "fan_in_uniform": 3, "he_uniform": 6}[rule] / fan_in)
+    return random.uniform(-bound, bound, shape).astype(np.float32)
+
+
+def _seen(screens):
+    """Turns screens, (batch, stack, height, width), into what a network sees: (batch, height, width, stack)."""
+    import keras
+
+    return keras.ops.cast(keras.ops.transpose(screens, (0, 2, 3, 1)), "float32") / WHITE
+
+
+def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings) -> "keras.Model":
+    import keras
+
+    ops = keras.ops
+
+    class Trainer(keras.Model):
+        """Its loss is that of the online network; it keeps the last minibatch's errors."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.online = online
+            self.target = target
+            self.errors = self.add_weight(
+                shape=(settings.batch_size,), initializer="zeros", trainable=False, name="errors"
+            )
+
+        def call(self, batch):
+            seen = _seen(batch["screens"])
+            stack = seen.shape[-1] - settings.n_steps
+            before, after = seen[..., :stack], seen[..., settings.n_steps :]
+            wanted = self._wanted(batch, after)
+            taken = ops.one_hot(batch["actions"], self.online.output_shape[-1])
+            return ops.sum(self.online(before) * taken, axis=-1) - wanted
+
+        def _wanted(self, batch, after):
+            bootstrap = self.online if settings.target_steps == 0 else self.target
+            values = bootstrap(after)
+            if settings.double:
+                best = ops.one_hot(ops.argmax(self.online(after), axis=-1), values.shape[-1])
+                best_values = ops.sum(values * best, axis=-1)
+            else:
+                best_values = ops.max(values, axis=-1)
+            return ops.stop_gradient(batch["returns"] + batch["discounts"] * best_values)
+
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+            self.errors.assign(y_pred)
+            size = ops.abs(y_pred)
+            bound = settings.clip_error or float("inf")
+            small = ops.minimum(size, bound)  # its gradient is the clipped error
+            huber = 0.5 * ops.square(small) + bound * (size - small) if settings.clip_error else 0.5 * ops.square(size)
+            return ops.mean(x["weights"] * huber)
+
+    trainer = Trainer()
+    trainer.compile(optimizer=_optimizer(settings), jit_compile=False)
+    trainer.optimizer.build(online.trainable_variables)
+    return trainer
+
+
+def _optimizer(settings: DqnSettings) -> "keras.optimizers.Optimizer":
+    import keras
+
+    rate, decay, epsilon = settings.learning_rate, settings.decay_rate, settings.optimizer_epsilon
+    match settings.optimizer:
+        case "adam":
+            return keras.optimizers.Adam(rate, epsilon=epsilon)
+        case "adadelta":
+            return keras.optimizers.Adadelta(1.0, rho=decay, epsilon=epsilon)
+        case _:
+            is_centered = settings.optimizer == "rmsprop_centered"
+            return keras.optimizers.RMSprop(rate, rho=decay, epsilon=epsilon, centered=is_centered)
