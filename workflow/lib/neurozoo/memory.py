@@ -83,4 +83,4 @@ def available_disk(folder: str | os.PathLike) -> int:
 
 def gigabytes(count: int) -> str:
     """Words a number of bytes, such as "7.1 GB" (10^9 bytes)."""
-    return f"{count / 1e9:.1f} GB" if count >= 5e7 else f"{count / 1e6:.1f} MB"
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

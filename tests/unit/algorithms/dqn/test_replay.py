@@ -2,10 +2,17 @@
 
 import dataclasses
 import itertools
+import json
+import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from neurozoo import memory
 from neurozoo.algorithms.dqn.replay import Replay
+from neurozoo.errors import NeurozooError
 
 SHAPE = (2, 3)
 KINDS = list(itertools.product(["whole", "padded"], [1, 3]))
@@ -179,3 +186,401 @@ def test_every_row_is_drawn_equally_often(windows, steps):
     # Chi-square: mean len(valid) - 1, standard deviation its root times the root of 2.
     chi_square = ((counts - 200) ** 2 / 200).sum()
     assert abs(chi_square - len(valid)) < 5 * np.sqrt(2 * len(valid))
+
+
+# By hand: one world, two lives of four and six rows; the screen after row i is i + 1 everywhere.
+TERMINALS = [False, False, False, True, False, False, False, False, False, True, False]
+
+
+def by_hand(**options):
+    replay = make(worlds=1, history=2, discount=0.5, **options)
+    if options["windows"] == "padded":
+        replay.begin([0], np.full((1, *SHAPE), 100, np.uint8))
+    for row, is_terminal in enumerate(TERMINALS):
+        replay.append([0], [row], [row / 4], np.full((1, *SHAPE), row + 1, np.uint8), [is_terminal])
+    return replay
+
+
+def drawn(replay, *, count=300):
+    """Returns {action: (screens, return, discount)}; in `by_hand` the action is the number of the row."""
+    sample = replay.sample(count, np.random.default_rng(0))
+    each = zip(sample.screens[:, :, 1, 2].tolist(), sample.returns.tolist(), sample.discounts.tolist(), strict=True)
+    return dict(zip(sample.actions.tolist(), each, strict=True))
+
+
+def test_whole_windows_by_hand_leave_out_what_follows_a_terminal_and_end_with_its_screen():
+    assert drawn(by_hand(windows="whole", capacity=20)) == {
+        2: ([1, 2, 3], 0.5, 0.5),
+        3: ([2, 3, 4], 0.75, 0.0),
+        6: ([5, 6, 7], 1.0, 0.5),  # 4 and 5 have too few screens of their life before them
+        7: ([6, 7, 8], 1.0, 0.5),
+        8: ([7, 8, 9], 1.0, 0.5),
+        9: ([8, 9, 10], 1.0, 0.0),
+    }
+
+
+def test_padded_windows_by_hand_begin_in_the_dark_and_run_on_over_a_lost_life():
+    all_drawn = drawn(by_hand(windows="padded", capacity=20, reward_bounds=None))
+    assert sorted(all_drawn) == list(range(11))
+    assert all_drawn[0] == ([0, 100, 1], 0.0, 0.5)
+    assert all_drawn[1] == ([100, 1, 2], 0.25, 0.5)
+    assert all_drawn[3] == ([2, 3, 4], 0.75, 0.0)
+    assert all_drawn[4] == ([3, 4, 5], 1.0, 0.5)
+    assert all_drawn[10] == ([9, 10, 11], 2.5, 0.5)
+
+
+def test_three_steps_by_hand_end_at_a_terminal():
+    all_drawn = drawn(by_hand(windows="padded", capacity=20, steps=3, reward_bounds=None))
+    assert sorted(all_drawn) == list(range(9))  # of 9 and 10, the steps after are yet to come
+    assert all_drawn[1] == ([100, 1, 2, 3, 4], 0.25 + 0.5 / 2 + 0.75 / 4, 0.0)
+    assert all_drawn[3][1:] == (0.75, 0.0)
+    assert all_drawn[4] == ([3, 4, 5, 6, 7], 1.0 + 1.25 / 2 + 1.5 / 4, 0.125)
+
+
+def test_a_full_ring_stays_at_its_length_and_mixes_no_old_with_new():
+    replay = by_hand(windows="whole", capacity=5)  # rows 6 to 10 are left
+    assert len(replay) == 5
+    assert drawn(replay) == {8: ([7, 8, 9], 1.0, 0.5), 9: ([8, 9, 10], 1.0, 0.0)}
+
+
+def test_rewards_are_clipped_when_drawn_and_may_be_fractions():
+    replay = make(worlds=1, windows="whole", history=1, reward_bounds=(-1, 0.5))
+    for row in range(4):
+        replay.append([0], [row], [[0, -7, 0.25, 3][row]], np.zeros((1, *SHAPE)), [False])
+    assert {action: value[1] for action, value in drawn(replay).items()} == {1: -1.0, 2: 0.25, 3: 0.5}
+
+
+def test_equal_generators_draw_equal_batches_and_a_batch_is_the_callers_own():
+    replay = make()
+    Stream(replay, worlds=3, windows="padded").go(100)
+    first, again, other = (replay.sample(32, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert_equal(first, again)
+    assert not np.array_equal(first.rows, other.rows)
+    first.screens[:] = 0
+    assert_equal(replay.sample(32, np.random.default_rng(1)), again)
+
+
+def assert_equal(one, other):
+    for field in dataclasses.fields(one):
+        np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
+
+
+@pytest.mark.parametrize("prioritised", [False, True])
+def test_a_lonely_transition_among_many_rows_is_found_and_none_is_refused(prioritised):
+    replay = make(capacity=6_000, worlds=1, windows="whole", prioritised=prioritised)
+    with pytest.raises(ValueError, match="no transition to draw yet"):
+        replay.sample(1, np.random.default_rng(0))
+    for row in range(3_000):
+        assert not replay.can_sample
+        replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [row % 4 == 3])
+    with pytest.raises(ValueError, match="no transition to draw yet"):
+        replay.sample(1, np.random.default_rng(0))
+    for row in range(5):
+        replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [row == 4])
+    for row in range(2_000):
+        assert replay.can_sample
+        replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [row % 4 == 3])
+    assert replay.valid_rows().tolist() == [3_004]
+    np.testing.assert_array_equal(replay.sample(3, np.random.default_rng(0)).rows, 3_004)
+
+
+def test_rows_are_drawn_in_proportion_to_their_priorities_and_weighted_against_it():
+    replay = make(worlds=2, capacity=200, prioritised=True, exponent=0.5)
+    stream = Stream(replay, worlds=2, windows="padded", seed=3)
+    stream.go(250)
+    rows = replay.valid_rows()
+    errors = np.random.default_rng(0).normal(size=len(rows)) * 4
+    replay.update(rows, errors)
+    sample = replay.sample(300 * len(rows), np.random.default_rng(1), beta=0.7)
+    chances = np.sqrt(np.abs(errors) + 1e-6)
+    chances /= chances.sum()
+    counts = (sample.rows[:, None] == rows).sum(axis=0)
+    assert counts.sum() == len(sample.rows)
+    expected = chances * len(sample.rows)
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    assert abs(chi_square - len(rows)) < 5 * np.sqrt(2 * len(rows))
+    chance_of = dict(zip(rows.tolist(), chances, strict=True))
+    weights = np.array([(len(rows) * chance_of[row]) ** -0.7 for row in sample.rows.tolist()])
+    np.testing.assert_allclose(sample.weights, weights / weights.max(), rtol=1e-5)
+
+
+def test_without_priorities_all_weights_are_1_and_errors_mean_nothing():
+    replay = make()
+    Stream(replay, worlds=3, windows="padded").go(50)
+    before = replay.sample(32, np.random.default_rng(1))
+    replay.update(before.rows, np.full(32, 9.0))
+    assert_equal(replay.sample(32, np.random.default_rng(1)), before)
+    np.testing.assert_array_equal(before.weights, 1)
+
+
+def test_new_rows_have_the_highest_priority_so_far_and_old_names_change_nothing():
+    replay = make(worlds=1, capacity=40, windows="whole", history=1, prioritised=True, exponent=1.0)
+
+    def append(count):
+        for _ in range(count):
+            replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [False])
+
+    append(30)
+    replay.update(np.arange(1, 30), np.array([5.0] + [1e-3] * 28))
+    append(1)
+    rows = replay.sample(1000, np.random.default_rng(0)).rows
+    assert set(rows.tolist()) == {1, 30} | set(rows.tolist()) & set(range(2, 30))
+    assert (rows == 30).mean() == pytest.approx(0.5, abs=0.06)
+    append(20)
+    replay.update(np.array([1, 5, 50]), np.array([1e9, 1e9, 1e-6]))  # 1 and 5 have been overwritten
+    rows = replay.sample(1000, np.random.default_rng(0)).rows
+    assert rows.min() > 11
+    assert not (rows == 50).any()
+    counts = np.unique(rows[rows >= 30], return_counts=True)[1]
+    assert len(counts) == 20
+    assert counts.min() > 20  # of 50 expected: nobody got the priority of rows 1 and 5
+
+
+@pytest.mark.parametrize("error", [np.nan, np.inf])
+def test_errors_that_are_no_numbers_are_refused(error):
+    replay = make(worlds=1, prioritised=True)
+    Stream(replay, worlds=1, windows="padded").go(50)
+    with pytest.raises(ValueError, match="finite"):
+        replay.update(replay.valid_rows()[:2], [1.0, error])
+
+
+@pytest.mark.parametrize(("windows", "steps"), KINDS)
+@pytest.mark.parametrize("prioritised", [False, True])
+@pytest.mark.parametrize("before", [10, 25, 90, 200])
+def test_a_killed_run_continues_from_its_saved_state_although_the_files_went_on(
+    tmp_path, windows, steps, prioritised, before
+):
+    options = {
+        "windows": windows,
+        "steps": steps,
+        "prioritised": prioritised,
+        "slack": 30,
+        "capacity": 90,
+        "folder": tmp_path,
+    }
+
+    def play(replay, stream, count, *, seed):
+        """Plays and learns; returns the batches."""
+        random, samples = np.random.default_rng(seed), []
+        for _ in range(count):
+            stream.go(1)
+            if replay.can_sample:
+                samples.append(replay.sample(16, random))
+                replay.update(samples[-1].rows, random.normal(size=16) * 3)
+        return samples
+
+    replay = make(**options)
+    stream = Stream(replay, worlds=3, windows=windows)
+    play(replay, stream, before, seed=1)
+    state = json.dumps(replay.get_state())
+    arrays = replay.get_arrays()
+    twin = {name: getattr(stream, name) for name in ("segments", "is_over")}
+    kept = {name: list(value) for name, value in twin.items()}
+    lengths, kept_random = [len(rows) for rows in stream.rows], stream.random.bit_generator.state
+    undisturbed = play(replay, stream, 28, seed=2)
+
+    def resumed():
+        other = make(**options)
+        other.set_state(json.loads(state), arrays)
+        again = Stream(other, worlds=3, windows=windows)
+        again.rows = [rows[:length] for rows, length in zip(stream.rows, lengths, strict=True)]
+        again.segments, again.is_over = list(kept["segments"]), list(kept["is_over"])
+        again.random.bit_generator.state = kept_random
+        return other, again
+
+    for count in (9, 28):  # killed once more, then to the end
+        other, again = resumed()
+        samples = play(other, again, count, seed=2)
+        assert len(samples) >= count - 8
+        for one, same in zip(undisturbed, samples, strict=False):
+            assert_equal(one, same)
+    assert len(samples) == len(undisturbed)
+
+
+KILLED = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from neurozoo.algorithms.dqn.replay import Replay
+
+folder = Path(sys.argv[1])
+replay = Replay(capacity=100, worlds=2, shape=(2, 3), windows="whole", folder=folder, slack=1_000_000)
+number = 0
+while True:
+    screens = np.full((2, 2, 3), number % 251, np.uint8)
+    replay.append([0, 1], [number % 18] * 2, [number] * 2, screens, [number % 20 == 19] * 2)
+    number += 1
+    if number == 333:
+        expected = replay.sample(64, np.random.default_rng(0)).screens.tolist()
+        (folder / "state.json").write_text(json.dumps([replay.get_state(), expected]))
+        print("saved", flush=True)
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_files_to_continue_from(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"saved\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.1)
+        process.send_signal(signal.SIGKILL)
+    state, expected = json.loads((tmp_path / "state.json").read_text())
+    replay = Replay(capacity=100, worlds=2, shape=SHAPE, windows="whole", folder=tmp_path, slack=1_000_000)
+    replay.set_state(state, {})
+    assert replay.sample(64, np.random.default_rng(0)).screens.tolist() == expected
+
+
+def saved(folder, **options):
+    """Returns the options and the state of a memory with files."""
+    options = {"worlds": 2, "capacity": 60, "slack": 5, "folder": folder, "windows": "padded", **options}
+    replay = make(**options)
+    Stream(replay, worlds=2, windows="padded").go(100)
+    return options, replay.get_state(), replay
+
+
+def test_more_rows_than_the_slack_are_refused_until_the_state_is_saved_again(tmp_path):
+    replay = saved(tmp_path)[2]
+    screens = np.zeros((1, *SHAPE), np.uint8)
+    for _ in range(2):
+        for _ in range(5):
+            replay.begin([1], screens)
+        with pytest.raises(ValueError, match="6 rows of a world since the state was saved, but slack is 5"):
+            replay.begin([1], screens)
+        replay.begin([0], screens)
+        replay.get_state()
+
+
+def test_without_a_folder_a_state_says_that_nothing_is_kept_and_gives_an_empty_memory():
+    replay = make(prioritised=True)
+    stream = Stream(replay, worlds=3, windows="padded")
+    stream.go(100)
+    state = json.loads(json.dumps(replay.get_state()))
+    assert not state["is_kept"]
+    assert replay.get_arrays() == {}
+    stream.go(100)  # no slack to be heeded
+    replay.set_state(state, {})
+    assert len(replay) == 0
+    assert not replay.can_sample
+    with pytest.raises(ValueError, match="begin"):
+        replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [False])
+    stream = Stream(replay, worlds=3, windows="padded", seed=5)
+    stream.go(60)
+    assert named(replay.sample(200, np.random.default_rng(0)).rows, 3) <= stream.valid(length=40, history=4, steps=1)
+
+
+def test_a_new_memory_does_not_touch_files_until_it_is_used(tmp_path):
+    options, state, _ = saved(tmp_path)
+    contents = (tmp_path / "screens.npy").read_bytes()
+    replay = make(**options)
+    assert (tmp_path / "screens.npy").read_bytes() == contents
+    replay.begin([0], np.zeros((1, *SHAPE)))  # the start of a new run
+    assert not replay.can_sample
+    assert (tmp_path / "screens.npy").read_bytes() != contents
+    with pytest.raises(NeurozooError, match="hold other rows than the saved state knows"):
+        make(**options).set_state(state, {})
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def reshape(path):
+    np.save(path, np.zeros(3, np.load(path).dtype))
+
+
+def retype(path):
+    np.save(path, np.load(path).astype(np.float64))
+
+
+def to_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("name", ["screens", "actions", "rewards", "terminals", "ages"])
+@pytest.mark.parametrize("harm", [lambda path: path.unlink(), cut, empty, reshape, retype, to_folder])
+def test_a_missing_or_damaged_file_is_named_together_with_what_to_do(tmp_path, name, harm):
+    options, state, _ = saved(tmp_path)
+    path = tmp_path / f"{name}.npy"
+    harm(path)
+    with pytest.raises(NeurozooError, match="Delete it all") as error:
+        make(**options, remedy="Delete it all.").set_state(state, {})
+    assert str(path) in str(error.value)
+
+
+def test_files_of_another_size_than_the_state_are_refused(tmp_path):
+    options, state, _ = saved(tmp_path)
+    with pytest.raises(NeurozooError, match=r"2 worlds with 30 \+ 5 screens, but 2 with 40 \+ 5 were expected"):
+        make(**{**options, "capacity": 80}).set_state(state, {})
+
+
+def test_a_copy_of_the_folder_serves_as_well(tmp_path):
+    options, state, replay = saved(tmp_path / "one")
+    replay.flush()
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    other = make(**{**options, "folder": tmp_path / "two"})
+    other.set_state(state, {})
+    assert_equal(other.sample(50, np.random.default_rng(0)), replay.sample(50, np.random.default_rng(0)))
+
+
+def test_a_million_screens_take_7_1_gigabytes():
+    assert Replay.bytes_needed(capacity=1_000_000, worlds=1) == 1_000_000 * (84 * 84 + 1 + 4 + 1 + 4)
+    assert Replay.bytes_needed(capacity=1_000_000, worlds=8, slack=1_000) == 1_008_000 * (84 * 84 + 10)
+
+
+def test_a_memory_that_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "available_memory", lambda: 5_000_000_000)
+    with pytest.raises(NeurozooError) as error:
+        Replay(capacity=1_000_000, worlds=1, windows="whole")
+    assert "needs 7.1 GB of memory, but 5.0 GB are available. Choose a smaller replay_size" in str(error.value)
+    assert "keep_replay: true" in str(error.value)
+    monkeypatch.setattr(memory, "available_disk", lambda folder: 1_000_000_000)
+    with pytest.raises(NeurozooError, match=r"needs 7.1 GB on the disk of .*, but 1.0 GB are available"):
+        Replay(capacity=1_000_000, worlds=1, windows="whole", folder=tmp_path)
+
+
+def test_the_size_is_announced(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "available_memory", lambda: 21_300_000_000)
+    monkeypatch.setattr(memory, "available_disk", lambda folder: 100_000_000_000)
+    replay = Replay(capacity=10_000, worlds=2, windows="whole")
+    assert replay.announcement == "Replay memory: 10,000 screens, 70.7 MB in memory (21.3 GB available)"
+    replay = Replay(capacity=1_000_000, worlds=2, windows="whole", folder=tmp_path / "replay")
+    assert replay.announcement == f"Replay memory: 1,000,000 screens, 7.1 GB in {tmp_path}/replay (100.0 GB available)"
+
+
+def test_a_disk_that_is_too_small_after_all_is_noticed_at_the_first_row(small_disk):
+    message, left = small_disk(
+        """
+import json
+import numpy as np
+from neurozoo import memory
+from neurozoo.algorithms.dqn.replay import Replay
+from neurozoo.errors import NeurozooError
+memory.available_disk = lambda folder: 10**9  # as if another program took the space afterwards
+replay = Replay(capacity=10_000, worlds=1, windows="whole", folder=sys.argv[1])
+try:
+    replay.append([0], [0], [0], np.zeros((1, 84, 84)), [False])
+    message = "nothing was raised"
+except NeurozooError as error:
+    message = str(error)
+print(json.dumps([message, os.listdir(sys.argv[1])]))
+""",
+    )
+    assert "needs 70.7 MB in" in message
+    assert "No space left on device" in message
+    assert "smaller replay_size" in message
+    assert left == []
+
+
+def test_what_does_not_hold_a_transition_is_refused():
+    with pytest.raises(NeurozooError, match="replay_size to at least 18"):
+        make(capacity=15, worlds=3)
+    with pytest.raises(ValueError, match="windows"):
+        make(windows="half")
+    with pytest.raises(ValueError, match="seam"):
+        make(windows="whole").begin([0], np.zeros((1, *SHAPE)))
+    with pytest.raises(ValueError, match="begin"):
+        make(windows="padded").seam([0])

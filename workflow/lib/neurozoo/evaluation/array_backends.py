@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from neurozoo.errors import NeurozooError
+from neurozoo.memory import available_memory
 
 BACKENDS = ("tensorflow", "jax")
 
@@ -36,7 +37,7 @@ class JaxBackend:
     def free_bytes(self) -> int:
         """Memory that is still to be had."""
         facts = self._device.memory_stats()
-        return facts["bytes_limit"] - facts["bytes_in_use"] if facts else _free_host_bytes()
+        return facts["bytes_limit"] - facts["bytes_in_use"] if facts else available_memory()
 
     def compiled(self, function: Callable, *, reuse: bool = False) -> Callable:
         """Compiles a function of arrays of fixed shapes; with `reuse`, its first argument is given up."""
@@ -84,7 +85,7 @@ class TensorFlowBackend:
     def free_bytes(self) -> int:
         """Memory that is still to be had."""
         if self.device == "CPU:0":
-            return _free_host_bytes()
+            return available_memory()
         from tensorflow.python.client import device_lib  # nothing public knows the limit
 
         limit = next(d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU")
@@ -117,11 +118,6 @@ def _updated_slices(arrays: dict, new: dict, slot: object) -> dict:
     from jax.lax import dynamic_update_slice_in_dim
 
     return {name: dynamic_update_slice_in_dim(array, new[name], slot, 0) for name, array in arrays.items()}
-
-
-def _free_host_bytes() -> int:
-    with open("/proc/meminfo") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
 
 
 def make_backend() -> JaxBackend | TensorFlowBackend:

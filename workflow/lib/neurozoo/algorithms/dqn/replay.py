@@ -1,21 +1,17 @@
 """The replay memory: every screen once, the last million of them, and batches of transitions drawn from it."""
 
 import dataclasses
-import os
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from neurozoo.algorithms.dqn.rings import Rings
 from neurozoo.algorithms.dqn.sum_tree import SumTree
 from neurozoo.errors import NeurozooError
-from neurozoo.files import explained
-from neurozoo.memory import check_memory, gigabytes
+from neurozoo.memory import gigabytes
 
 WINDOWS = ("padded", "whole")
-REMEDY = "Choose a smaller replay_size."
-DISK_REMEDY = "Choose a smaller replay_size, or a folder on a disk with more space."
-FILE_REMEDY = "Put the file back, or start the run anew."
+REMEDY = "Put the file back, or start the run anew."
 ROUNDS = 50  # of drawing, after which all rows are looked at instead
 SMALLEST_ERROR = 1e-6  # added to all errors, so that no row is lost for good
 
@@ -100,7 +96,7 @@ class Replay:
         exponent: float = 0.5,
         folder: Path | None = None,
         slack: int = 0,
-        remedy: str = FILE_REMEDY,
+        remedy: str = REMEDY,
     ) -> None:
         if windows not in WINDOWS:
             raise ValueError(f"windows must be one of {WINDOWS}, not {windows!r}")
@@ -111,29 +107,27 @@ class Replay:
                 f"{history} + {steps} screens. Set replay_size to at least {worlds * (history + steps + 1):,}."
             )
         self._worlds, self._history, self._steps = worlds, history, steps
-        self._ring = self._length + slack
-        self._shape = tuple(shape)
         self._powers = discount ** np.arange(steps)
         self._last_discount = discount**steps
         self._reward_bounds = reward_bounds
         self._is_whole = windows == "whole"
         self._exponent = exponent
         self._folder = None if folder is None else Path(folder)
-        self._slack, self._remedy = slack, remedy
+        self._slack = 0 if folder is None else slack
+        self._ring = self._length + self._slack
+        self._remedy = remedy
+        self._rings = Rings(worlds * self._ring, tuple(shape), folder=self._folder, remedy=remedy)
 
         self._written = np.zeros(worlds, np.int64)  # rows since the beginning of time
         self._next_ages = np.zeros(worlds, np.int32)
         self._saved = None  # what `_written` was when the state was last saved
         self._tree = SumTree(worlds * self._ring) if prioritised else None
         self._highest = 1.0
-        self._arrays = None
-        self._prepare()
 
     @classmethod
     def bytes_needed(cls, *, capacity: int, worlds: int, shape: tuple[int, int] = (84, 84), slack: int = 0) -> int:
         """Returns the bytes that the rings take: 7.1 GB for a million screens of 84 x 84."""
-        rows = worlds * (capacity // worlds + slack)
-        return sum(rows * np.dtype(dtype).itemsize * int(np.prod(tail)) for dtype, tail in _layout(shape).values())
+        return Rings.bytes_needed(worlds * (capacity // worlds + slack), shape)
 
     def __len__(self) -> int:
         """Returns the number of rows in what may be drawn from, at most the capacity."""
@@ -144,18 +138,22 @@ class Replay:
         """The size as "Replay memory: 1,000,000 screens, 7.1 GB in memory (21.3 GB available)"."""
         place = "memory" if self._folder is None else str(self._folder)
         return (
-            f"Replay memory: {self._worlds * self._length:,} screens, {gigabytes(self._needed)} in {place} "
-            f"({gigabytes(self._available)} available)"
+            f"Replay memory: {self._worlds * self._length:,} screens, {gigabytes(self._rings.needed)} in {place} "
+            f"({gigabytes(self._rings.available)} available)"
         )
 
     @property
     def can_sample(self) -> bool:
         """Whether there is at least one row to draw."""
-        return any(len(self._valid_rows_of(world)) for world in range(self._worlds))
+        return any(
+            len(self._valid_rows_of(world, newest=newest))
+            for newest in (100, self._length)  # the newest will do nearly always, and all take long
+            for world in range(self._worlds)
+        )
 
     def valid_rows(self) -> np.ndarray:
         """Lists all rows that can be drawn, shape (count,), int64, as in `Sample.rows`. This reads all ages."""
-        return np.concatenate([self._valid_rows_of(world) for world in range(self._worlds)])
+        return np.concatenate([self._valid_rows_of(world, newest=self._length) for world in range(self._worlds)])
 
     def begin(self, worlds: np.ndarray, screens: np.ndarray) -> None:
         """Stores the first screens of new games; only for padded windows.
@@ -220,15 +218,15 @@ class Replay:
         first = window[:, self._history]
         ahead = window[:, self._history :]
 
-        screens = np.take(self._screens, window, axis=0)
-        ages = self._ages[first]
+        screens = np.take(self._rings.screens, window, axis=0)
+        ages = self._rings.ages[first]
         if not self._is_whole and ages.min() < self._history:
             screens[:, : self._history][ages[:, None] < np.arange(self._history, 0, -1)] = 0
 
-        rewards = self._rewards[ahead]
+        rewards = self._rings.rewards[ahead]
         if self._reward_bounds is not None:
             rewards = rewards.clip(*self._reward_bounds)
-        ends = np.logical_or.accumulate(self._terminals[ahead], axis=1)
+        ends = np.logical_or.accumulate(self._rings.terminals[ahead], axis=1)
         rewards[:, 1:][ends[:, :-1]] = 0.0
         if self._tree is None:
             weights = np.ones(batch, np.float32)
@@ -237,7 +235,7 @@ class Replay:
             weights = ((priorities / priorities.min()) ** -beta).astype(np.float32)
         return Sample(
             screens=screens,
-            actions=self._actions[first].astype(np.int32),
+            actions=self._rings.actions[first].astype(np.int32),
             returns=(rewards @ self._powers).astype(np.float32),
             discounts=np.where(ends[:, -1], 0.0, self._last_discount).astype(np.float32),
             weights=weights,
@@ -271,15 +269,16 @@ class Replay:
         From here on at most `slack` rows of each world may be added until the next call, if
         there is a folder; so call it only to save the state.
         """
-        self._saved = self._written.copy()
+        is_kept = self._folder is not None
+        self._saved = self._written.copy() if is_kept else None
         return {
-            "is_kept": self._folder is not None,
+            "is_kept": is_kept,
             "length": self._length,
             "slack": self._slack,
             "written": self._written.tolist(),
             "next_ages": self._next_ages.tolist(),
             "highest_priority": self._highest,
-            "checksums": self._checksums() if self._folder is not None else [],
+            "checksums": self._checksums() if is_kept else [],
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
@@ -309,8 +308,7 @@ class Replay:
                 f"expected. {self._remedy}"
             )
         if any(state["written"]):
-            self._arrays = {name: self._opened(name) for name in _layout(self._shape)}
-            self._take_arrays()
+            self._rings.open()
         self._written[:] = state["written"]
         self._next_ages[:] = state["next_ages"]
         self._highest = state["highest_priority"]
@@ -324,92 +322,23 @@ class Replay:
 
     def flush(self) -> None:
         """Writes to disk what changed in the files, so that a state that is saved next survives a power cut, too."""
-        if self._folder is not None and self._arrays is not None:
-            for array in self._arrays.values():
-                array.flush()
-
-    def _prepare(self) -> None:
-        """Makes sure that there is room, and takes it in memory. Files are left alone: a state may refer to them."""
-        self._needed = self.bytes_needed(
-            capacity=self._length * self._worlds, worlds=self._worlds, shape=self._shape, slack=self._slack
-        )
-        if self._folder is not None:
-            there = sum(self._path(name).stat().st_size for name in _layout(self._shape) if self._path(name).exists())
-            self._available = there + check_memory(
-                max(0, self._needed - there), self._folder, purpose="The replay memory", remedy=DISK_REMEDY
-            )
-            return
-        self._available = check_memory(self._needed, purpose="The replay memory", remedy=REMEDY)
-        rows = self._worlds * self._ring
-        try:
-            self._arrays = {
-                name: np.zeros((rows, *tail), dtype) for name, (dtype, tail) in _layout(self._shape).items()
-            }
-        except MemoryError as error:  # a limit of the shell or of a scheduler
-            raise NeurozooError(
-                f"The replay memory needs {gigabytes(self._needed)}, more than this process may have. {REMEDY}"
-            ) from error
-        self._take_arrays()
-
-    def _create_files(self) -> None:
-        """Makes new files at their full size, so that a full disk is noticed now and not hours later."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        rows = self._worlds * self._ring
-        self._arrays = {}
-        for name, (dtype, tail) in _layout(self._shape).items():
-            path = self._path(name)
-            path.unlink(missing_ok=True)
-            try:
-                array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(rows, *tail))
-                with open(path, "rb+") as file:
-                    os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-            except OSError as error:
-                path.unlink(missing_ok=True)
-                raise explained(error, path) from error
-            self._arrays[name] = array
-        self._take_arrays()
-
-    def _opened(self, name: str) -> np.memmap:
-        """Maps a file that a saved state refers to."""
-        path = self._path(name)
-        dtype, tail = _layout(self._shape)[name]
-        shape = (self._worlds * self._ring, *tail)
-        try:
-            # First to read: to write, NumPy would fill up a file that was cut off.
-            array = np.lib.format.open_memmap(path, mode="r")
-            if (array.dtype, array.shape) != (np.dtype(dtype), shape):
-                raise ValueError(
-                    f"it holds {array.dtype} of shape {array.shape}, expected {np.dtype(dtype)} of {shape}"
-                )
-            return np.lib.format.open_memmap(path, mode="r+")
-        except FileNotFoundError as error:
-            raise NeurozooError(f"{path} is missing, but the saved state needs it. {self._remedy}") from error
-        except (ValueError, EOFError) as error:
-            raise NeurozooError(f"{path} is damaged ({error}). {self._remedy}") from error
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.npy"
-
-    def _take_arrays(self) -> None:
-        # Plain arrays of the same memory: indexing a np.memmap costs ten times as much.
-        self._screens, self._actions, self._rewards, self._terminals, self._ages = (
-            np.asarray(self._arrays[name]) for name in _layout(self._shape)
-        )
+        self._rings.flush()
 
     def _write(self, worlds: np.ndarray, actions, rewards, screens, terminals) -> None:
-        if self._saved is not None and self._folder is not None:
+        """Stores a row each; the arguments are those of `append`, or numbers."""
+        if self._saved is not None:
             ahead = int((self._written[worlds] - self._saved[worlds]).max(initial=0))
             if ahead >= self._slack:
                 raise ValueError(f"{ahead + 1} rows of a world since the state was saved, but slack is {self._slack}")
-        if self._arrays is None:
-            self._create_files()
+        if not self._rings.is_there:
+            self._rings.create()
         rows = self._written[worlds]
         slots = worlds * self._ring + rows % self._ring
-        self._screens[slots] = screens
-        self._actions[slots] = actions
-        self._rewards[slots] = rewards
-        self._terminals[slots] = terminals
-        self._ages[slots] = self._next_ages[worlds]
+        self._rings.screens[slots] = screens
+        self._rings.actions[slots] = actions
+        self._rings.rewards[slots] = rewards
+        self._rings.terminals[slots] = terminals
+        self._rings.ages[slots] = self._next_ages[worlds]
         self._next_ages[worlds] += 1
         self._written[worlds] = rows + 1
         if self._tree is not None:
@@ -424,20 +353,21 @@ class Replay:
         written = self._written[worlds]
         base = worlds * self._ring
         slots = base + rows % self._ring
-        ages = self._ages[slots]
+        ages = self._rings.ages[slots]
         reach = np.minimum(ages, self._history)
         valid = ages >= (self._history if self._is_whole else 1)
         valid &= rows - reach >= np.maximum(written - self._length, 0)
         valid &= rows + self._steps <= written
         is_over = np.zeros(len(rows), bool)
         for ahead in range(1, self._steps):
-            is_over |= self._terminals[slots]
+            is_over |= self._rings.terminals[slots]
             slots = base + (rows + ahead) % self._ring
-            valid &= is_over | (self._ages[slots] > 0)
+            valid &= is_over | (self._rings.ages[slots] > 0)
         return valid
 
-    def _valid_rows_of(self, world: int) -> np.ndarray:
-        rows = np.arange(max(0, self._written[world] - self._length), self._written[world])
+    def _valid_rows_of(self, world: int, *, newest: int) -> np.ndarray:
+        """Lists what can be drawn of one world, out of its newest rows, as in `Sample.rows`."""
+        rows = np.arange(max(0, self._written[world] - newest), self._written[world])
         if not len(rows):
             return rows
         rows = rows[self._is_valid(np.full(len(rows), world), rows)]
@@ -481,23 +411,11 @@ class Replay:
 
     def _checksums(self) -> list[int]:
         """Returns a number per world, of its oldest and newest rows, that tells files of another time apart."""
-        sums = []
-        for world, written in enumerate(self._written.tolist()):
-            value = 0
-            for row in (max(0, written - self._length), written - 1) if written else ():
-                slot = world * self._ring + row % self._ring
-                for array in (self._screens, self._actions, self._rewards, self._terminals, self._ages):
-                    value = zlib.crc32(array[slot].tobytes(), value)
-            sums.append(value)
-        return sums
-
-
-def _layout(shape: tuple[int, int]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Returns dtype and shape of one row of each array, in the order of `Replay._take_arrays`."""
-    return {
-        "screens": ("u1", tuple(shape)),
-        "actions": ("u1", ()),
-        "rewards": ("<f4", ()),
-        "terminals": ("?", ()),
-        "ages": ("<i4", ()),
-    }
+        return [
+            self._rings.checksum(
+                [world * self._ring + row % self._ring for row in (max(0, written - self._length), written - 1)]
+            )
+            if written
+            else 0
+            for world, written in enumerate(self._written.tolist())
+        ]
