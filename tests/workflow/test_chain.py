@@ -73,7 +73,7 @@ def test_generations_are_filmed_and_stay_beside_the_run(chain):
 
 def test_filters_are_shown_where_the_configuration_asks_for_it(chain):
     filters = chain / "results/test/runs" / RUNS[2] / "filters"
-    assert {path.name for path in filters.iterdir()} == {"patches_recu1.png", "lean.csv"}
+    assert {path.name for path in filters.iterdir()} == {"patches_recu1.png", "guided.html", "lean.csv"}
     for run in RUNS:  # for the figure
         lines = (chain / "results/test/runs" / run / "filters/lean.csv").read_text().splitlines()
         assert [line.split(",")[6] for line in lines] == ["frame", "T-3", "T-2", "T-1", "Now"]

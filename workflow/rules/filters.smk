@@ -14,6 +14,7 @@ OUTPUTS:
     synthetic   = <results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.png, .csv
     inversion   = <results>/runs/{algo}/{game}/{model}/{run}/filters/inversion_{layer}.png
     guided      = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png
+    page        = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided.html
     attribution = <results>/runs/{algo}/{game}/{model}/{run}/filters/attribution.png
     lean        = <results>/runs/{algo}/{game}/{model}/{run}/filters/lean.csv
     figures     = <results>/figures/temporal_lean.{pdf,svg,png}
@@ -191,6 +192,37 @@ rule draw_guided:
         channels=config["filters"]["channels"],
     script:
         "../scripts/draw_guided.py"
+
+
+rule guided_page:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        page=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/guided.html",
+            caption="../report/guided_page.rst",
+            category="Filters",
+            labels={
+                "picture": "guided backpropagation, all convolutions",
+                "algorithm": "{algo}",
+                "game": "{game}",
+                "network": "{model}",
+                "run": "{run}",
+            },
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/guided_page.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        guided_page=config["filters"]["guided_page"],
+    script:
+        "../scripts/guided_page.py"
 
 
 rule draw_attribution:

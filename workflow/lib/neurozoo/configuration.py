@@ -520,7 +520,7 @@ def _rollout_problems(config: Mapping) -> Iterator[str]:
     """What is to be made of rollouts that will not hold it, and disturbances that a planned game does not know."""
     rollout = config["rollout"]
     files = [file for _, file in filter_files(config)]
-    if asked := [name for name in OF_ROLLOUTS if any(file.startswith(f"filters/{name}") for file in files)]:
+    if asked := [name for name, start in OF_ROLLOUTS.items() if any(file.startswith(start) for file in files)]:
         place = f"where filters.experiments asks for {', '.join(asked)}"
         if rollout["streamlined"]:
             yield f"rollout.streamlined should be false {place}, which are made of the recorded observations."

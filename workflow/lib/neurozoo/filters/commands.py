@@ -1,6 +1,7 @@
 """`python -m neurozoo filters`: the pictures of filters, by hand."""
 
 import argparse
+import tempfile
 from dataclasses import fields
 from pathlib import Path
 
@@ -39,14 +40,23 @@ def add_filter_commands(commands: argparse._SubParsersAction) -> None:
     guided = _of_run(kinds, "guided", _guided, "what in observations excited filters, by guided backpropagation")
     _add_channels(guided)
 
+    page = _of_run(
+        kinds, "guided-page", _guided_page, "one page with that of all convolutions, as nvis of simple_dqn", layer=False
+    )
+    page.add_argument("--filters", type=int, default=4, help="of each layer (default: %(default)s)")
+    page.add_argument(
+        "--play",
+        action="store_true",
+        help="instead of a rollout: play an episode for it, 2,500 steps at most, 5 %% of the actions at random",
+    )
+
     attribution = _of_run(
         kinds, "attribution", _attribution, "what spoke for the chosen action, by integrated gradients", layer=False
     )
     _add_steps(attribution, 6)
     attribution.add_argument("--points", type=int, default=64, help="of the path from black (default: %(default)s)")
 
-    lean = _of_run(kinds, "lean", _lean, "how much the first layer heeds each frame", layer=False, rollout=False)
-    lean.set_defaults(suffix="csv")
+    _of_run(kinds, "lean", _lean, "how much the first layer heeds each frame", layer=False, rollout=False)
 
     figure = kinds.add_parser("plot-lean", help="the leans of several runs as a figure")
     figure.set_defaults(command=_plot_lean)
@@ -56,14 +66,15 @@ def add_filter_commands(commands: argparse._SubParsersAction) -> None:
 
 def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
     command = kinds.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-    command.set_defaults(command=function, name=name, suffix="png", layer=None)
+    suffix = {"lean": "csv", "guided-page": "html"}.get(name, "png")
+    command.set_defaults(command=function, name=name.removesuffix("-page"), suffix=suffix, layer=None)
     command.add_argument("run_dir", type=Path, help="such as results/runs/ga/frostbite/large/1, with frozen/")
     if layer:
         command.add_argument("--layer", required=True, help="such as conv1")
     if rollout:
         command.add_argument("--rollout", type=Path, help="default: RUN_DIR/rollout.npz")
-    where = f"RUN_DIR/filters/{name}{'_LAYER' if layer else ''}"
-    command.add_argument("--output", type=Path, help=f"default: {where}.{'csv' if name == 'lean' else 'png'}")
+    where = f"RUN_DIR/filters/{name.removesuffix('-page')}{'_LAYER' if layer else ''}"
+    command.add_argument("--output", type=Path, help=f"default: {where}.{suffix}")
     return command
 
 
@@ -161,6 +172,20 @@ def _guided(options):
     from neurozoo.filters.guided import draw_guided
 
     draw_guided(*_inputs(options), _output(options), layer=options.layer, **_channels(options))
+    print(_output(options))
+
+
+def _guided_page(options):
+    from neurozoo.filters.guided_page import write_guided_page
+    from neurozoo.inspection import record_rollout
+
+    folder, rollout = _inputs(options)
+    with tempfile.TemporaryDirectory() as played:
+        if options.play:
+            rollout = Path(played, "rollout.npz")
+            made = record_rollout(folder, rollout, action_noise=0.05)
+            print(f"played {made.steps} steps, score {made.scores[0]:,.0f}")
+        write_guided_page(folder, rollout, _output(options), filters=options.filters)
     print(_output(options))
 
 

@@ -10,13 +10,14 @@ the oldest is left out and the others are red, green and blue, so that what move
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from neurozoo.filters.layers import check_pictures, find_layer, model_to
 from neurozoo.filters.patches import first_channels
 from neurozoo.filters.pictures import Row, colour, enlarged, fitting, grey, side_by_side, write_sheet
-from neurozoo.filters.recordings import open_recording, survey
+from neurozoo.filters.recordings import Recording, open_recording, survey
 from neurozoo.games import ObservationShape
 from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen
 from neurozoo.inspection.panels import shows_colours
@@ -66,6 +67,49 @@ def guided_signals(
     return np.concatenate(signals)
 
 
+@dataclass(frozen=True)
+class Excitation:
+    """The moment of a recording that excites a filter most.
+
+    Attributes:
+        channel: The filter, or unit of a dense layer.
+        value: What it reached, before the activation function.
+        step: Of the recording.
+        position: (row, column) in the layer's map; (0, 0) in a dense layer.
+        observation: What was seen then, float32, shape (height, width, channels).
+        signal: What in it did so, see `guided_signals`.
+    """
+
+    channel: int
+    value: float
+    step: int
+    position: tuple[int, int]
+    observation: np.ndarray
+    signal: np.ndarray
+
+
+def find_excitations(
+    frozen: FrozenModel, layer: LayerRecord, recording: Recording, channels: Sequence[int]
+) -> list[Excitation]:
+    """Finds for each filter the observation and the position with its highest value, and sends that back.
+
+    Args:
+        frozen: The frozen model.
+        layer: Any of its layers.
+        recording: What it saw.
+        channels: The filters or units.
+    """
+    seen = survey(frozen, layer, recording)
+    steps = [int(seen.largest[:, channel].argmax()) for channel in channels]
+    rows_of = dict(recording.rows(steps))
+    width = layer.shape[1] if len(layer.shape) == 3 else 1
+    where = [divmod(int(seen.where_largest[step, c]), width) for step, c in zip(steps, channels, strict=True)]
+    observations = np.stack([rows_of[step] for step in steps])
+    signals = guided_signals(frozen, layer, observations, channels=channels, positions=where)
+    values = [float(seen.largest[step, channel]) for step, channel in zip(steps, channels, strict=True)]
+    return [Excitation(*parts) for parts in zip(channels, values, steps, where, observations, signals, strict=True)]
+
+
 def draw_guided(
     frozen_folder: str | os.PathLike,
     rollout: str | os.PathLike,
@@ -90,20 +134,13 @@ def draw_guided(
     record = find_layer(frozen, layer)
     shown = first_channels(channels, record)
     with open_recording(frozen, rollout) as recording:
-        seen = survey(frozen, record, recording)
-        steps = [int(seen.largest[:, channel].argmax()) for channel in shown]
-        rows_of = dict(recording.rows(steps))
-    width = record.shape[1] if len(record.shape) == 3 else 1
-    where = [divmod(int(seen.where_largest[step, channel]), width) for step, channel in zip(steps, shown, strict=True)]
-    observations = np.stack([rows_of[step] for step in steps])
-    signals = guided_signals(frozen, record, observations, channels=shown, positions=where)
+        found = find_excitations(frozen, record, recording, shown)
     shape = frozen.shape
     factor = fitting(max(shape.height, shape.width), CELL)
     rows = []
-    for channel, step, observation, signal in zip(shown, steps, observations, signals, strict=True):
-        value = float(seen.largest[step, channel])
-        pictures = [draw_in_colours(part, shape) for part in (signal, observation)]
-        label = f"{channel}\n{value:+.2f}" + ("\nsilent" if value <= 0 else "") + f"\nstep {step}"
+    for one in found:
+        pictures = [draw_in_colours(part, shape) for part in (one.signal, one.observation)]
+        label = f"{one.channel}\n{one.value:+.2f}" + ("\nsilent" if one.value <= 0 else "") + f"\nstep {one.step}"
         rows.append(Row(label, [side_by_side([enlarged(picture, factor)]) for picture in pictures]))
     write_sheet(
         output,
@@ -111,7 +148,7 @@ def draw_guided(
         note=(
             "A row per channel: its number, its highest value in the recording (before the activation function) and in "
             "which step; what in the observation did it, and the observation. "
-            f"{_colours_explained(shape)} Each picture is spread from its own lowest number (black) to its own highest "
+            f"{colours_explained(shape)} Each picture is spread from its own lowest number (black) to its own highest "
             "(white, or full colour)."
         ),
         headers=["what did it", "observation"],
@@ -131,7 +168,8 @@ def draw_in_colours(values: np.ndarray, shape: ObservationShape) -> np.ndarray:
     return grey(values[..., -1], low, high)
 
 
-def _colours_explained(shape: ObservationShape) -> str:
+def colours_explained(shape: ObservationShape) -> str:
+    """Says what the colours of `draw_in_colours` mean."""
     if shows_colours(shape):
         return "Colours are those of the game."
     if shape.stack >= 3 and shape.channels == 1:

@@ -7,8 +7,13 @@ from neurozoo.networks import Network
 
 OF_CONVOLUTIONS = ("weights",)
 OF_LAYERS = ("patches", "synthetic", "inversion", "guided")
-OF_NETWORKS = ("attribution", "lean")
-OF_ROLLOUTS = (*OF_LAYERS, "attribution")  # made of what an undisturbed network saw
+OF_NETWORKS = ("guided_page", "attribution", "lean")
+# Those that are made of what an undisturbed network saw, and how the names of their files begin.
+OF_ROLLOUTS = {
+    **{name: f"filters/{name}_" for name in OF_LAYERS},
+    "guided_page": "filters/guided.html",
+    "attribution": "filters/attribution.png",
+}
 PRODUCTS = (*OF_CONVOLUTIONS, *OF_LAYERS, *OF_NETWORKS)
 
 
@@ -34,6 +39,8 @@ def product_files(
                 shown = [layer for layer in shown if layer.kind != "dense"]
             if product in (*OF_CONVOLUTIONS, *OF_LAYERS):
                 files += [f"filters/{product}_{layer.name}.png" for layer in shown]
+        if "guided_page" in products and any(layer.kind != "dense" for layer in network.layers):
+            files.append("filters/guided.html")
         if "attribution" in products:
             files.append("filters/attribution.png")
     if "lean" in products and shape.stack > 1:

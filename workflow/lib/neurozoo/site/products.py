@@ -25,7 +25,12 @@ PICTURES: Titles = (
     ("learning_curves.png", "Learning curves"),
     ("*.png", "{}"),
 )
-PAGES: Titles = (("embedding.html", "Embedding, interactive"), ("provenance.html", "Provenance"), ("*.html", "{}"))
+PAGES: Titles = (
+    ("filters/guided.html", "Guided backpropagation of all convolutions"),
+    ("embedding.html", "Embedding, interactive"),
+    ("provenance.html", "Provenance"),
+    ("*.html", "{}"),
+)
 TABLES: Titles = (
     ("scores.csv", "Scores with intervals"),
     ("statistics.csv", "Statistics over runs and games"),
