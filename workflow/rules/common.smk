@@ -37,6 +37,7 @@ from neurozoo.configuration import (
     runs_of_game,
     runs_with_layer,
     runs_with_lineage,
+    runs_with_phases,
 )
 from neurozoo.errors import NeurozooError
 from neurozoo.site.products import FOLDERS
@@ -69,6 +70,7 @@ LEAN_IS_WANTED = any(name == "filters/lean.csv" for _, name in FILTER_FILES)
 # Of whose rollouts there are pictures.
 RECORDED_RUNS = [] if config["rollout"]["streamlined"] else [*PLANNED_RUNS, *IMPORTED_RUNS]
 RUNS_WITH_LINEAGE = runs_with_lineage(config)
+RUNS_WITH_PHASES = runs_with_phases(config)
 
 
 # Names are not constrained to the known ones, so that a slip gets an answer from `settings_of` instead of none.
@@ -143,6 +145,8 @@ def products():
         *planned("rollout.npz", PLANNED_RUNS + IMPORTED_RUNS),
         *planned("activation.mp4", RECORDED_RUNS),
         *planned("lineage.png", RUNS_WITH_LINEAGE),
+        *planned("phases.png", RUNS_WITH_PHASES),
+        *planned("phases.csv", RUNS_WITH_PHASES),
         *planned("generations.mp4", FILMED_RUNS),
         *wanted_movies(),
         *filters_of_runs(),

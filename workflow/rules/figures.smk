@@ -6,6 +6,7 @@ REQUIRED INPUTS:
     metrics    = <results>/tables/metrics.parquet
     scores     = <results>/tables/scores.csv
     comparison = <results>/tables/comparison.csv
+    log        = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
 
 OUTPUTS:
 
@@ -13,6 +14,7 @@ OUTPUTS:
     profile    = <results>/figures/performance_profile.{pdf,svg,png}
     aggregates = <results>/figures/aggregates.{pdf,svg,png}
     improved   = <results>/figures/probability_of_improvement.{pdf,svg,png}
+    phases     = <results>/runs/{algo}/{game}/{model}/{run}/phases.png
 """
 
 
@@ -121,3 +123,26 @@ rule plot_improvement:
         confidence=config["statistics"]["confidence"],
     script:
         "../scripts/plot_improvement.py"
+
+
+rule plot_phases:
+    input:
+        log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    output:
+        figure=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/phases.png",
+            caption="../report/phases.rst",
+            category="Phases",
+            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/plot_phases.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    params:
+        look=config["figures"]["phases"],
+    script:
+        "../scripts/plot_phases.py"

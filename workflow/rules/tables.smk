@@ -9,16 +9,18 @@ REQUIRED INPUTS:
 OUTPUTS:
 
     csv        = <results>/runs/{algo}/{game}/{model}/{run}/metrics.csv
+    phases     = <results>/runs/{algo}/{game}/{model}/{run}/phases.csv
     metrics    = <results>/tables/metrics.{csv,parquet}
     scores     = <results>/tables/scores.csv
     comparison = <results>/tables/comparison.csv
 
-The merged table and the scores span the planned runs, not whatever else lies in <results>/runs/.
+Runs that learn in epochs have phases: random play, training and tests. The merged table and the scores span the planned runs, not whatever else lies in <results>/runs/.
 """
 
 
 localrules:
     parse_log,  # a second or two, for every run
+    phase_table,
 
 
 rule parse_log:
@@ -38,6 +40,23 @@ rule parse_log:
         columns=config["metrics"]["columns"],
     script:
         "../scripts/parse_log.py"
+
+
+rule phase_table:
+    input:
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    output:
+        csv="<results>/runs/{algo}/{game}/{model}/{run}/phases.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/phase_table.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    script:
+        "../scripts/phase_table.py"
 
 
 rule merge_metrics:

@@ -73,6 +73,20 @@ def _parser() -> argparse.ArgumentParser:
     parse.add_argument("--protocol", default="uber2018", help="default: %(default)s")
     parse.add_argument("--columns", nargs="+", help="published field names; default: all but the genome")
 
+    phases = _command(commands, "phases", _phases, "write a run's phases (random, train, test) as simple_dqn's CSV")
+    phases.add_argument("source", type=Path, metavar="RUN_DIR", help="or log.jsonl, or a CSV of simple_dqn")
+    phases.add_argument("--output", type=Path, help="default: RUN_DIR/phases.csv")
+
+    panels = _command(commands, "panels", _panels, "draw a run's phases, a panel each: reward, Q-value, games, loss")
+    panels.add_argument("source", type=Path, metavar="CSV_OR_RUN_DIR", help="a CSV of simple_dqn's, or a run's folder")
+    panels.add_argument("--fields", metavar="NAME,...", help="default: average_reward,meanq,nr_games,meancost")
+    panels.add_argument(
+        "--cost-as-written", action="store_true", help="meancost as simple_dqn has it: divided by the epoch's number"
+    )
+    panels.add_argument("--width", type=float, default=11.0, help="inches (default: %(default)s)")
+    panels.add_argument("--height", type=float, default=6.5, help="inches (default: %(default)s)")
+    panels.add_argument("--output", type=Path, help="png, pdf or svg; default: beside the CSV, or RUN_DIR/phases.png")
+
     brought = _command(commands, "import", _import, "make a run's folder of a genome from elsewhere")
     brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file with one")
     brought.add_argument("--game", help="default: what the genome's file says")
@@ -348,6 +362,31 @@ def _parse(options):
     }
     parse_log(options.log, options.csv, identity=identity, columns=options.columns)
     print(options.csv)
+
+
+def _phases(options):
+    from neurozoo.algorithms.dqn.statistics_csv import write_statistics
+    from neurozoo.logs import read_run_settings
+
+    source = options.source
+    output = options.output or (source if source.is_dir() else source.parent) / "phases.csv"
+    settings = source / "config.yaml" if source.is_dir() else source.with_name("config.yaml")
+    write_statistics(source, output, seed=read_run_settings(settings).get("seed") if settings.exists() else None)
+    print(output)
+
+
+def _panels(options):
+    from neurozoo.phase_panels import DEFAULT_FIELDS, draw_panels
+
+    source = options.source
+    output = options.output or (source / "phases.png" if source.is_dir() else source.with_suffix(".png"))
+    draw_panels(
+        source,
+        [output],
+        fields=[name.strip() for name in options.fields.split(",")] if options.fields else DEFAULT_FIELDS,
+        **{name: getattr(options, name) for name in ("cost_as_written", "width", "height")},
+    )
+    print(output)
 
 
 def _import(options):

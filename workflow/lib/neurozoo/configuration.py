@@ -117,6 +117,15 @@ def runs_with_lineage(config: Mapping) -> list[PlannedRun]:
     return [run for run in planned_runs(config) if run.algo in WITH_LINEAGE]
 
 
+def runs_with_phases(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs that learn in epochs, between which they are tested.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if "epoch_steps" in run_settings(config, **asdict(run))]
+
+
 def filmed_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the runs whose generations are filmed.
 

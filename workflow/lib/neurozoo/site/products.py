@@ -14,6 +14,7 @@ MOVIES: Titles = (
     ("*.mp4", "{}"),
 )
 PICTURES: Titles = (
+    ("phases.png", "Phases: random play, training, tests"),
     ("lineage.png", "Lineage"),
     ("filters/weights_*.png", "Weights of {}"),
     ("filters/patches_*.png", "What {} responds to"),
@@ -42,6 +43,7 @@ TABLES: Titles = (
 RUN_FILES: Titles = (
     ("config.yaml", "All settings, with version and commit"),
     ("metrics.csv", "Every report as a table"),
+    ("phases.csv", "Phases, in the columns of simple_dqn"),
     ("evaluation.json", "Episodes of the result"),
     ("genome.json", "The result in a few bytes"),
     ("train.log", "The log for people"),

@@ -1,0 +1,124 @@
+"""The panels of a run that learns in epochs: random play, training and tests, a panel for each column.
+
+Source: `plot.py` of simple_dqn (tambetm). Deviations: a run without a random phase is drawn, too, and what a phase does
+not have (tests have no cost) is not drawn as 0.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+
+import pandas as pd
+import plotnine as p9
+
+from neurozoo.algorithms.dqn.statistics_csv import PHASES, read_statistics
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.plots import categorical_colours, check_formats, figure_theme, number_label, save_figure, si_label
+
+# What can be drawn, with the titles of the original.
+FIELDS = {
+    "steps": "Number of steps",
+    "nr_games": "Number of games",
+    "average_reward": "Average reward",
+    "min_game_reward": "Min. game reward",
+    "max_game_reward": "Max. game reward",
+    "last_exploration_rate": "Exploration rate",
+    "total_train_steps": "Exploration steps",
+    "replay_memory_count": "Replay memory size",
+    "meanq": "Average Q-value",
+    "meancost": "Average loss",
+    "weight_updates": "Number of weight updates",
+    "total_time": "Total time elapsed",
+    "epoch_time": "Phase time",
+    "steps_per_second": "Number of steps per second",
+}
+DEFAULT_FIELDS = ("average_reward", "meanq", "nr_games", "meancost")
+_OF_TRAINING = ("meancost",)  # 0 in the other phases, where nothing is learned
+_CAPTION = (
+    "Average loss: the mean over the phase's updates; a CSV of simple_dqn holds it divided by the epoch's number, which "
+    "is undone."
+)
+_SIZE = (11.0, 6.5)  # inches
+
+
+def draw_panels(
+    statistics: str | os.PathLike,
+    outputs: Sequence[str | os.PathLike],
+    *,
+    fields: Sequence[str] = DEFAULT_FIELDS,
+    cost_as_written: bool = False,
+    title: str | None = None,
+    width: float = _SIZE[0],
+    height: float = _SIZE[1],
+) -> None:
+    """Draws a panel for each column that is asked for, with a line for each phase.
+
+    Args:
+        statistics: A CSV, a log or a run's folder, see `read_statistics`.
+        outputs: The files to write; the suffix says the format. The same data give the same bytes.
+        fields: Keys of `FIELDS`.
+        cost_as_written: Draws `meancost` as the original does, which is the mean cost divided by the epoch's number.
+        title: Above all; None for the path of `statistics`.
+        width: Inches of the figure.
+        height: Inches of the figure.
+
+    Raises:
+        NeurozooError: A field is unknown, or the file is missing, damaged or without phases.
+    """
+    check_formats(outputs)
+    if not fields:
+        raise NeurozooError(f"At least one field is drawn, but none came. Known: {', '.join(FIELDS)}.")
+    for field in fields:
+        if field not in FIELDS:
+            raise unknown_name("field", field, FIELDS)
+    table = read_statistics(statistics)
+    titles = FIELDS | ({"meancost": "Average loss, divided by epoch"} if cost_as_written else {})
+    if not cost_as_written:
+        table = table.assign(meancost=table["true_meancost"])
+    points = pd.concat([_points(table, field, titles[field]) for field in dict.fromkeys(fields)], ignore_index=True)
+    caption = "" if cost_as_written or "meancost" not in fields else _CAPTION
+    save_figure(_figure(points, title=title or str(statistics), caption=caption, size=(width, height)), outputs)
+
+
+def _points(table: pd.DataFrame, field: str, title: str) -> pd.DataFrame:
+    """Returns rows with `panel`, `phase`, `epoch` and `value`."""
+    rows = table[table["phase"] == "train"] if field in _OF_TRAINING else table
+    return pd.DataFrame({"panel": title, "phase": rows["phase"], "epoch": rows["epoch"], "value": rows[field]})
+
+
+def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float, float]) -> p9.ggplot:
+    panels = list(dict.fromkeys(points["panel"]))
+    names = [phase.title() for phase in PHASES]
+    drawn = [name for name in names if (points["phase"].str.title() == name).any()]
+    points = points.dropna(subset=["value"]).assign(
+        panel=lambda rows: pd.Categorical(rows["panel"], panels),
+        phase=lambda rows: pd.Categorical(rows["phase"].str.title(), names),
+    )
+    is_random = points["phase"] == names[0]
+    courses = points[~is_random]
+    aesthetics = p9.aes(x="epoch", y="value", colour="phase")
+    figure = p9.ggplot(courses, aesthetics)
+    if is_random.any():
+        figure += p9.geom_hline(p9.aes(yintercept="value", colour="phase"), points[is_random], size=0.7)
+    counts = courses.groupby(["panel", "phase"], observed=True)["value"].transform("size")
+    if (counts == 1).any():
+        figure += p9.geom_point(data=courses[counts == 1], size=1.6)
+    return (
+        figure
+        + p9.geom_line(size=0.7)
+        + p9.facet_wrap("panel", ncol=math.ceil(math.sqrt(len(panels))), scales="free_y")
+        + p9.scale_y_continuous(labels=lambda values: [_label(value) for value in values])
+        + p9.scale_colour_manual(values=dict(zip(names, _colours(), strict=True)), limits=drawn)
+        + p9.labs(title=title, caption=caption, x="Epoch", y="", colour="")
+        + figure_theme(size, has_legend=True)
+    )
+
+
+def _colours() -> list[str]:
+    """Returns a colour for each of `PHASES`, of which random play, where nothing happens, is the grey one."""
+    first, second, *_, grey = categorical_colours(7)
+    return [grey, first, second]
+
+
+def _label(value: float) -> str:
+    return si_label(value) if abs(value) >= 10_000 else number_label(value)

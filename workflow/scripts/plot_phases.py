@@ -1,0 +1,12 @@
+"""Runs `neurozoo.phase_panels.draw_panels` for one {algo}/{game}/{model}/{run}."""
+
+from neurozoo.errors import plain_errors
+from neurozoo.phase_panels import draw_panels
+
+with plain_errors(snakemake.log[0]):
+    draw_panels(
+        snakemake.input.log,
+        [snakemake.output.figure],
+        title="/".join(snakemake.wildcards),
+        **snakemake.params.look,
+    )
