@@ -21,6 +21,7 @@ from neurozoo.configuration import (
     runs_of_game,
     runs_with_layer,
     runs_with_lean,
+    runs_with_phases,
 )
 from neurozoo.errors import NeurozooError
 from neurozoo.filters.attribution import draw_attribution
@@ -152,6 +153,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (
             DEMO + "generations: {experiments: [dmeo]}",
             ["generations.experiments[0]: experiment 'dmeo' is unknown;"],
+        ),
+        (
+            DEMO + "figures: {learning_curves: {references: {files: {simple_dqn: {pnog: pong.csv}}}}}",
+            ["figures.learning_curves.references.files.simple_dqn: game 'pnog' is unknown; did you mean 'pong'?"],
         ),
         (DEMO + "filters: {experiments: [dmeo]}", ["filters.experiments[0]: experiment 'dmeo' is unknown;"]),
         (DEMO + "filters: {layers: [conv9]}", ["filters.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
@@ -419,6 +424,13 @@ def test_imports_need_no_experiments_and_become_runs_of_their_own():
     assert (choices["file"], choices["source"], choices["format"]) == ("x", "x", "auto")
     with pytest.raises(NeurozooError, match="imported/pong/small/3; they make: pong/small/1, pong/small/2"):
         import_choices(config, game="pong", model="small", run="3")
+
+
+def test_runs_that_learn_in_epochs_have_phases():
+    config = checked(
+        "experiments: {a: {algo: dqn, games: [pong], models: [small]}, b: {algo: ga, games: [pong], models: [large]}}"
+    )
+    assert [(run.algo, run.model) for run in runs_with_phases(config)] == [("dqn", "small")]
 
 
 def test_filters_are_shown_of_the_experiments_that_ask_for_it_as_far_as_they_have_a_meaning():

@@ -165,6 +165,40 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
     assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
 
 
+def tables(figure):
+    """Returns what is drawn in layers with data of their own."""
+    named = [layer for layer in figure.layers if type(layer.geom).__name__ != "geom_blank"]
+    return [layer.geom.data for layer in named if isinstance(layer.geom.data, pd.DataFrame)]
+
+
+def references():
+    frames = [1e6, 2e6, 3e6, 8e6]
+    pong = pd.DataFrame({"game": "pong", "curve": "simple_dqn (train)", "frames": frames, "score": [-99.0, 99, 0, 1]})
+    return pd.concat([pong, pong.assign(game="breakout")], ignore_index=True)
+
+
+def test_published_curves_are_drawn_beside_ours_and_change_none_of_them(tmp_path):
+    alone = drawn(small(), tmp_path)
+    figure = drawn(small(), tmp_path, references=references())
+    assert layers(figure) == ["geom_line", "geom_ribbon", "geom_step", "geom_line"]
+    shown, *ours = tables(figure)
+    assert shown["panel"].unique().tolist() == ["Pong"]
+    assert shown["score"].tolist() == [-99, 99, 0]  # to the end of our runs
+    for table, before in zip((*ours, figure.data), (*tables(alone), alone.data), strict=True):
+        pd.testing.assert_frame_equal(table, before, check_categorical=False)
+    colours = next(scale for scale in figure.scales if "colour" in scale.aesthetics or "color" in scale.aesthetics)
+    assert colours.limits == ["large", "simple_dqn (train)"]
+    assert "grey: one published run" in " ".join(figure.labels.subtitle.split())
+    further = drawn(small(), tmp_path, references=references(), reference_frames=1e7)
+    assert tables(further)[0]["frames"].max() == 8e6
+
+
+def test_published_curves_of_other_games_leave_no_trace(tmp_path):
+    figure = drawn(small(), tmp_path, references=references().query("game == 'breakout'"))
+    assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]
+    assert "grey" not in figure.labels.subtitle
+
+
 def test_the_figure_names_the_episodes_behind_its_scores(tmp_path):
     table = small().assign(algo="es", score_episodes=[10] * 3 + [30] * 3)
     caption = " ".join(drawn(table, tmp_path).labels.caption.split())

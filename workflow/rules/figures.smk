@@ -6,6 +6,7 @@ REQUIRED INPUTS:
     metrics    = <results>/tables/metrics.parquet
     scores     = <results>/tables/scores.csv
     comparison = <results>/tables/comparison.csv
+    references = CSV files that the configuration names under figures.learning_curves.references
     log        = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
 
 OUTPUTS:
@@ -17,10 +18,13 @@ OUTPUTS:
     phases     = <results>/runs/{algo}/{game}/{model}/{run}/phases.png
 """
 
+REFERENCES = config["figures"]["learning_curves"]["references"]
+
 
 rule plot_learning_curves:
     input:
         metrics="<results>/tables/metrics.parquet",
+        references=[file for games in REFERENCES["files"].values() for file in games.values()],
     output:
         figures=[
             report(
@@ -39,7 +43,12 @@ rule plot_learning_curves:
         mem_mb=4000,
         runtime="30m",
     params:
-        look={name: value for name, value in config["figures"]["learning_curves"].items() if name != "formats"},
+        look={
+            name: v
+            for name, v in config["figures"]["learning_curves"].items()
+            if name not in ("formats", "references")
+        },
+        references=REFERENCES,
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],
     script:

@@ -2,6 +2,7 @@
 
 from neurozoo.errors import plain_errors
 from neurozoo.plots import plot_learning_curves
+from neurozoo.reference_curves import read_references
 from neurozoo.tables import read_metrics
 
 with plain_errors(snakemake.log[0]):
@@ -10,5 +11,7 @@ with plain_errors(snakemake.log[0]):
         snakemake.output.figures,
         confidence=snakemake.params.confidence,
         seed=snakemake.params.seed,
+        references=read_references(snakemake.params.references["files"], phase=snakemake.params.references["phase"]),
+        reference_frames=snakemake.params.references["frames"],
         **snakemake.params.look,
     )

@@ -426,6 +426,10 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         for number, name in enumerate(config["filters"][key]):
             if name not in known:
                 problems.append(f"filters.{key}[{number}]: {unknown_name(kind, name, known)}")
+    for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
+        for game in games:
+            place = f"figures.learning_curves.references.files.{name}"
+            problems += _complaint(place, lambda g=game: check_game(g))
     rollout = config["rollout"]
     if rollout["min_steps"] > rollout["max_steps"]:
         problems.append(

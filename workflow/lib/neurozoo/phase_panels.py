@@ -35,8 +35,8 @@ FIELDS = {
 DEFAULT_FIELDS = ("average_reward", "meanq", "nr_games", "meancost")
 _OF_TRAINING = ("meancost",)  # 0 in the other phases, where nothing is learned
 _CAPTION = (
-    "Average loss: the mean over the phase's updates; a CSV of simple_dqn holds it divided by the epoch's number, which "
-    "is undone."
+    "Average loss: the mean over the phase's updates; a CSV of simple_dqn holds it divided by the epoch's number, "
+    "which is undone."
 )
 _SIZE = (11.0, 6.5)  # inches
 

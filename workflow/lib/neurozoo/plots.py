@@ -46,6 +46,8 @@ def plot_learning_curves(
     best: bool = True,
     confidence: float = 0.95,
     seed: int = 0,
+    references: pd.DataFrame | None = None,
+    reference_frames: float | None = None,
 ) -> None:
     """Draws one panel per game: the median over runs, how sure it is, and the best that any run has reached.
 
@@ -62,6 +64,9 @@ def plot_learning_curves(
         best: Whether to draw the best score so far of any run as a dashed line.
         confidence: Of the ribbon.
         seed: Of the bootstrap.
+        references: Curves of others, see `neurozoo.reference_curves.read_references`; drawn in grey in the panels of
+            games that have runs, and part of no median, interval or best score.
+        reference_frames: Up to which frame they are drawn; None for the last one of the runs in the same panel.
 
     Raises:
         NeurozooError: A setting is unknown, or there is no score to draw.
@@ -82,16 +87,17 @@ def plot_learning_curves(
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)
     records = best_so_far(reports) if best else None
     labels = list(dict.fromkeys(reports["curve"]))
+    others = _shown_references(references, reports, up_to=reference_frames)
     games = sorted(reports["game"].unique())
     columns = min(columns, len(games))
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
-    figure = _figure(curves, records, labels=labels, columns=columns, size=(width, height))
+    figure = _figure(curves, records, others, labels=labels, columns=columns, size=(width, height))
     figure += p9.labs(
         title=textwrap.fill(
             "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
         ),
         subtitle=textwrap.fill(
-            _explained(curves, interval=interval, best=best, confidence=confidence), int(13 * width)
+            _explained(curves, others, interval=interval, best=best, confidence=confidence), int(13 * width)
         ),
         caption=textwrap.fill(_score_caption(reports), int(16 * width)),
     )
@@ -244,7 +250,7 @@ def game_title(game: str) -> str:
     return game.replace("_", " ").title()
 
 
-def _explained(curves: pd.DataFrame, *, interval: str, best: bool, confidence: float) -> str:
+def _explained(curves: pd.DataFrame, others: pd.DataFrame, *, interval: str, best: bool, confidence: float) -> str:
     """Says what the lines are, so that the figure can stand alone."""
     most = curves["runs"].max()
     if most == 1:
@@ -255,6 +261,8 @@ def _explained(curves: pd.DataFrame, *, interval: str, best: bool, confidence: f
             said.append(f"band: {100 * confidence:g} % bootstrap interval of the {interval}")
     if best:
         said.append("dashed: best so far" if most == 1 else "dashed: best so far of any run")
+    if len(others):
+        said.append("grey: one published run each, for comparison, with settings of its own")
     return "; ".join(said) + "."
 
 
@@ -268,20 +276,42 @@ def categorical_colours(count: int) -> list[str]:
     return [to_hex(colormaps["viridis"](share)) for share in np.linspace(0, 0.95, count)]
 
 
+def _shown_references(references: pd.DataFrame | None, reports: pd.DataFrame, *, up_to: float | None) -> pd.DataFrame:
+    """Returns the parts of reference curves that have a place in the figure."""
+    if references is None:
+        return reports.iloc[:0]
+    ends = reports.groupby("game")["frames"].max()
+    last = references["game"].map(ends) if up_to is None else up_to
+    return references[references["game"].isin(ends.index) & (references["frames"] <= last)]
+
+
+def _greys(count: int) -> list[str]:
+    """Returns so many greys, from dark to light."""
+    from matplotlib.colors import to_hex
+
+    return [to_hex((share,) * 3) for share in np.linspace(0.45, 0.75, max(count, 1))][:count]
+
+
 def _figure(
     curves: pd.DataFrame,
     records: pd.DataFrame | None,
+    others: pd.DataFrame,
     *,
     labels: Sequence[str],
     columns: int,
     size: tuple[float, float],
 ) -> p9.ggplot:
     def ordered(table: pd.DataFrame) -> pd.DataFrame:
-        return table.assign(curve=pd.Categorical(table["curve"], labels), panel=table["game"].map(game_title))
+        return table.assign(curve=pd.Categorical(table["curve"], entries), panel=table["game"].map(game_title))
 
+    names = list(dict.fromkeys(others["curve"]))
+    entries = [*labels, *names]
+    colours = [*categorical_colours(len(labels)), *_greys(len(names))]
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
     figure = p9.ggplot(curves, aesthetics)
+    if names:
+        figure += p9.geom_line(p9.aes(y="score"), ordered(others), size=0.6)
     ribbon = curves.dropna(subset=["low", "high"])
     if len(ribbon):
         figure += p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), ribbon, alpha=0.18, colour="none", show_legend=False)
@@ -299,11 +329,11 @@ def _figure(
         + p9.expand_limits(x=0)
         + p9.scale_x_continuous(labels=lambda values: [si_label(value) for value in values])
         + p9.scale_y_continuous(labels=lambda values: [number_label(value) for value in values])
-        + p9.scale_colour_manual(values=categorical_colours(len(labels)), limits=list(labels))
-        + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(labels, size[0])))
-        + p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=list(labels), guide=None)
+        + p9.scale_colour_manual(values=colours, limits=entries)
+        + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))
+        + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
         + p9.labs(x="Emulator frames", y="Score", colour="")
-        + figure_theme(size, has_legend=len(labels) > 1)
+        + figure_theme(size, has_legend=len(entries) > 1)
     )
 
 
