@@ -120,7 +120,7 @@ class DeepQLearner:
             prioritised=s.prioritised,
             exponent=s.priority_exponent,
             folder=folder if s.keep_replay else None,
-            slack=-(-SAVE_STEPS // s.worlds) + 64,
+            slack=2 * -(-SAVE_STEPS // s.worlds),  # a step may end an episode, and the next one begins with a row
             remedy=f"Bring it back, or set keep_replay to false to go on with an empty one. Or else: {remedy}",
         )
         self._network = QNetwork(self._layout, s, random=generator(self._entropy, Purpose.INITIAL_WEIGHTS))
