@@ -1,5 +1,6 @@
 """Looks inside agents: frozen models, rollouts and movies of their activations."""
 
+from neurozoo.inspection.epsilon_greedy import play_epsilon_greedily
 from neurozoo.inspection.freeze import freeze_run
 from neurozoo.inspection.game_movie import film_game
 from neurozoo.inspection.generations import film_generations
@@ -12,6 +13,7 @@ __all__ = [
     "film_generations",
     "film_grid",
     "freeze_run",
+    "play_epsilon_greedily",
     "record_rollout",
     "render_activation_movie",
     "render_layer_movie",

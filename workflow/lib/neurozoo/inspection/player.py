@@ -3,13 +3,15 @@
 Source: Such et al. 2018, arXiv:1812.07069, and its code.
 """
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neurozoo.environments import World, make_world
 from neurozoo.errors import NeurozooError
 from neurozoo.games import Protocol
 from neurozoo.inspection.frozen import FrozenModel, observation_range
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import keras
 
 OBSERVATION, ACTION, PARAMETER = 1, 2, 3  # what a stream of noise is for
+EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,36 @@ class Player:
             return outputs
         draw, action = self._whim.random(), int(self._whim.integers(len(outputs)))
         return np.eye(len(outputs), dtype=np.float32)[action] if draw < self._disturbance.action else outputs
+
+
+def world_of_agent(frozen: FrozenModel, protocol: Protocol) -> World:
+    """Makes the world in which a frozen agent plays.
+
+    Raises:
+        NeurozooError: The world has another number of actions than the agent.
+    """
+    world = make_world(frozen.game, protocol)
+    if world.num_outputs != len(frozen.actions):
+        raise NeurozooError(
+            f"{frozen.game} has {world.num_outputs} actions under {protocol.name}, but the frozen model "
+            f"in {frozen.folder} has {len(frozen.actions)}. Freeze an agent that was trained on this game."
+        )
+    return world
+
+
+def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -> Iterator[dict[str, int]]:
+    """Yields each episode's no-ops and emulator seed, which depend on its number and on nothing played before.
+
+    Args:
+        protocol: Says how many no-ops there may be.
+        seed: Decides what is drawn.
+        noops: Instead of drawn ones.
+    """
+    for episode in itertools.count():
+        generator = np.random.default_rng([seed, episode])
+        most = protocol.max_noops
+        drawn = int(generator.integers(1, most, endpoint=True)) if most else 0
+        yield {"noops": drawn if noops is None else noops, "seed": int(generator.integers(EMULATOR_SEEDS))}
 
 
 def _thinking(frozen: FrozenModel, *, noise: float, seed: int) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -5,7 +5,6 @@ added, `actions` and `starts`, with which the episodes can be played again frame
 Source: Such et al. 2018, arXiv:1812.07069, and its rollout files.
 """
 
-import itertools
 import json
 import os
 import time
@@ -17,14 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo import __version__
-from neurozoo.environments import World, make_world
+from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
-from neurozoo.inspection.player import Disturbance, Player
+from neurozoo.inspection.player import Disturbance, Player, episode_starts, world_of_agent
 from neurozoo.inspection.progress import Progress
-from neurozoo.inspection.rollout_files import EMULATOR_SEEDS
 from neurozoo.inspection.steps import StepTable
 from neurozoo.inspection.streams import Spool, npz_written_whole
 
@@ -105,12 +103,7 @@ def record_rollout(
     frozen = open_frozen(frozen_folder)
     disturbance = Disturbance(observation_noise, parameter_noise, action_noise, sticky_probability)
     protocol = disturbance.protocol(frozen)
-    environment = make_world(frozen.game, protocol)
-    if environment.num_outputs != len(frozen.actions):
-        raise NeurozooError(
-            f"{frozen.game} has {environment.num_outputs} actions under {frozen.protocol.name}, but the frozen model "
-            f"in {frozen.folder} has {len(frozen.actions)}. Freeze an agent that was trained on this game."
-        )
+    environment = world_of_agent(frozen, protocol)
     use_one_thread()
     player = Player(frozen, disturbance, seed=seed)
     folder = Path(output).parent
@@ -144,7 +137,7 @@ def record_rollout(
                     )
                 )
             start = time.perf_counter()
-            starts = _starts(frozen, seed, noops)
+            starts = episode_starts(protocol, seed=seed, noops=noops)
             scores = []
             while (len(scores) < episodes or len(records) < min_steps) and len(records) < max_steps:
                 scores.append(
@@ -156,15 +149,6 @@ def record_rollout(
     except OSError as error:
         raise explained(error, output) from error
     return Rollout(len(records), tuple(scores), speed)
-
-
-def _starts(frozen: FrozenModel, seed: int, noops: int | None) -> Iterator[dict[str, int]]:
-    """Yields each episode's no-ops and emulator seed, which depend on its number and on nothing played before."""
-    for episode in itertools.count():
-        generator = np.random.default_rng([seed, episode])
-        most = frozen.protocol.max_noops
-        drawn = int(generator.integers(1, most, endpoint=True)) if most else 0
-        yield {"noops": drawn if noops is None else noops, "seed": int(generator.integers(EMULATOR_SEEDS))}
 
 
 def _play(

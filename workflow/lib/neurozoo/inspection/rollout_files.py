@@ -10,14 +10,13 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.inspection.frozen import FrozenModel
-from neurozoo.inspection.player import Disturbance, disturb_kernels
+from neurozoo.inspection.player import EMULATOR_SEEDS, Disturbance, disturb_kernels
 from neurozoo.inspection.streams import NpzReader
 
 CHUNK = 64  # steps that are in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
 CHECKED = 8  # steps by which an agent is recognised
 SAME = 1e-3  # largest difference of a representation, as a part of its largest absolute value
-EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
 
 
 class RolloutReader(NpzReader):

@@ -9,6 +9,7 @@ from neurozoo.files import read_json
 from neurozoo.inspection.frozen import RECORD_FILE, REMEDY, open_frozen
 from neurozoo.inspection.tagged import reached_tags
 from neurozoo.tags import FINAL
+from neurozoo.text_tables import aligned
 from neurozoo.zoo.models import ZooModel, check_results, find_models
 
 PRODUCTS = ("rollout.npz", "activation.mp4")  # that the list names
@@ -100,22 +101,11 @@ def as_table(models: Iterable[ZooModel]) -> str:
         problems += [f"{model.title}: {facts['problem']}"] if "problem" in facts else []
     if not rows:
         return "There is no frozen agent yet."
-    return "\n".join([*_aligned([HEADS, *rows]), *problems])
+    return "\n".join([*aligned([HEADS, *rows], right=RIGHT), *problems])
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}".rstrip("0").rstrip(".")
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if head in RIGHT else cell.ljust(width)
-            for cell, width, head in zip(row, widths, rows[0], strict=True)
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def as_text(model: ZooModel) -> str:

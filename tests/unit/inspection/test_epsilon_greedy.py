@@ -1,0 +1,109 @@
+"""Tests of frozen agents with random actions, under one protocol or several."""
+
+import json
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.inspection import play_epsilon_greedily
+from neurozoo.inspection.epsilon_greedy import as_table
+from neurozoo.scoring import summary
+
+
+@pytest.fixture
+def short(own_copy):
+    """A frozen agent for breakout under uber2018 whose episodes have at most 40 steps."""
+    record = json.loads((own_copy / "model.json").read_text())
+    record["protocol"]["max_frames"] = 160
+    (own_copy / "model.json").write_text(json.dumps(record))
+    return own_copy
+
+
+def episodes_of(record):
+    return [test["episodes"] for test in record["tests"]]
+
+
+def test_episodes_are_whole_and_repeat_with_their_seed(short, tmp_path):
+    record = play_epsilon_greedily(short, tmp_path / "test.json", episodes=3, seed=4)
+    assert json.loads((tmp_path / "test.json").read_text()) == record
+    assert (record["algo"], record["game"], record["model"], record["run"]) == ("ga", "breakout", "small", 1)
+    assert (record["epsilon"], record["seed"]) == (0.05, 4)
+    ((test,),) = (record["tests"],)
+    assert [episode["steps"] for episode in test["episodes"]] == [40, 40, 40]
+    assert all(1 <= episode["noops"] <= 30 for episode in test["episodes"])
+    assert episodes_of(play_epsilon_greedily(short, episodes=3, seed=4)) == episodes_of(record)
+    assert episodes_of(play_epsilon_greedily(short, episodes=3, seed=5)) != episodes_of(record)
+
+
+def test_without_random_actions_it_is_the_agent_itself(short, tmp_path):
+    from neurozoo.inspection import record_rollout
+
+    rollout = record_rollout(short, tmp_path / "rollout.npz", episodes=3, seed=4, streamlined=True)
+    record = play_epsilon_greedily(short, epsilon=0.0, episodes=3, seed=4)
+    assert [episode["score"] for episode in episodes_of(record)[0]] == list(rollout.scores)
+    greedy, random = (play_epsilon_greedily(short, epsilon=chance, episodes=20) for chance in (0.0, 1.0))
+    assert [e["score"] for e in episodes_of(greedy)[0]] != [e["score"] for e in episodes_of(random)[0]]
+
+
+def test_of_another_protocol_the_agent_keeps_its_eyes_and_its_actions(short):
+    record = play_epsilon_greedily(short, protocols=["uber2018", "machado2018"], steps=41)
+    own, sticky = (test["protocol"] for test in record["tests"])
+    assert (own["sticky_probability"], own["max_noops"], own["max_frames"]) == (0.0, 30, 160)
+    assert (sticky["name"], sticky["sticky_probability"], sticky["max_noops"]) == ("machado2018", 0.25, 0)
+    assert (sticky["max_frames"], sticky["action_set"], sticky["preprocessing"]) == (
+        108_000,
+        "minimal",
+        "published_bilinear",
+    )
+    first, second = episodes_of(record)
+    assert [episode["steps"] for episode in first] == [40, 40]  # 40 are too few, and the second is played to its end
+    assert {episode["noops"] for episode in second} == {0}
+    assert sum(e["steps"] for e in second) >= 41 > sum(e["steps"] for e in second[:-1])
+    table = as_table(record).splitlines()
+    assert table[0].split()[:5] == ["protocol", "sticky", "epsilon", "episodes", "mean"]
+    assert table[1].split()[:4] == ["uber2018", "0", "0.05", "2"]
+    assert table[2].split()[:4] == ["machado2018", "0.25", "0.05", str(len(second))]
+    assert float(table[1].split()[4]) == pytest.approx(record["tests"][0]["summary"]["mean"], rel=1e-3)
+
+
+def test_how_often_actions_stick_can_be_chosen(short):
+    free, stuck = (play_epsilon_greedily(short, sticky_probability=chance, episodes=2) for chance in (0.0, 0.9))
+    assert [test["protocol"]["sticky_probability"] for record in (free, stuck) for test in record["tests"]] == [0, 0.9]
+    assert free["tests"][0]["summary"] == summary_of(free)
+
+
+def summary_of(record):
+    from neurozoo.scoring import ScoredEpisode
+
+    return summary([ScoredEpisode(**episode) for episode in record["tests"][0]["episodes"]])
+
+
+def test_a_game_of_several_words_is_known_by_what_the_model_says(frozen_folder):
+    record = play_epsilon_greedily(frozen_folder("small", game="space_invaders"), steps=1)
+    assert record["game"] == "space_invaders"
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer"),
+    [
+        ({"epsilon": 1.5}, "epsilon is a probability from 0 to 1, but 1.5 came"),
+        ({"episodes": 0}, "at least 1 episode"),
+        ({"steps": 0}, "at least 1 episode or step"),
+        ({"seed": -1}, "a seed of 0 or more"),
+        ({"sticky_probability": 2.0}, "sticky_probability is a probability from 0 to 1, but 2.0 came"),
+        ({"protocols": ["machado"]}, "did you mean 'machado2018'"),
+        ({"protocols": ["hard_maze"]}, "'breakout' cannot be played under the protocol 'hard_maze'"),
+    ],
+)
+def test_bad_input_is_answered_by_a_sentence(short, choices, answer):
+    with pytest.raises(NeurozooError, match=answer):
+        play_epsilon_greedily(short, **choices)
+
+
+def test_an_agent_of_another_game_or_a_missing_one_is_refused(short, tmp_path):
+    record = json.loads((short / "model.json").read_text())
+    record["game"] = "seaquest"  # 18 actions, of which the agent for breakout has 4
+    (short / "model.json").write_text(json.dumps(record))
+    with pytest.raises(NeurozooError, match=r"seaquest has 18 actions under uber2018, but the frozen model .* has 4"):
+        play_epsilon_greedily(short)
+    with pytest.raises(NeurozooError, match="A frozen model is a folder with"):
+        play_epsilon_greedily(tmp_path / "nowhere")
