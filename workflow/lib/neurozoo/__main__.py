@@ -51,17 +51,12 @@ def _parser() -> argparse.ArgumentParser:
         *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
     )
     train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
-    train.add_argument(
-        "--keep-tags", nargs="*", default=PUBLISHED, metavar="TAG", help=f"default: {' '.join(PUBLISHED)} (docs/zoo.md)"
-    )
-    train.add_argument("--slots", type=int, default=256, help="episodes at once, with --set engine=batched")
-    train.add_argument(
-        *("--distributed", "-d"),
-        nargs="+",
-        metavar="WORD",
-        help="play on a Dask cluster, such as: local workers=4, or: slurm workers=20 threads=8 (docs/dask.md)",
-    )
-    _add_engine(train)
+    _add_training(train)
+
+    resume = _command(commands, "resume", _resume, "continue a run with its own settings")
+    _add_run_dir(resume)
+    resume.add_argument("--frames", type=_whole, help="a larger budget; default: the run's own")
+    _add_training(resume)
 
     parse = _command(commands, "parse", _parse, "turn a log, ours or one of the published codes, into metrics.csv")
     parse.add_argument("log", type=Path, help="log.jsonl, or an old ga.out or log.txt")
@@ -134,6 +129,26 @@ def _parser() -> argparse.ArgumentParser:
     rollout.add_argument("--output", type=Path, help="default: RUN_DIR/rollout.npz")
     rollout.add_argument("--table", type=Path, help="default: the output's name with .parquet: one row per step")
     rollout.add_argument("--json", action="store_true", help="print steps, scores and speed as JSON")
+
+    test = _command(
+        commands, "test", _test, "let an agent play with a random action now and then, and count its scores"
+    )
+    _add_run_dir(test)
+    kept = test.add_mutually_exclusive_group()
+    kept.add_argument("--snapshot", type=_whole, metavar="FRAMES", help="of snapshots/FRAMES.npz instead of the result")
+    kept.add_argument("--tag", help="of this moment, such as human")
+    test.add_argument("--epsilon", type=float, default=0.05, help="chance of a random action (default: %(default)s)")
+    test.add_argument(
+        "--protocol", nargs="+", default=[], metavar="NAME", help="such as machado2018; default: the agent's own"
+    )
+    test.add_argument("--sticky-probability", type=float, help="chance per frame of the action before")
+    extent = test.add_mutually_exclusive_group()
+    extent.add_argument("--episodes", type=_whole, default=30, help="of each protocol (default: %(default)s)")
+    extent.add_argument("--steps", type=_whole, help="whole episodes until there are so many steps")
+    test.add_argument("--seed", type=int, default=0)
+    test.add_argument("--output", type=Path, help="JSON; default: test.json beside frozen/")
+    test.add_argument("--json", action="store_true", help="print JSON")
+    _add_engine(test, threads=False)
 
     movie = _command(commands, "movie", _movie, "film a rollout: with all layers, with one, the game alone, or several")
     movie.add_argument("run_dir", type=Path, nargs="+", help="such as results/runs/ga/frostbite/large/1")
@@ -238,9 +253,26 @@ def _parser() -> argparse.ArgumentParser:
     classify.add_argument("--seed", type=int, default=0)
     classify.add_argument("--json", action="store_true", help="print the facts as JSON")
 
+    original = _command(commands, "simple_dqn", _simple_dqn, "understand a command line of tambetm/simple_dqn")
+    original.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="such as: train pong --epochs 5")
+
     show = _command(commands, "show", _show, "say what a finished workflow has made, and where it is")
     show.add_argument("--results", type=Path, default=Path("results"))
     return parser
+
+
+def _add_training(command):
+    command.add_argument(
+        "--keep-tags", nargs="*", default=PUBLISHED, metavar="TAG", help=f"default: {' '.join(PUBLISHED)} (docs/zoo.md)"
+    )
+    command.add_argument("--slots", type=int, default=256, help="episodes at once, with --set engine=batched")
+    command.add_argument(
+        *("--distributed", "-d"),
+        nargs="+",
+        metavar="WORD",
+        help="play on a Dask cluster, such as: local workers=4, or: slurm workers=20 threads=8 (docs/dask.md)",
+    )
+    _add_engine(command)
 
 
 def _add_zoo(zoo):
@@ -314,9 +346,16 @@ def _whole(text: str) -> int:
     return int(value)
 
 
-def _train(options):
+def _setting(text: str) -> object:
     import yaml
 
+    for kind in (_whole, float):  # YAML takes 1e6 and 1e-5 for words
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return yaml.safe_load(text)
+
+
+def _train(options):
     from neurozoo.algorithms.settings import resolve_settings
     from neurozoo.training import train
 
@@ -325,10 +364,7 @@ def _train(options):
         name, equals, value = text.partition("=")
         if not equals:
             raise NeurozooError(f"A setting looks like NAME=VALUE, but {text!r} came.")
-        try:
-            overrides[name] = _whole(value)
-        except ValueError:
-            overrides[name] = yaml.safe_load(value)
+        overrides[name] = _setting(value)
     run_dir = options.run_dir or Path("results", "runs", options.algo, options.game, options.model, str(options.run))
     train(
         algo=options.algo,
@@ -346,6 +382,15 @@ def _train(options):
         keep_tags=options.keep_tags,
     )
     print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
+
+
+def _resume(options):
+    from neurozoo.training import resume
+
+    names = ("ops", "noise", "frames", "threads", "slots", "keep_tags")
+    chosen = {name: getattr(options, name) for name in names}
+    resume(options.run_dir, **chosen, terminal="bar", distributed=shlex.join(options.distributed or ()))
+    print(f"{options.run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
 
 
 def _parse(options):
@@ -442,6 +487,43 @@ def _rollout(options):
             print(json.dumps(asdict(rollout)))
         else:
             print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
+
+
+def _test(options):
+    from neurozoo.inspection import freeze_run, play_epsilon_greedily
+    from neurozoo.inspection.epsilon_greedy import as_table
+    from neurozoo.inspection.tagged import tag_folder
+    from neurozoo.training.results import snapshot_path
+
+    folder = options.run_dir
+    if options.snapshot is not None:
+        folder = snapshot_path(folder, options.snapshot).with_suffix("")
+    elif options.tag is not None:
+        folder = tag_folder(folder, options.tag)
+    if not (folder / "frozen" / "model.json").exists():
+        moment = {"snapshot": options.snapshot, "tag": None if folder == options.run_dir else options.tag}
+        freeze_run(options.run_dir, ops=options.ops, noise=options.noise, **moment)
+    names = ("epsilon", "sticky_probability", "episodes", "steps", "seed")
+    record = play_epsilon_greedily(
+        folder / "frozen",
+        options.output or folder / "test.json",
+        protocols=options.protocol,
+        **{name: getattr(options, name) for name in names},
+    )
+    print(json.dumps(record) if options.json else as_table(record))
+
+
+def _simple_dqn(options):
+    from neurozoo.simple_dqn import translate
+
+    try:
+        commands = translate(options.words)
+    except NeurozooError as error:
+        print(f"neurozoo: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    for words in commands:
+        print("python -m neurozoo", shlex.join(words), file=sys.stderr)
+        main(words)
 
 
 def _tagged(run_dir, tag):

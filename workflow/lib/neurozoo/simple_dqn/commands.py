@@ -1,0 +1,177 @@
+"""The commands of tambetm/simple_dqn in our words.
+
+Who knows them may go on using them; `translate` says what they are called here. What means nothing here is answered by
+a sentence that says what to use instead, unless it asks for what is done anyway.
+
+Source: tambetm/simple_dqn, commit e566952.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.games import FRAME_SKIP, check_game
+from neurozoo.logs import read_run_settings
+from neurozoo.simple_dqn.options import ALGORITHM, FIXED, NETWORK, PRESET, SETTINGS, boolean, settings_of
+
+EPSILON, TEST_STEPS, GYM_EPISODES = 0.05, 125_000, 100  # of the original's tests
+NO_SERVICE = (
+    "The service that upload_gym sent results to no longer exists; python -m neurozoo site --bundle packs them."
+)
+KEPT = "A snapshot has its settings with it, so that --{} is for the command train alone."
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise NeurozooError(f"{self.prog}: {message}.")
+
+
+def translate(arguments: Sequence[str]) -> list[list[str]]:
+    """Says in our words what a command line of simple_dqn asks for.
+
+    Args:
+        arguments: A command and what its script takes, such as `["train", "roms/pong.bin", "--batch_size", "64"]`.
+
+    Returns:
+        Command lines for `python -m neurozoo`, to be run one after the other.
+
+    Raises:
+        NeurozooError: No such command, option or game, a value of the wrong type, or something that does not exist
+            here; the message says what to use instead.
+    """
+    command, *rest = arguments or [""]
+    if command not in COMMANDS:
+        raise unknown_name("command of simple_dqn", command, COMMANDS)
+    return COMMANDS[command](rest)
+
+
+def _parsed(command: str, arguments: Sequence[str], *positional: str, more: Mapping | None = None) -> tuple[dict, dict]:
+    """Returns the positional arguments and the options that were given, all of them by name."""
+    parser = _Parser(prog=f"simple_dqn {command}", description="See docs/dqn.md for all options.", allow_abbrev=False)
+    for name in positional:
+        parser.add_argument(name.strip("[]"), nargs="?" if name.startswith("[") else None)
+    known = {**{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}, **(more or {})}
+    for name, kind in known.items():
+        parser.add_argument(
+            f"--{name}",
+            type=kind,
+            default=argparse.SUPPRESS,
+            **({"nargs": "?", "const": True} if name == "stochastic_round" else {}),
+        )
+    found, strange = parser.parse_known_args(list(arguments))
+    if options := [word for word in strange if word.startswith("--")]:
+        raise unknown_name("option", options[0].split("=")[0], [f"--{name}" for name in known])
+    if strange:
+        raise NeurozooError(
+            f"simple_dqn {command} takes {' '.join(positional)} and options, but {strange[0]!r} came, too."
+        )
+    given = vars(found)
+    return {name: given.pop(name) for name in [name.strip("[]") for name in positional]}, given
+
+
+def _refuse_fixed(given: Mapping[str, object], *allowed: str) -> None:
+    for name, value in given.items():
+        if name in FIXED and name not in allowed and value != FIXED[name][1]:
+            raise NeurozooError(f"--{name} {value} is not known here. {FIXED[name][2]}")
+
+
+def _refuse_settings(given: Mapping[str, object], *allowed: str) -> None:
+    for name in given:
+        if name in SETTINGS and name not in allowed:
+            raise NeurozooError(KEPT.format(name))
+
+
+# ---- training
+
+
+def _train(arguments: Sequence[str]) -> list[list[str]]:
+    words, given = _parsed("train", arguments, "rom", "[label]")
+    _refuse_fixed(given)
+    game, label = _game(words["rom"]), words["label"]
+    place = ["--run", "1"]
+    if label is not None:
+        place = ["--run", label] if label.isdigit() else ["--run-dir", f"results/simple_dqn/{game}_{label}"]
+    settings = settings_of(given)
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
+    chosen = [word for name, text in texts.items() for word in ("--set", f"{name}={text}")]
+    return [
+        ["train", "--algo", ALGORITHM, "--game", game, "--model", NETWORK, *place, "--preset", PRESET, *chosen]
+    ]  # fmt: skip
+
+
+def _game(rom: str) -> str:
+    """Returns the game of a ROM's file, whose name may have underscores."""
+    name = Path(rom).name
+    if re.search(r"-v\d+$", name):
+        raise NeurozooError(f"{name} is an environment of Gym. {FIXED['environment'][2]} Name the game, such as pong.")
+    return check_game(name.removesuffix(".bin"))
+
+
+def _resume(arguments: Sequence[str]) -> list[list[str]]:
+    words, given = _parsed("resume", arguments, "snapshot")
+    _refuse_fixed(given)
+    _refuse_settings(given, "epochs")
+    run_dir, at = _snapshot(words["snapshot"])
+    if at:
+        raise NeurozooError(f"A run continues from where it was stopped, not from {at[-1]}: resume {run_dir}")
+    if "epochs" not in given:
+        return [["resume", run_dir]]
+    settings = read_run_settings(Path(run_dir, "config.yaml"))
+    if "epoch_steps" not in settings:
+        raise NeurozooError(f"{run_dir} is a run of {settings['algo']}, which has no epochs: python -m neurozoo resume")
+    return [["resume", run_dir, "--frames", str(given["epochs"] * settings["epoch_steps"] * FRAME_SKIP)]]
+
+
+def _snapshot(text: str) -> tuple[str, list[str]]:
+    """Returns a run's folder, and the words that choose a snapshot in it."""
+    path = Path(text)
+    if path.suffix in (".pkl", ".prm"):
+        raise NeurozooError(f"{text} is a snapshot of Neon, which cannot be read here: train the agent again.")
+    if path.parent.name == "snapshots" and path.suffix == ".npz":
+        return str(path.parent.parent), ["--snapshot", path.stem]
+    in_run = path.name in ("checkpoint.npz", "genome.json", "config.yaml", "log.jsonl", "frozen")
+    return str(path.parent if in_run else path), []
+
+
+# ---- looking at the result
+
+
+def _test(arguments: Sequence[str]) -> list[list[str]]:
+    words, given = _parsed("test", arguments, "snapshot")
+    return [_tested(words["snapshot"], given, ["--steps", str(given.get("test_steps", TEST_STEPS))])]
+
+
+def _test_gym(arguments: Sequence[str]) -> list[list[str]]:
+    more = {"num_episodes": int, "display": boolean}
+    words, given = _parsed("test_gym", arguments, "snapshot", more=more)
+    if given.get("display"):
+        raise NeurozooError(f"--display is not known here. {FIXED['display_screen'][2]}")
+    episodes = ["--episodes", str(given.get("num_episodes", GYM_EPISODES)), "--protocol", "machado2018"]
+    return [_tested(words["snapshot"], given, episodes)]
+
+
+def _tested(snapshot: str, given: Mapping[str, object], extent: list[str]) -> list[str]:
+    _refuse_fixed(given)
+    _refuse_settings(given, "exploration_rate_test", "test_steps", "random_seed", "repeat_action_probability")
+    run_dir, at = _snapshot(snapshot)
+    chosen = ["--epsilon", str(given.get("exploration_rate_test", EPSILON)), *extent]
+    for name, ours in (("random_seed", "--seed"), ("repeat_action_probability", "--sticky-probability")):
+        chosen += [ours, str(given[name])] if name in given else []
+    return ["test", run_dir, *at, *chosen]
+
+
+def _upload_gym(arguments: Sequence[str]) -> NoReturn:
+    raise NeurozooError(NO_SERVICE)
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], list[list[str]]]] = {
+    "train": _train,
+    "resume": _resume,
+    "test": _test,
+    "test_gym": _test_gym,
+    "upload_gym": _upload_gym,
+}
