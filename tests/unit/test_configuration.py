@@ -161,6 +161,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "filters: {experiments: [dmeo]}", ["filters.experiments[0]: experiment 'dmeo' is unknown;"]),
         (DEMO + "filters: {layers: [conv9]}", ["filters.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
         (DEMO + "filters: {products: [weight]}", ["filters.products[0]: product 'weight' is unknown;"]),
+        (
+            DEMO + "test: {protocols: [machado]}",
+            ["test.protocols[0]: protocol 'machado' is unknown; did you mean 'mach"],
+        ),
         (DEMO + "zoo: {keep_tags: [human, 1X]}", ["zoo.keep_tags[1]: A tag is initial", "but '1X' came."]),
         (DEMO + "rollout: {min_steps: 3000}", ["rollout.min_steps should be at most max_steps, 2500, but is 3000."]),
         (DEMO + "rollout: {action_noise: 2}", ["rollout.action_noise should be at most 1, but is 2."]),

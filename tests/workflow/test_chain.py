@@ -182,14 +182,16 @@ def test_nothing_is_left_to_do_afterwards(chain):
     assert "Nothing to be done" in answer.stdout
 
 
-def test_a_moment_of_a_run_is_frozen_and_recorded_by_its_path(chain):
+def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(chain):
     place = chain / "results/test/runs" / RUNS[0] / "tags/initial"
-    wanted = f"results/test/runs/{RUNS[0]}/tags/initial/rollouts/seed_3.npz"
-    answer = run_snakemake(chain, wanted, "--profile", "profiles/local")
+    wanted = [f"results/test/runs/{RUNS[0]}/tags/initial/{name}" for name in ("rollouts/seed_3.npz", "test.json")]
+    answer = run_snakemake(chain, *wanted, "--profile", "profiles/local")
     assert answer.returncode == 0, answer.stdout[-3000:]
     assert "rule train:" not in answer.stdout
     assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
     assert (place / "rollouts/seed_3.parquet").exists()
+    (test,) = json.loads((place / "test.json").read_text())["tests"]
+    assert (test["protocol"]["name"], len(test["episodes"])) == ("machado2018", 1)
 
 
 def test_one_figure_alone_is_made_again_without_any_training(chain):

@@ -17,8 +17,9 @@ OUTPUTS:
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
     steps       = <results>/runs/{algo}/{game}/{model}/{run}/rollout.parquet
     of_seed     = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.{npz,parquet}
+    test        = <results>/runs/{algo}/{game}/{model}/{run}/test.json
 
-Both exist of tagged moments of a run, too, such as <results>/runs/{algo}/{game}/{model}/{run}/tags/human/rollout.npz; the
+All exist of tagged moments of a run, too, such as <results>/runs/{algo}/{game}/{model}/{run}/tags/human/rollout.npz; the
 rule freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
 A model is frozen only if its three forms act like the native op on a recorded episode. A rollout needs nothing but
@@ -105,3 +106,25 @@ use rule rollout as rollout_of_seed with:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout_of_seed_{seed}.log",
     params:
         rollout=lambda wildcards: {**config["rollout"], "seed": int(wildcards.seed)},
+
+
+rule test_agent:
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+    output:
+        test="<results>/runs/{algo}/{game}/{model}/{run}/test.json",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/test_agent.log",
+    wildcard_constraints:
+        run=RUN_OR_TAG,
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="4h",
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
+    params:
+        test=config["test"],
+    script:
+        "../scripts/test_agent.py"

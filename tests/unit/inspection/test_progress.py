@@ -16,6 +16,13 @@ def test_without_a_terminal_plain_lines_go_to_standard_error_and_to_the_log(tmp_
     assert capsys.readouterr().err == lines
 
 
+def test_a_task_of_unknown_length_counts_its_steps(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with Progress("digging", total=None) as counter:
+        counter.advance(1500)
+    assert capsys.readouterr().err.startswith("digging: 1,500 steps, ")
+
+
 def test_lines_come_now_and_then_only(capsys):
     with Progress("digging", total=100) as counter:
         for _ in range(100):

@@ -10,7 +10,7 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
 from neurozoo.simple_dqn import translate
 from neurozoo.simple_dqn.commands import COMMANDS
-from neurozoo.simple_dqn.options import FIXED, SETTINGS
+from neurozoo.simple_dqn.options import FIXED, PLOT, SETTINGS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "dqn.md"
 
@@ -45,7 +45,7 @@ def trained(line):
 
 
 def test_every_option_of_the_original_is_known():
-    assert set(SETTINGS) | set(FIXED) == set(DEFAULTS)
+    assert {*SETTINGS, *FIXED, "csv_file"} == set(DEFAULTS)
     assert not set(SETTINGS) & set(FIXED)
 
 
@@ -76,6 +76,14 @@ def test_options_of_training_become_settings():
         "action_set": "full",
     }  # fmt: skip
     assert {name: getattr(settings, name) for name in expected} == expected
+
+
+def test_the_csv_is_written_after_training():
+    train, phases = translate(["train", "pong", "2", "--csv_file", "results/pong.csv"])
+    assert train[0] == "train"
+    assert phases == ["phases", "results/runs/dqn/pong/simple_dqn/2", "--output", "results/pong.csv"]
+    assert translate(["resume", "runs/x", "--csv_file", "a.csv"])[1] == ["phases", "runs/x", "--output", "a.csv"]
+    assert translate(["train", "pong", "b", "--csv_file", "a.csv"])[1][1] == "results/simple_dqn/pong_b"
 
 
 def test_truth_values_are_read_as_in_the_original():
@@ -134,6 +142,10 @@ def test_what_is_not_known_here_is_answered_by_what_to_use_instead(name):
         ("resume runs/1 --learning_rate 1", "--learning_rate is for the command train alone"),
         ("test runs/1 --replay_size 100", "--replay_size is for the command train alone"),
         ("test runs/1 --play_games 1", "Use the command play"),
+        ("test runs/1 --csv_file a.csv", "a test writes test.json"),
+        ("plot a.csv --dpi 300", "for more pixels give --png_file a name that ends in .svg"),
+        ("plot a.csv --png_fil b.png", "did you mean '--png_file'"),
+        ("nvis runs/1 --epochs 3", "--epochs is for the command train alone"),
         ("test_gym runs/1 --display true", "look at the agent with the command play"),
         ("upload_gym folder --api_key 1", "no longer exists; python -m neurozoo site --bundle"),
     ],
@@ -173,6 +185,27 @@ def test_tests_are_understood(line, expected):
     assert {name: getattr(options, name) for name in expected} == expected
 
 
+def test_plots_are_understood():
+    ((word, *rest),) = translate(["plot", "breakout.csv"])
+    options = _parser().parse_args([word, *rest])
+    assert (options.source, options.fields) == (Path("breakout.csv"), "average_reward,meanq,nr_games,meancost")
+    assert (options.width, options.height, options.output) == (16.0, 9.0, None)
+    words = ["plot", "a.csv", "--fields", "meanq", "--figure_width", "8", "--png_file", "b.png"]
+    options = _parser().parse_args(translate(words)[0])
+    assert (options.fields, options.width, options.output) == ("meanq", 8.0, Path("b.png"))
+
+
+def test_filters_are_shown_of_a_frozen_agent(tmp_path):
+    freeze, page = translate(f"nvis {tmp_path}/snapshots/4000.npz --visualization_filters 2".split())
+    assert freeze == ["freeze", str(tmp_path), "--snapshot", "4000"]
+    assert page == ["filters", "guided-page", str(tmp_path / "snapshots" / "4000"), "--play", "--filters", "2"]
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").touch()
+    (page,) = translate(["nvis", str(tmp_path), "--visualization_file", "a.html"])
+    options = _parser().parse_args(page)
+    assert (options.run_dir, options.filters, options.play, options.output) == (tmp_path, 4, True, Path("a.html"))
+
+
 def test_the_command_says_what_it_runs_and_ends_with_2_after_a_slip(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["simple_dqn", "train", "pong", "--frame_skip", "3"])
@@ -190,5 +223,5 @@ def test_the_command_says_what_it_runs_and_ends_with_2_after_a_slip(tmp_path, ca
 
 def test_every_option_and_command_is_in_the_documentation():
     text = DOCS.read_text(encoding="utf-8")
-    assert {name for name in (*SETTINGS, *FIXED) if f"`--{name}`" not in text} == set()
+    assert {name for name in (*SETTINGS, *FIXED, *PLOT, "csv_file") if f"`--{name}`" not in text} == set()
     assert {name for name in COMMANDS if f"| `{name}" not in text} == set()

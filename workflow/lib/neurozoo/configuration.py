@@ -23,6 +23,7 @@ from neurozoo.games import (
     check_behaviour,
     check_engine,
     check_game,
+    get_protocol,
     has_continuous_outputs,
     observation_shape,
     output_names,
@@ -435,6 +436,8 @@ def _meaning_problems(config: Mapping) -> Iterator[str]:
         problems.append(
             f"rollout.min_steps should be at most max_steps, {rollout['max_steps']}, but is {rollout['min_steps']}."
         )
+    for number, name in enumerate(config["test"]["protocols"]):
+        problems += _complaint(f"test.protocols[{number}]", lambda n=name: get_protocol(n))
     for number, tag in enumerate(config["zoo"]["keep_tags"]):
         problems += _complaint(f"zoo.keep_tags[{number}]", lambda t=tag: parse_tag(t))
     problems += _import_problems(config)

@@ -73,23 +73,24 @@ def play_epsilon_greedily(
     player = Player(frozen, disturbance, seed=seed)
     record = {name: getattr(frozen, name) for name in ("algo", "game", "model", "run", "tag")}
     record |= {"epsilon": epsilon, "seed": seed, "tests": []}
-    for world in worlds:
-        task = f"test of {frozen.title}, {world.protocol.name}"
-        with Progress(task, total=steps or episodes, log=log, terminal=terminal) as progress:
+    total = None if steps is None else steps * len(worlds)
+    with Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress:
+        for world in worlds:
             start = time.perf_counter()
             played: list[ScoredEpisode] = []
             for begin in episode_starts(world.protocol, seed=seed):
-                played.append(_play(world, player, begin, number=len(played)))
-                progress.advance(played[-1].steps if steps else 1)
-                total = sum(episode.steps for episode in played)
-                if total >= steps if steps else len(played) == episodes:
+                played.append(_play(world, player, begin, number=len(played), progress=progress))
+                done = sum(episode.steps for episode in played)
+                if done >= steps if steps else len(played) == episodes:
                     break
-        record["tests"].append({
-            "protocol": asdict(world.protocol),
-            "summary": summary(played),
-            "steps_per_second": total / (time.perf_counter() - start),
-            "episodes": [asdict(episode) for episode in played],
-        })  # fmt: skip
+            record["tests"].append(
+                {
+                    "protocol": asdict(world.protocol),
+                    "summary": summary(played),
+                    "steps_per_second": done / (time.perf_counter() - start),
+                    "episodes": [asdict(episode) for episode in played],
+                }
+            )
     if output is not None:
         write_json(output, record)
     return record
@@ -110,13 +111,14 @@ def _protocol_for(frozen: FrozenModel, name: str) -> Protocol:
     )
 
 
-def _play(world: World, player: Player, begin: dict[str, int], *, number: int) -> ScoredEpisode:
+def _play(world: World, player: Player, begin: dict[str, int], *, number: int, progress: Progress) -> ScoredEpisode:
     observation = world.reset(**begin)
     player.begin(number)
     score = 0.0
     while not world.is_done:
         observation, reward, _ = world.act(player.choose(player.think(observation)[1]))
         score += reward
+        progress.advance()
     return ScoredEpisode(**begin, score=score, steps=world.steps, frames=world.frames)
 
 

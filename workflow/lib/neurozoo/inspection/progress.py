@@ -22,7 +22,7 @@ class Progress:
         self,
         task: str,
         *,
-        total: int,
+        total: int | None,
         log: str | os.PathLike | None = None,
         terminal: Literal["bar", "lines"] | str = "bar",
     ):
@@ -30,7 +30,7 @@ class Progress:
 
         Args:
             task: What is done, such as "rollout of frostbite".
-            total: Steps to do, as far as is known.
+            total: Steps to do, as far as is known; None if it is not.
             log: Optional file for plain lines.
             terminal: `bar` shows a progress bar where standard error is a terminal; otherwise lines go there.
         """
@@ -51,7 +51,8 @@ class Progress:
         self.count += steps
         self._bar.update(steps)
         if time.perf_counter() - self._last_line >= SECONDS_BETWEEN_LINES:
-            self.say(f"{self.count:,} of {self._total:,} steps, {self._rate():,.0f} per second")
+            total = "" if self._total is None else f" of {self._total:,}"
+            self.say(f"{self.count:,}{total} steps, {self._rate():,.0f} per second")
 
     def say(self, text: str) -> None:
         """Writes a line about the task."""

@@ -16,12 +16,13 @@ from typing import NoReturn
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.games import FRAME_SKIP, check_game
 from neurozoo.logs import read_run_settings
-from neurozoo.simple_dqn.options import ALGORITHM, FIXED, NETWORK, PRESET, SETTINGS, boolean, settings_of
+from neurozoo.simple_dqn.options import ALGORITHM, FIXED, NETWORK, PLOT, PRESET, SETTINGS, boolean, settings_of
 
 EPSILON, TEST_STEPS, GYM_EPISODES = 0.05, 125_000, 100  # of the original's tests
 NO_SERVICE = (
     "The service that upload_gym sent results to no longer exists; python -m neurozoo site --bundle packs them."
 )
+OF_MAIN = {"csv_file": str, **{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}}  # with types
 KEPT = "A snapshot has its settings with it, so that --{} is for the command train alone."
 
 
@@ -49,12 +50,13 @@ def translate(arguments: Sequence[str]) -> list[list[str]]:
     return COMMANDS[command](rest)
 
 
-def _parsed(command: str, arguments: Sequence[str], *positional: str, more: Mapping | None = None) -> tuple[dict, dict]:
+def _parsed(
+    command: str, arguments: Sequence[str], *positional: str, known: Mapping[str, Callable] = OF_MAIN
+) -> tuple[dict, dict]:
     """Returns the positional arguments and the options that were given, all of them by name."""
     parser = _Parser(prog=f"simple_dqn {command}", description="See docs/dqn.md for all options.", allow_abbrev=False)
     for name in positional:
         parser.add_argument(name.strip("[]"), nargs="?" if name.startswith("[") else None)
-    known = {**{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}, **(more or {})}
     for name, kind in known.items():
         parser.add_argument(
             f"--{name}",
@@ -98,9 +100,13 @@ def _train(arguments: Sequence[str]) -> list[list[str]]:
     settings = settings_of(given)
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
     chosen = [word for name, text in texts.items() for word in ("--set", f"{name}={text}")]
-    return [
-        ["train", "--algo", ALGORITHM, "--game", game, "--model", NETWORK, *place, "--preset", PRESET, *chosen]
-    ]  # fmt: skip
+    run = ["--algo", ALGORITHM, "--game", game, "--model", NETWORK, *place]
+    run_dir = place[1] if place[0] == "--run-dir" else f"results/runs/{ALGORITHM}/{game}/{NETWORK}/{place[1]}"
+    return [["train", *run, "--preset", PRESET, *chosen], *_csv(run_dir, given)]
+
+
+def _csv(run_dir: str, given: Mapping[str, object]) -> list[list[str]]:
+    return [["phases", run_dir, "--output", given["csv_file"]]] if "csv_file" in given else []
 
 
 def _game(rom: str) -> str:
@@ -118,12 +124,13 @@ def _resume(arguments: Sequence[str]) -> list[list[str]]:
     run_dir, at = _snapshot(words["snapshot"])
     if at:
         raise NeurozooError(f"A run continues from where it was stopped, not from {at[-1]}: resume {run_dir}")
-    if "epochs" not in given:
-        return [["resume", run_dir]]
-    settings = read_run_settings(Path(run_dir, "config.yaml"))
-    if "epoch_steps" not in settings:
-        raise NeurozooError(f"{run_dir} is a run of {settings['algo']}, which has no epochs: python -m neurozoo resume")
-    return [["resume", run_dir, "--frames", str(given["epochs"] * settings["epoch_steps"] * FRAME_SKIP)]]
+    budget = []
+    if "epochs" in given:
+        settings = read_run_settings(Path(run_dir, "config.yaml"))
+        if "epoch_steps" not in settings:
+            raise NeurozooError(f"{run_dir} is a run of {settings['algo']}, which has no epochs; leave --epochs away.")
+        budget = ["--frames", str(given["epochs"] * settings["epoch_steps"] * FRAME_SKIP)]
+    return [["resume", run_dir, *budget], *_csv(run_dir, given)]
 
 
 def _snapshot(text: str) -> tuple[str, list[str]]:
@@ -146,8 +153,8 @@ def _test(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def _test_gym(arguments: Sequence[str]) -> list[list[str]]:
-    more = {"num_episodes": int, "display": boolean}
-    words, given = _parsed("test_gym", arguments, "snapshot", more=more)
+    known = {**OF_MAIN, "num_episodes": int, "display": boolean}
+    words, given = _parsed("test_gym", arguments, "snapshot", known=known)
     if given.get("display"):
         raise NeurozooError(f"--display is not known here. {FIXED['display_screen'][2]}")
     episodes = ["--episodes", str(given.get("num_episodes", GYM_EPISODES)), "--protocol", "machado2018"]
@@ -156,12 +163,39 @@ def _test_gym(arguments: Sequence[str]) -> list[list[str]]:
 
 def _tested(snapshot: str, given: Mapping[str, object], extent: list[str]) -> list[str]:
     _refuse_fixed(given)
+    if "csv_file" in given:
+        raise NeurozooError("--csv_file is for training; a test writes test.json into the run's folder.")
     _refuse_settings(given, "exploration_rate_test", "test_steps", "random_seed", "repeat_action_probability")
     run_dir, at = _snapshot(snapshot)
     chosen = ["--epsilon", str(given.get("exploration_rate_test", EPSILON)), *extent]
     for name, ours in (("random_seed", "--seed"), ("repeat_action_probability", "--sticky-probability")):
         chosen += [ours, str(given[name])] if name in given else []
     return ["test", run_dir, *at, *chosen]
+
+
+def _plot(arguments: Sequence[str]) -> list[list[str]]:
+    words, given = _parsed("plot", arguments, "csv", known={name: kind for name, (kind, _) in PLOT.items()})
+    for name in ("dpi", "skiprows", "delimiter"):
+        if given.get(name, PLOT[name][1]) != PLOT[name][1]:
+            raise NeurozooError(f"--{name} cannot be chosen; for more pixels give --png_file a name that ends in .svg.")
+    chosen = {
+        name.removeprefix("figure_"): str(given.get(name, PLOT[name][1]))
+        for name in ("fields", "figure_width", "figure_height")
+    }
+    output = ["--output", given["png_file"]] if "png_file" in given else []
+    return [["panels", words["csv"], *(word for name, text in chosen.items() for word in (f"--{name}", text)), *output]]
+
+
+def _nvis(arguments: Sequence[str]) -> list[list[str]]:
+    words, given = _parsed("nvis", arguments, "snapshot")
+    _refuse_fixed(given, "visualization_filters", "visualization_file")
+    _refuse_settings(given)
+    run_dir, at = _snapshot(words["snapshot"])
+    folder = str(Path(run_dir, "snapshots", at[1])) if at else run_dir
+    chosen = ["--filters", str(given.get("visualization_filters", 4))]
+    chosen += ["--output", given["visualization_file"]] if "visualization_file" in given else []
+    is_frozen = Path(folder, "frozen", "model.json").exists()
+    return [*([] if is_frozen else [["freeze", run_dir, *at]]), ["filters", "guided-page", folder, "--play", *chosen]]
 
 
 def _upload_gym(arguments: Sequence[str]) -> NoReturn:
@@ -174,4 +208,6 @@ COMMANDS: dict[str, Callable[[Sequence[str]], list[list[str]]]] = {
     "test": _test,
     "test_gym": _test_gym,
     "upload_gym": _upload_gym,
+    "plot": _plot,
+    "nvis": _nvis,
 }

@@ -45,6 +45,17 @@ SETTINGS: dict[str, tuple[Callable, str | None]] = {
     "random_seed": (int, "seed"),
 }
 
+# Of `plot`, all of them: (type, default), and those of them that can be chosen here.
+PLOT: dict[str, tuple[Callable, object]] = {
+    "png_file": (str, None),
+    "dpi": (int, 80),
+    "skiprows": (int, 1),
+    "delimiter": (str, ","),
+    "fields": (str, "average_reward,meanq,nr_games,meancost"),
+    "figure_width": (float, 16.0),
+    "figure_height": (float, 9.0),
+}
+
 # (type, what is done here, what to use instead); a value of None is never what is done.
 FIXED: dict[str, tuple[Callable, object, str]] = {
     "environment": (str, "ale", "ale-py plays all games; Gym's actions stick as with --repeat_action_probability .25."),
@@ -65,7 +76,6 @@ FIXED: dict[str, tuple[Callable, object, str]] = {
     "play_games": (int, 0, "Use the command play."),
     "load_weights": (str, None, "Use the command resume, test, play or record with the run's folder."),
     "save_weights_prefix": (str, None, "A run has one folder, with snapshots/ in it; a label chooses the folder."),
-    "csv_file": (str, None, "A run has one folder, with log.jsonl in it, which the command plot reads."),
     "log_level": (str, "INFO", "There is one level, and train.log keeps all of it."),
     "visualization_filters": (int, 4, "Use the command nvis."),
     "visualization_file": (str, None, "Use the command nvis."),

@@ -45,6 +45,7 @@ RUN_FILES: Titles = (
     ("metrics.csv", "Every report as a table"),
     ("phases.csv", "Phases, in the columns of simple_dqn"),
     ("evaluation.json", "Episodes of the result"),
+    ("test.json", "Episodes with random actions"),
     ("genome.json", "The result in a few bytes"),
     ("train.log", "The log for people"),
     ("train.benchmark.tsv", "Time and memory"),
