@@ -56,8 +56,7 @@ class VectorWorlds:
 
         if protocol.world != "atari" or protocol.preprocessing != "area" or protocol.presses_fire:
             raise NeurozooError(
-                f"dqn plays Atari games under machado2018, nature2015 or simple_dqn, but {game!r} under "
-                f"{protocol.name!r} was asked for."
+                f"ale-py's vector environment does not play {game!r} under {protocol.name!r}; choose machado2018."
             )
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self._environment = AtariVectorEnv(

@@ -9,6 +9,7 @@ from neurozoo.errors import NeurozooError
 OPTIMIZERS = ("rmsprop", "rmsprop_centered", "adam", "adadelta")
 LIFE_LOSSES = ("ignore", "terminal")
 WINDOWS = ("padded", "whole")
+PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn")  # those of ale-py's vector environment
 INITIALISATIONS = ("fan_in_uniform", "torch", "gaussian", "he_uniform")
 
 
@@ -133,6 +134,11 @@ class DqnSettings(RunSettings):
         self._check_pair("reward_bounds", kinds=(int, float))
         if self.engine != "native":
             raise NeurozooError("dqn plays in ale-py's vector environment: leave engine at native.")
+        if self.protocol not in PROTOCOLS_LEARNED:
+            raise NeurozooError(
+                f"dqn plays Atari games under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
+                f"{self.protocol!r}."
+            )
         if self.noop_steps and self.windows == "padded":
             raise NeurozooError("noop_steps leave gaps in what is remembered: set windows to whole, or leave them out.")
         self._check_memory()
