@@ -201,7 +201,11 @@ class Runner:
 
 def reports(run_dir):
     lines = (run_dir / "log.jsonl").read_text().splitlines()
-    return [{name: value for name, value in json.loads(line).items() if name not in TIMES} for line in lines]
+    return [{name: value for name, value in json.loads(line).items() if not _is_time(name)} for line in lines]
+
+
+def _is_time(name):
+    return name in TIMES or name.endswith(("_time", "_steps_per_second"))  # the latter of a learner's phases
 
 
 def assert_same_results(run_dir, expected):

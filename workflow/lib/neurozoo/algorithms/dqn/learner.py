@@ -235,7 +235,7 @@ class DeepQLearner:
         return self._has_enough
 
     def _correction(self) -> float:
-        share = min(self.frames / self.settings.frames, 1.0)
+        share = min(self.steps / self.settings.priority_steps, 1.0)
         return self.settings.priority_correction + share * (1 - self.settings.priority_correction)
 
     def _remember(self, actions: np.ndarray, step: Step, is_waiting: np.ndarray, phase: PhaseStatistics) -> None:

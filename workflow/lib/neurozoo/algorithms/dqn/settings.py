@@ -53,7 +53,8 @@ class DqnSettings(RunSettings):
         dueling: Whether half of the last hidden layer gives the value of the state, the other half the advantages.
         prioritised: Whether transitions are drawn in proportion to a power of their last error.
         priority_exponent: That power.
-        priority_correction: Power of the importance weights at the start; it grows to 1 over the budget.
+        priority_correction: Power of the importance weights at the start; it grows to 1
+        priority_steps: in so many steps.
 
     Sources: Mnih et al. 2015 (doi 10.1038/nature14236); van Hasselt et al. 2015, arXiv:1509.06461 (`double`); Wang et
     al. 2015, arXiv:1511.06581 (`dueling`); Schaul et al. 2015, arXiv:1511.05952 (`prioritised`).
@@ -100,6 +101,7 @@ class DqnSettings(RunSettings):
     prioritised: bool = False
     priority_exponent: float = 0.5
     priority_correction: float = 0.4
+    priority_steps: int = 400_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,6 +116,7 @@ class DqnSettings(RunSettings):
             replay_size=1,
             batch_size=1,
             n_steps=1,
+            priority_steps=1,
         )
         if self.test_steps is not None:
             self._check_counts(test_steps=1)

@@ -1,0 +1,247 @@
+"""What a learner plays, remembers and counts; the network does not matter here and is replaced."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.dqn import learner as module
+from neurozoo.algorithms.dqn.learner import DeepQLearner
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.architectures import get_network
+from neurozoo.errors import NeurozooError
+from neurozoo.games import output_names, protocol_of
+
+TINY = {
+    "epoch_steps": 400, "random_steps": 100, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
+    "worlds": 1, "train_frequency": 4, "batch_size": 8, "keep_replay": False, "replay_size": 2_000,
+}  # fmt: skip
+
+
+class StillNetwork:
+    """Counts what it is asked for; its values prefer action 2."""
+
+    def __init__(self, layout, settings, *, random):
+        self.updates = self.targets = 0
+        self.num_actions = layout.num_actions
+        self.samples = []
+
+    def values(self, stacks):
+        return np.tile(np.eye(self.num_actions, dtype=np.float32)[2], (len(stacks), 1))
+
+    def update(self, sample):
+        self.updates += 1
+        self.samples.append(sample)
+        return np.full(len(sample.actions), 2.0, np.float32)
+
+    def update_target(self):
+        self.targets += 1
+
+    def theta(self):
+        return np.zeros(3, np.float32)
+
+    def get_arrays(self):
+        return {}
+
+    def set_arrays(self, arrays):
+        pass
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path):
+    """Makes a learner that plays: `opened(preset, **overrides)`."""
+    monkeypatch.setattr(module, "QNetwork", StillNetwork)
+    monkeypatch.setattr(module, "_keep_to_threads", lambda threads: None)
+    made = []
+
+    def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, **overrides):
+        settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
+        protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
+        layout = get_network("small").layout(len(output_names(game, protocol)))
+        learner = DeepQLearner(settings, run=1, layout=layout, noise=np.zeros(1, np.float32), protocol=protocol)
+        if state:
+            learner.set_state(*state)
+        learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
+        made.append(learner)
+        return learner
+
+    yield make
+    for learner in made:
+        learner.close()
+
+
+def watch(frames, steps):
+    pass
+
+
+def report_of(learner):
+    report = None
+    while report is None:
+        report = learner.learn(watch)
+    return report
+
+
+def test_the_chance_of_a_random_action_falls_as_in_the_original(opened):
+    learner = opened("simple_dqn", random_steps=50_000, epsilon_steps=1_000_000)
+    expected = {0: 1.0, 250_000: 0.775, 999_999: 0.1000009, 1_000_000: 0.1, 2_000_000: 0.1}
+    for train_steps, epsilon in expected.items():
+        learner.steps = 50_000 + train_steps
+        assert learner._epsilon() == pytest.approx(epsilon, abs=1e-9)
+    learner.steps = 49_999
+    assert learner._epsilon() == 1.0
+
+
+@pytest.mark.parametrize(("target_steps", "count"), [(16, 25), (0, 0)])
+def test_the_target_is_renewed_25_times_in_an_epoch_of_25_periods(opened, target_steps, count):
+    learner = opened(target_steps=target_steps)
+    report_of(learner)
+    assert learner._network.targets == count
+    report_of(learner)
+    assert learner._network.targets == 2 * count
+
+
+@pytest.mark.parametrize("worlds", [1, 4])
+def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(opened, worlds):
+    learner = opened(worlds=worlds, train_repeat=2)
+    report = report_of(learner)
+    assert report["train_steps"] == 400
+    assert report["random_steps"] == 100
+    assert learner._network.updates == report["train_weight_updates"] == 2 * 100
+    assert report["train_meancost"] == 2.0  # half the square of the error, which is not clipped
+
+
+def test_the_random_phase_fills_the_memory_with_all_actions(opened):
+    learner = opened()
+    learner.settings.__dict__["epoch_steps"] = 1
+    learner.learn(watch)
+    assert len(learner._replay) >= 100
+    drawn = learner._replay.sample(64, np.random.default_rng(0)).actions
+    assert set(drawn.tolist()) == {0, 1, 2, 3}
+
+
+def test_without_chance_the_best_action_is_played(opened):
+    learner = opened(epsilon_start=0.0, epsilon_end=0.0, random_steps=0)
+    learner.learn(watch)
+    assert set(learner._replay.sample(64, np.random.default_rng(0)).actions.tolist()) == {2}
+
+
+def test_rewards_are_clipped_for_learning_and_raw_in_the_statistics(opened):
+    learner = opened(game="seaquest", worlds=4, epoch_steps=4_000, replay_size=8_000)
+    report = report_of(learner)
+    assert report["train_max_game_reward"] > 20
+    assert max(np.abs(sample.returns).max() for sample in learner._network.samples) == 1.0
+
+
+# ---- lives and waiting
+
+
+def test_a_lost_life_ends_what_is_expected_but_not_the_game(opened):
+    counts = {}
+    for life_loss in ("terminal", "ignore"):
+        report = report_of(opened(life_loss=life_loss, epoch_steps=1_500))
+        counts[life_loss] = (report["train_nr_games"], report["train_nr_lives_games"])
+    assert counts["ignore"][0] == counts["ignore"][1] == counts["terminal"][0] >= 3
+    assert counts["terminal"][1] >= 5 * counts["terminal"][0]
+
+
+def test_waiting_takes_5_to_31_decisions_that_are_neither_counted_nor_stored(opened):
+    learner = opened("simple_dqn", epoch_steps=2_000, random_steps=0, train_frequency=1_000, life_loss="terminal")
+    waits, actions, original = [], [], learner._wait
+
+    def noted(worlds):
+        original(worlds)
+        waits.extend(learner._waits[worlds].tolist())
+
+    learner._wait = noted
+    send = learner._worlds.send
+    learner._worlds.send = lambda chosen: (actions.append((int(learner._waits[0]) > 0, int(chosen[0]))), send(chosen))
+    while learner.steps < 2_000:
+        learner.learn(watch)
+    assert len(waits) >= 20
+    assert min(waits) >= 5
+    assert max(waits) <= 31
+    assert len(set(waits)) > 10
+    assert {action for is_waiting, action in actions if is_waiting} == {0}
+    assert len(actions) == 2_000 + learner._waited
+    assert len(learner._replay) == 2_000
+    assert learner.frames == 4 * (2_000 + learner._waited)
+
+
+# ---- tests
+
+
+def test_a_test_plays_as_many_whole_episodes_and_changes_nothing_of_training(opened):
+    reports = []
+    for episodes in (1, 11):
+        learner = opened(num_test_episodes=episodes, test_cutoff=25)
+        for _ in range(2):
+            report = report_of(learner)
+            assert report["test_episodes"] == report["test_nr_games"] == episodes
+            assert 25 * episodes >= report["test_steps"] > 24 * episodes - 24
+        reports.append({name: value for name, value in report.items() if name.startswith("train_")})
+    is_time = lambda name: name.endswith(("_time", "_second"))  # noqa: E731
+    first, second = ({n: v for n, v in r.items() if not is_time(n)} for r in reports)
+    assert first == second
+
+
+def test_a_test_of_so_many_steps_drops_the_unfinished_episode(opened):
+    report = report_of(opened(test_steps=130, test_cutoff=50))
+    assert report["test_steps"] == 130
+    assert report["test_nr_games"] == 2
+    assert report["test_last_exploration_rate"] == 0.05
+
+
+def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
+    learner = opened()
+    for iteration in (1, 2):
+        report = report_of(learner)
+        assert (learner.best.iteration, learner.best.test_score) == (iteration, report["test_score"])
+        assert learner.best.frames == learner.frames == 4 * (100 + 400 * iteration)
+    assert learner.is_done
+
+
+# ---- state
+
+
+@pytest.mark.parametrize("prioritised", [False, True])
+def test_a_learner_that_continues_plays_on_as_an_undisturbed_one(opened, tmp_path, prioritised):
+    choices = {"worlds": 4, "keep_replay": True, "prioritised": prioritised, "n_steps": 3}
+    whole = opened(folder=tmp_path / "whole", **choices)
+    expected = [report_of(whole) for _ in range(3)]
+    first = opened(folder=tmp_path / "first", **choices)
+    report_of(first)
+    state = first.get_state(), first.get_arrays()
+    first.learn(watch)  # goes on, and is lost
+    second = opened(folder=tmp_path / "first", state=state, **choices)
+    found = [report_of(second) for _ in range(2)]
+    for name in expected[1]:
+        if not name.endswith(("_time", "_per_second")):
+            assert [r[name] for r in found] == [r[name] for r in expected[1:]], name
+    for one, other in zip(
+        second._network.samples, whole._network.samples[-len(second._network.samples) :], strict=True
+    ):
+        np.testing.assert_array_equal(one.screens, other.screens)
+
+
+def test_a_memory_that_was_not_kept_begins_empty_and_says_so(opened):
+    first = opened()
+    report_of(first)
+    second = opened(state=(first.get_state(), first.get_arrays()))
+    assert any("begins empty" in sentence for sentence in second.said)
+    report_of(second)
+    assert second._network.updates < first._network.updates  # it had to remember something first
+
+
+def test_a_memory_that_is_gone_is_named(opened, tmp_path):
+    first = opened(keep_replay=True, folder=tmp_path / "replay")
+    report_of(first)
+    state = first.get_state(), first.get_arrays()
+    (tmp_path / "replay" / "screens.npy").unlink()
+    with pytest.raises(NeurozooError, match=r"screens\.npy, which the saved state needs.* set keep_replay to false"):
+        opened(keep_replay=True, folder=tmp_path / "replay", state=state)
+
+
+def test_states_of_another_number_of_worlds_are_refused(opened):
+    first = opened()
+    report_of(first)
+    with pytest.raises(ValueError, match="1 worlds"):
+        opened(worlds=4, state=(first.get_state(), first.get_arrays()))

@@ -1,0 +1,163 @@
+"""Updates against arithmetic by hand."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.dqn.q_network import QNetwork
+from neurozoo.algorithms.dqn.settings import DQN_PRESETS, DqnSettings
+from neurozoo.architectures import get_network
+from neurozoo.errors import NeurozooError
+
+ACTIONS = 4
+BATCH = 3
+PLAIN = dataclasses.replace(DqnSettings(), batch_size=BATCH, optimizer="rmsprop", optimizer_epsilon=1e-6)
+
+
+def layout_of(name="linear", shape=(3, 2, 4)):
+    return get_network(name).layout(ACTIONS, shape)
+
+
+def network_of(settings=PLAIN, layout=None, seed=0):
+    return QNetwork(layout or layout_of(), settings, random=np.random.default_rng(seed))
+
+
+def sample_of(steps=1, seed=1, shape=(3, 2)):
+    random = np.random.default_rng(seed)
+    return SimpleNamespace(
+        screens=random.integers(0, 256, (BATCH, 4 + steps, *shape)).astype(np.uint8),
+        actions=np.array([0, 3, 1], np.int32),
+        returns=np.array([0.5, -1.0, 40.0], np.float32),  # the last error is far beyond the bound
+        discounts=np.array([0.99, 0.0, 0.99], np.float32),
+        weights=np.array([1.0, 0.25, 0.5], np.float32),
+    )
+
+
+def by_hand(sample, weight, bias, target_weight, target_bias, *, steps=1, double=False):
+    """Errors and gradient of a linear network: q = x w + b."""
+    seen = sample.screens.transpose(0, 2, 3, 1) / 255
+    before, after = (part.reshape(BATCH, -1) for part in (seen[..., :4], seen[..., steps:]))
+    values = after @ target_weight + target_bias
+    best = (after @ weight + bias).argmax(-1) if double else values.argmax(-1)
+    wanted = sample.returns + sample.discounts * values[np.arange(BATCH), best]
+    taken = (before @ weight + bias)[np.arange(BATCH), sample.actions]
+    errors = taken - wanted
+    slope = np.clip(errors, -1, 1) * sample.weights / BATCH
+    gradient = np.zeros_like(weight)
+    for row, action, value in zip(before, sample.actions, slope, strict=True):
+        gradient[:, action] += value * row
+    return errors, gradient
+
+
+def parts(network):
+    arrays = network.get_arrays()
+    return [arrays[name].astype(np.float64) for name in ("online-0", "online-1", "target-0", "target-1")]
+
+
+@pytest.mark.parametrize(("steps", "double"), [(1, False), (1, True), (3, False)])
+def test_three_updates_follow_the_formulas_of_neons_rmsprop(steps, double):
+    settings = dataclasses.replace(PLAIN, n_steps=steps, double=double)
+    network = network_of(settings)
+    network.online.weights[0].assign(network.online.weights[0] + 0.3)  # online and target differ
+    mean_square = 0.0
+    for number in range(3):
+        sample = sample_of(steps, seed=number)
+        weight, bias, *target = parts(network)
+        errors, gradient = by_hand(sample, weight, bias, *target, steps=steps, double=double)
+        assert np.abs(errors).max() > 1  # so that the bound matters
+        np.testing.assert_allclose(network.update(sample), errors, rtol=1e-4, atol=1e-5)
+        mean_square = 0.95 * mean_square + 0.05 * gradient**2
+        expected = weight - 0.00025 * gradient / np.sqrt(mean_square + 1e-6)
+        np.testing.assert_allclose(parts(network)[0], expected, rtol=1e-4, atol=2e-6)
+
+
+def test_the_centred_rmsprop_is_that_of_deepmind():
+    settings = dataclasses.replace(PLAIN, optimizer="rmsprop_centered", optimizer_epsilon=0.01 / 32**2)
+    network, mean, square = network_of(settings), 0.0, 0.0
+    for number in range(3):
+        sample = sample_of(seed=number)
+        weight, bias, *target = parts(network)
+        _, gradient = by_hand(sample, weight, bias, *target)
+        network.update(sample)
+        mean, square = 0.95 * mean + 0.05 * gradient, 0.95 * square + 0.05 * gradient**2
+        expected = weight - 0.00025 * gradient / np.sqrt(square - mean**2 + 0.01 / 32**2)
+        np.testing.assert_allclose(parts(network)[0], expected, rtol=1e-4, atol=2e-6)
+
+
+def test_without_a_bound_the_gradient_is_the_error():
+    network = network_of(dataclasses.replace(PLAIN, clip_error=0.0, optimizer="adam", learning_rate=0.001))
+    bounded = network_of(dataclasses.replace(PLAIN, optimizer="adam", learning_rate=0.001))
+    for number in range(2):
+        np.testing.assert_allclose(network.update(sample_of(seed=number))[2], -40, atol=3)
+        bounded.update(sample_of(seed=number))
+    assert np.abs(parts(network)[0] - parts(bounded)[0]).max() > 1e-5
+
+
+def test_the_target_stays_until_it_is_updated():
+    network = network_of()
+    before = parts(network)[2]
+    network.update(sample_of())
+    np.testing.assert_array_equal(parts(network)[2], before)
+    network.update_target()
+    np.testing.assert_array_equal(parts(network)[2], parts(network)[0])
+    assert (parts(network)[2] != before).any()
+
+
+def test_without_a_target_network_the_online_network_is_its_own():
+    network = network_of(dataclasses.replace(PLAIN, target_steps=0))
+    network.online.weights[0].assign(network.online.weights[0] + 0.3)
+    weight, bias, *_ = parts(network)
+    errors, _ = by_hand(sample_of(), weight, bias, weight, bias)
+    np.testing.assert_allclose(network.update(sample_of()), errors, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["small", "simple_dqn"])
+@pytest.mark.parametrize("is_dueling", [False, True])
+def test_theta_gives_the_layouts_own_network_the_same_values(model, is_dueling):
+    layout = get_network(model).layout(ACTIONS)
+    settings = dataclasses.replace(DQN_PRESETS["neurozoo"], batch_size=BATCH, dueling=is_dueling, n_steps=1)
+    network = network_of(settings, layout)
+    for number in range(2):  # so that offsets are not zero
+        network.update(sample_of(seed=number, shape=(84, 84)))
+    stacks = np.random.default_rng(2).integers(0, 256, (5, 4, 84, 84)).astype(np.uint8)
+    values = layout.keras_model(network.theta())(stacks.transpose(0, 2, 3, 1).astype(np.float32) / 255).numpy()
+    np.testing.assert_allclose(values, network.values(stacks), rtol=1e-4, atol=1e-5)
+    assert values.std(axis=-1).min() > 0
+
+
+def test_a_network_continues_from_its_arrays():
+    settings = dataclasses.replace(PLAIN, optimizer="adam")
+    network, other = network_of(settings), network_of(settings, seed=5)
+    network.update(sample_of())
+    other.set_arrays(network.get_arrays())
+    for each in (network, other):
+        each.update(sample_of(seed=2))
+    for name, array in network.get_arrays().items():
+        np.testing.assert_array_equal(array, other.get_arrays()[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("rule", "bound"), [("torch", 1 / 16), ("fan_in_uniform", 3**0.5 / 16), ("he_uniform", 6**0.5 / 16)]
+)
+def test_initial_weights_fill_their_range(rule, bound):
+    network = network_of(dataclasses.replace(PLAIN, initialisation=rule), get_network("small").layout(ACTIONS))
+    kernel = network.get_arrays()["online-0"]  # 8 x 8 x 4 inputs
+    assert 0.97 * bound < np.abs(kernel).max() <= bound
+    assert not network.get_arrays()["online-1"].any()
+
+
+def test_gaussian_weights_have_the_published_deviation():
+    network = network_of(dataclasses.replace(PLAIN, initialisation="gaussian"), get_network("small").layout(ACTIONS))
+    assert network.get_arrays()["online-0"].std() == pytest.approx(0.01, rel=0.05)
+
+
+@pytest.mark.parametrize("model", ["recurrent_large", "virtual_bn"])
+def test_networks_with_other_layers_are_refused(model):
+    with pytest.raises(NeurozooError, match="learns networks of convolutions and dense layers"):
+        network_of(layout=get_network(model).layout(ACTIONS))
+
+
+def test_a_dueling_head_needs_a_hidden_layer():
+    with pytest.raises(NeurozooError, match="set dueling to false"):
+        network_of(dataclasses.replace(PLAIN, dueling=True))

@@ -1,0 +1,96 @@
+"""Whole runs of deep Q-learning: killed, stopped, continued, and the same in the end."""
+
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.dqn.settings import DQN_PRESETS
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.training.checkpoint import read_checkpoint
+from training_processes import assert_same_results, reports
+
+OVERRIDES = {
+    "frames": 700,  # three epochs
+    "random_steps": 32,
+    "epoch_steps": 64,
+    "num_test_episodes": 1,
+    "test_cutoff": 10,
+    "worlds": 4,
+    "train_frequency": 8,
+    "batch_size": 4,
+    "replay_size": 400,
+    "double": True,
+}
+ARGUMENTS = {"algo": "dqn", "game": "breakout", "model": "small"}
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return vars(resolve_settings("dqn", preset="demo", overrides=OVERRIDES))
+
+
+@pytest.fixture(scope="module")
+def undisturbed_learner(runner, settings, tmp_path_factory):
+    run_dir = tmp_path_factory.mktemp("learner") / "run"
+    runner.finish(run_dir, whole_settings=settings, **ARGUMENTS)
+    return run_dir
+
+
+def test_a_run_leaves_the_files_of_every_algorithm(undisturbed_learner):
+    names = {path.name for path in undisturbed_learner.iterdir()}
+    assert names == {"config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "state"}
+    records = reports(undisturbed_learner)
+    assert [record["Iteration"] for record in records] == [1, 2, 3]
+    assert {"frames", "score", "test_score", "score_episodes", "test_episodes"} <= set(records[0])
+    assert records[-1]["frames"] == 4 * (32 + 3 * 64)
+    assert records[-1]["train_weight_updates"] == 3 * 8
+    facts = json.loads((undisturbed_learner / "genome.json").read_text())
+    assert (facts["genome"], facts["test_score"]) == (None, records[-1]["test_score"])
+    checkpoint = read_checkpoint(undisturbed_learner / "checkpoint.npz")
+    assert (checkpoint.algo, checkpoint.protocol.name, checkpoint.num_actions) == ("dqn", "machado2018", 4)
+    assert np.isfinite(checkpoint.theta).all()
+    assert checkpoint.theta.std() > 0
+
+
+@pytest.mark.parametrize("crash", ["after a report and before the state", "while the state is written"])
+def test_a_learner_that_is_killed_ends_the_same(runner, settings, undisturbed_learner, tmp_path, crash):
+    process = runner.start(tmp_path, whole_settings=settings, crash=crash, **ARGUMENTS)
+    process.join(timeout=120)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    runner.finish(tmp_path, whole_settings=settings, threads=2, **ARGUMENTS)
+    assert_same_results(tmp_path, undisturbed_learner)
+
+
+def test_a_learner_that_is_stopped_within_an_epoch_ends_the_same(runner, settings, undisturbed_learner, tmp_path):
+    process = runner.start(tmp_path, whole_settings=settings, **ARGUMENTS)
+    state = tmp_path / "state" / "state.json"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (state.exists() and json.loads(state.read_text())["algorithm"]):
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGTERM)
+    process.join(timeout=60)
+    assert process.exitcode in (0, 1), runner.said()  # 0 if it was done before the signal came
+    runner.finish(tmp_path, whole_settings=settings, **ARGUMENTS)
+    assert_same_results(tmp_path, undisturbed_learner)
+
+
+def test_a_missing_memory_stops_before_anything_is_lost(runner, settings, tmp_path):
+    runner.finish(tmp_path, whole_settings=settings | {"frames": 300}, **ARGUMENTS)
+    before = (tmp_path / "state" / "state.json").read_bytes()
+    (tmp_path / "state" / "replay" / "screens.npy").unlink()
+    process = runner.start(tmp_path, whole_settings=settings, **ARGUMENTS)
+    process.join(timeout=120)
+    assert process.exitcode == 1
+    assert "screens.npy, which the saved state needs" in runner.said()
+    assert "set keep_replay to false" in runner.said()
+    assert (tmp_path / "state" / "state.json").read_bytes() == before
+    runner.finish(tmp_path, whole_settings=settings | {"keep_replay": False}, **ARGUMENTS)
+    assert len(reports(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("preset", DQN_PRESETS)
+def test_all_presets_are_settings(preset):
+    assert resolve_settings("dqn", preset=preset).engine == "native"
