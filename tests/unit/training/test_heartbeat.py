@@ -52,6 +52,34 @@ def test_signs_are_written_now_and_then_and_count_everything_in_between(tmp_path
         assert sign_of(tmp_path)["frames_per_second"] == pytest.approx(30 / (PERIOD + 0.1))
 
 
+def test_a_slow_start_gives_signs_until_the_first_beat(tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.training.heartbeat.PERIOD", 0.02)
+    path = tmp_path / "process.json"
+    with Heartbeat(tmp_path, frames=0) as heartbeat:
+        for _ in range(2):
+            os.utime(path, (1, 1))
+            deadline = time.monotonic() + 10
+            while path.stat().st_mtime < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert path.stat().st_mtime > 2
+        beat(heartbeat)
+        os.utime(path, (1, 1))
+        time.sleep(0.2)
+        assert path.stat().st_mtime == 1  # from here on a sign means that the training goes on
+
+
+def test_a_slow_start_leaves_a_run_to_who_took_it_over(tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.training.heartbeat.PERIOD", 0.02)
+    path = tmp_path / "process.json"
+    with Heartbeat(tmp_path, frames=0) as heartbeat:
+        path.write_text(json.dumps(sign_of(tmp_path) | {"host": "elsewhere"}))
+        taken = path.read_text()
+        time.sleep(0.2)
+        assert path.read_text() == taken
+        with pytest.raises(NeurozooError, match="taken over"):
+            beat(heartbeat)
+
+
 @pytest.mark.parametrize(
     ("error", "ended"),
     [

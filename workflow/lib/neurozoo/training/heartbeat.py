@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import socket
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,19 @@ class Heartbeat:
             "error": None,
         }
         self._news = time.time()
+        self._has_begun = threading.Event()
+        self._starting = threading.Thread(target=self._beat_while_starting, daemon=True)
+
+    def _beat_while_starting(self) -> None:
+        """Loading libraries and continuing games can take longer than others wait for a sign."""
+        while not self._has_begun.wait(PERIOD):
+            if self._other_owner() is None:
+                self._write()
+
+    def _end_start(self) -> None:
+        if not self._has_begun.is_set():
+            self._has_begun.set()
+            self._starting.join()
 
     def beat(self, *, frames: int, has_news: bool, phase: str, done: int, total: int) -> None:
         """Writes a sign if the last one is old enough; it is called several times a second.
@@ -88,6 +102,7 @@ class Heartbeat:
         Raises:
             NeurozooError: Another training has taken the run over.
         """
+        self._end_start()
         self._frames += frames
         if has_news:
             self._news = time.time()
@@ -127,9 +142,11 @@ class Heartbeat:
 
     def __enter__(self) -> "Heartbeat":
         self._write()
+        self._starting.start()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._end_start()
         if error is None:
             self._facts["ended"] = "finished"
         else:
