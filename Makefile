@@ -67,7 +67,7 @@ bench-page: foundations
 
 # Needs uv; one resolution for all supported Python versions.
 lock:
-	cd envs && for name in dev cpu gpu; do \
+	cd envs && for name in dev cpu gpu play; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done

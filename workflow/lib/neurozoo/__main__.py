@@ -178,6 +178,15 @@ def _parser() -> argparse.ArgumentParser:
     series.add_argument("--json", action="store_true", help="print generations, scores and frames as JSON")
     _add_engine(series, threads=False)
 
+    play = _command(commands, "play", _play, "watch a frozen agent play, and take the joystick from it (docs/play.md)")
+    play.add_argument("folder", type=Path, metavar="RUN_DIR_OR_FROZEN", help="such as results/runs/dqn/pong/small/1")
+    play.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
+    play.add_argument("--epsilon", type=float, default=0.05, help="chance of a random action (default: %(default)s)")
+    play.add_argument("--manual", action="store_true", help="you play; key m gives the joystick to the agent and back")
+    play.add_argument("--games", type=int, default=1, help="default: %(default)s")
+    play.add_argument("--seed", type=int, default=0)
+    play.add_argument("--no-sound", dest="is_heard", action="store_false", help="a window without sound")
+
     add_filter_commands(commands)
     _add_zoo(_command(commands, "zoo", None, "list, show, export and import frozen agents"))
 
@@ -530,6 +539,26 @@ def _tagged(run_dir, tag):
     from neurozoo.inspection.tagged import frozen_tag_folder
 
     return run_dir if tag is None else frozen_tag_folder(run_dir, tag)
+
+
+def _play(options):
+    from neurozoo.inspection.frozen import RECORD_FILE, open_frozen
+    from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
+
+    folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"
+    title = open_frozen(folder).title
+    with TerminalDisplay() if options.terminal else WindowDisplay(title, is_heard=options.is_heard) as display:
+        games = play_games(
+            folder,
+            display,
+            games=options.games,
+            epsilon=options.epsilon,
+            is_manual=options.manual,
+            seed=options.seed,
+        )
+    for number, game in enumerate(games, start=1):
+        end = "" if game.is_finished else ", not finished"
+        print(f"game {number}: score {game.score:,.0f} in {game.steps:,} steps{end}")
 
 
 def _movie(options):

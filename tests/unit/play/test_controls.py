@@ -1,0 +1,98 @@
+import pytest
+from neurozoo.play.controls import Controls
+
+
+def pressed(*keys, **choices):
+    controls = Controls(**choices)
+    for key in keys:
+        controls.press(key, 0.0)
+    return controls
+
+
+def test_speed_changes_by_five_milliseconds_and_ends_at_full_speed():
+    assert Controls().delay == 17
+    assert pressed("a", "a").delay == 27
+    assert pressed("s", "s", "s").delay == 2
+    assert pressed(*"ssssss").delay == 0
+    assert pressed(*"ssssssa").delay == 5
+
+
+def test_volume_changes_by_five_and_stays_between_silence_and_all():
+    assert pressed("]", "]", "[").volume == 55
+    assert pressed(*"[" * 30).volume == 0
+    assert pressed(*"]" * 30).volume == 100
+
+
+def test_m_takes_the_joystick_and_gives_it_back():
+    assert pressed("m").is_manual
+    assert not pressed("m", "m").is_manual
+    assert not pressed("m", is_manual=True).is_manual
+    assert pressed("right", "m").joystick(0) == "NOOP"  # nothing is left over from before
+
+
+@pytest.mark.parametrize("key", ["q", "escape"])
+def test_two_keys_end_it(key):
+    assert pressed(key).is_over
+    assert not pressed("x").is_over
+
+
+@pytest.mark.parametrize(
+    ("keys", "action"),
+    [
+        ([], "NOOP"),
+        (["space"], "FIRE"),
+        (["right"], "RIGHT"),
+        (["left", "up"], "UPLEFT"),
+        (["down", "right", "space"], "DOWNRIGHTFIRE"),
+        (["space", "up"], "UPFIRE"),
+        (["left", "right"], "RIGHT"),
+        (["right", "left"], "LEFT"),
+        (["up", "space", "return"], "NOOP"),
+        (["up", "p"], "NOOP"),
+        (["p", "up"], "UP"),
+    ],
+)
+@pytest.mark.parametrize("hold", [None, 0.4])
+def test_keys_together_are_one_action_of_the_joystick(keys, action, hold):
+    assert pressed(*keys, hold=hold).joystick(0.1) == action
+
+
+def test_every_name_is_one_of_the_emulator():
+    import itertools
+
+    import ale_py
+
+    keys = ("up", "down", "left", "right", "space")
+    names = {
+        pressed(*some).joystick(0) for count in range(6) for some in itertools.permutations(keys, count)
+    }  # fmt: skip
+    assert names == {action.name for action in ale_py.Action}
+
+
+def test_in_a_window_a_key_is_held_until_it_is_released():
+    controls = pressed("left", "right", "space")
+    assert controls.joystick(1000) == "RIGHTFIRE"
+    controls.release("right")
+    controls.release("x")
+    assert controls.joystick(1000) == "LEFTFIRE"
+    controls.release("space")
+    assert controls.joystick(1000) == "LEFT"
+
+
+def test_in_a_terminal_a_key_is_held_for_a_while_after_each_repetition():
+    controls = Controls(hold=0.4)
+    controls.press("up", 0.0)
+    assert controls.joystick(0.3) == "UP"
+    controls.press("space", 0.3)
+    controls.press("up", 0.39)
+    assert controls.joystick(0.6) == "UPFIRE"
+    assert controls.joystick(0.75) == "UP"
+    assert controls.joystick(0.8) == "NOOP"
+    controls.press("up", 1.0)
+    controls.press("down", 1.1)
+    controls.press("return", 1.2)
+    assert controls.joystick(1.2) == "NOOP"
+    controls.press("up", 1.3)
+    controls.press("down", 1.4)
+    controls.press("up", 1.45)  # a hand that went back and forth
+    assert controls.joystick(1.5) == "UP"

@@ -1,0 +1,105 @@
+"""A window as a display, with sound; it needs the package pygame-ce."""
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME
+from neurozoo.errors import NeurozooError
+
+_WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels of the picture at first, and of the line beneath
+_INK, _PAPER = (220, 220, 216), (18, 19, 20)
+_CHUNK = 4  # frames of sound at once, since fewer would stutter
+
+
+class WindowDisplay:
+    """A window as a display, see `neurozoo.play.game.Display`; use it in a `with` statement.
+
+    Args:
+        title: Of the window.
+        is_heard: Whether there is sound, if the machine has some.
+
+    Raises:
+        NeurozooError: pygame-ce is not installed, or there is no screen for a window.
+    """
+
+    hold = None
+
+    def __init__(self, title: str, *, is_heard: bool = True):
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        try:
+            import pygame
+        except ImportError as error:
+            raise NeurozooError(
+                "A window needs the package pygame-ce: pip install --require-hashes -r envs/requirements-play.txt. "
+                "Without it, add --terminal."
+            ) from error
+        self._pygame, self._title, self._is_heard = pygame, title, is_heard
+        self._names = {
+            pygame.K_UP: "up", pygame.K_DOWN: "down", pygame.K_LEFT: "left", pygame.K_RIGHT: "right",
+            pygame.K_SPACE: "space", pygame.K_RETURN: "return", pygame.K_ESCAPE: "escape",
+        }  # fmt: skip
+
+    def __enter__(self) -> "WindowDisplay":
+        pygame = self._pygame
+        try:
+            pygame.display.init()
+            self._window = pygame.display.set_mode((_WIDTH, _HEIGHT + _LINE), pygame.RESIZABLE)
+        except pygame.error as error:
+            pygame.quit()
+            raise NeurozooError(f"There is no screen for a window ({error}). Add --terminal.") from error
+        pygame.font.init()
+        pygame.display.set_caption(self._title)
+        self._font = pygame.font.Font(None, 18)
+        self._channel, self._sound = None, b""
+        if self._is_heard:
+            self._open_sound()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._pygame.quit()
+
+    def _open_sound(self) -> None:
+        pygame = self._pygame
+        try:
+            rate = SAMPLES_PER_FRAME * FRAMES_PER_SECOND
+            pygame.mixer.init(rate, size=8, channels=1, buffer=SAMPLES_PER_FRAME, allowedchanges=0)
+        except pygame.error:  # a machine without loudspeakers
+            return
+        self._channel = pygame.mixer.Channel(0)
+
+    def show(self, screen: np.ndarray, status: str) -> None:
+        """Draws a screen as wide as a television does, and the line."""
+        pygame = self._pygame
+        width, height = self._window.get_size()
+        height = max(1, height - _LINE)
+        shown = (min(width, height * 4 // 3), min(height, width * 3 // 4))
+        picture = pygame.image.frombuffer(np.ascontiguousarray(screen), screen.shape[1::-1], "RGB")
+        self._window.fill(_PAPER)
+        place = ((width - shown[0]) // 2, (height - shown[1]) // 2)
+        self._window.blit(pygame.transform.scale(picture, shown), place)
+        self._window.blit(self._font.render(status, True, _INK), (6, height + 5))
+        pygame.display.flip()
+
+    def hear(self, sound: np.ndarray, volume: int) -> None:
+        """Plays a frame of sound after the ones before; what comes too fast is left out."""
+        if self._channel is None:
+            return
+        self._channel.set_volume(volume / 100)
+        self._sound += sound.tobytes()
+        if len(self._sound) >= _CHUNK * SAMPLES_PER_FRAME:
+            if self._channel.get_queue() is None:
+                self._channel.queue(self._pygame.mixer.Sound(buffer=self._sound))
+            self._sound = b""
+
+    def read_keys(self) -> Iterator[tuple[str, bool]]:
+        """Yields the keys that were pressed or released; closing the window is the key q."""
+        pygame = self._pygame
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                yield "q", True
+            elif event.type in (pygame.KEYDOWN, pygame.KEYUP):
+                name = self._names.get(event.key) or event.unicode.lower()
+                if name:
+                    yield name, event.type == pygame.KEYDOWN
