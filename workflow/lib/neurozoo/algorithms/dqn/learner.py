@@ -1,5 +1,7 @@
 """Deep Q-learning: plays with some chance at random, remembers, and learns from what it remembers."""
 
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -435,7 +437,13 @@ def _chosen(
 
 
 def _keep_to_threads(threads: int) -> None:
-    """Gives each operation one thread, so that sums have one order, and several operations the cores."""
+    """Gives each operation one thread, so that sums have one order, and several operations the cores.
+
+    And lets TensorFlow compute with oneDNN, which `neurozoo` leaves out otherwise: two thirds of the time. Its sums have
+    one order, too, but one for each kind of processor.
+    """
+    if "tensorflow" not in sys.modules:
+        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
     import keras
 
     if keras.backend.backend() == "tensorflow":
