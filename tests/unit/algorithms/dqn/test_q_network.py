@@ -1,6 +1,9 @@
 """Updates against arithmetic by hand."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -121,7 +124,7 @@ def test_theta_gives_the_layouts_own_network_the_same_values(model, is_dueling):
     for number in range(2):  # so that offsets are not zero
         network.update(sample_of(seed=number, shape=(84, 84)))
     stacks = np.random.default_rng(2).integers(0, 256, (5, 4, 84, 84)).astype(np.uint8)
-    values = layout.keras_model(network.theta())(stacks.transpose(0, 2, 3, 1).astype(np.float32) / 255).numpy()
+    values = np.asarray(layout.keras_model(network.theta())(stacks.transpose(0, 2, 3, 1).astype(np.float32) / 255))
     np.testing.assert_allclose(values, network.values(stacks), rtol=1e-4, atol=1e-5)
     assert values.std(axis=-1).min() > 0
 
@@ -161,3 +164,10 @@ def test_networks_with_other_layers_are_refused(model):
 def test_a_dueling_head_needs_a_hidden_layer():
     with pytest.raises(NeurozooError, match="set dueling to false"):
         network_of(dataclasses.replace(PLAIN, dueling=True))
+
+
+@pytest.mark.long
+def test_another_backend_of_keras_follows_the_same_formulas():
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not long", __file__]
+    answer = subprocess.run(command, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stdout[-3000:]
