@@ -204,6 +204,11 @@ def gpus_of(wildcards):
     return 1 if settings_of(wildcards)["engine"] == "batched" else 0
 
 
+def memory_of(wildcards):
+    """Returns the megabytes that a run needs, a replay memory's among them: mapped from a file it should fit, too."""
+    return 4000 + settings_of(wildcards).get("replay_size", 0) * 7100 // 1_000_000
+
+
 def cluster_of(wildcards):
     """Returns the Dask cluster of a run in the words of a resource; empty for none, and for the batched engine."""
     cluster = ClusterSettings.of(config["distributed"])

@@ -38,7 +38,7 @@ rule train:
         "../../envs/neurozoo.yaml"
     threads: share_of_cores
     resources:
-        mem_mb=4000,
+        mem_mb=memory_of,
         runtime="12h",
         # The batched engine (docs/gpu.md): a GPU, and episodes at once, as many as its memory holds.
         gpu=gpus_of,
