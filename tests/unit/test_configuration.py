@@ -28,7 +28,7 @@ from neurozoo.filters.attribution import draw_attribution
 from neurozoo.filters.patches import draw_patches
 from neurozoo.filters.products import PRODUCTS
 from neurozoo.filters.synthetic import Ascent
-from neurozoo.plots import COLOUR_BY, FORMATS, INTERVALS
+from neurozoo.plots import COLOUR_BY, FORMATS, FRAMES_AXES, INTERVALS
 
 PROJECT = Path(__file__).parents[2]
 SCHEMA = yaml.safe_load((PROJECT / "workflow" / "schemas" / "config.schema.yaml").read_text())
@@ -378,6 +378,7 @@ def test_the_schema_lists_exactly_what_a_figure_can_look_like():
     look = SCHEMA["properties"]["figures"]["properties"]["learning_curves"]["properties"]
     assert set(look["colour_by"]["enum"]) == set(COLOUR_BY)
     assert set(look["interval"]["enum"]) == set(INTERVALS)
+    assert set(look["frames_axis"]["enum"]) == set(FRAMES_AXES)
     assert set(look["formats"]["items"]["enum"]) == set(FORMATS)
 
 

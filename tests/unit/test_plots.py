@@ -4,6 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import plotnine as p9
 import pytest
 from neurozoo import plots
 from neurozoo.errors import NeurozooError
@@ -193,6 +194,13 @@ def test_published_curves_are_drawn_beside_ours_and_change_none_of_them(tmp_path
     assert tables(further)[0]["frames"].max() == 8e6
 
 
+def test_frames_can_be_drawn_on_a_logarithmic_axis(tmp_path):
+    assert not any(isinstance(scale, p9.scale_x_log10) for scale in drawn(small(), tmp_path).scales)
+    figure = drawn(small(), tmp_path, frames_axis="log")
+    assert any(isinstance(scale, p9.scale_x_log10) for scale in figure.scales)
+    assert "geom_blank" not in [type(layer.geom).__name__ for layer in figure.layers]  # that would ask for frame 0
+
+
 def test_published_curves_of_other_games_leave_no_trace(tmp_path):
     figure = drawn(small(), tmp_path, references=references().query("game == 'breakout'"))
     assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]
@@ -238,7 +246,11 @@ def test_missing_scores_are_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"colour_by": "modle"}, "did you mean 'model'"), ({"interval": "meen"}, "did you mean 'mean'")],
+    [
+        ({"colour_by": "modle"}, "did you mean 'model'"),
+        ({"interval": "meen"}, "did you mean 'mean'"),
+        ({"frames_axis": "lok"}, "did you mean 'log'"),
+    ],
 )
 def test_an_unknown_setting_is_answered_with_the_nearest(tmp_path, settings, message):
     with pytest.raises(NeurozooError, match=message):

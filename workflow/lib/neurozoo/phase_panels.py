@@ -13,7 +13,15 @@ import plotnine as p9
 
 from neurozoo.algorithms.dqn.statistics_csv import PHASES, read_statistics
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.plots import categorical_colours, check_formats, figure_theme, number_label, save_figure, si_label
+from neurozoo.plots import (
+    categorical_colours,
+    check_formats,
+    figure_theme,
+    number_label,
+    save_figure,
+    si_label,
+    whole_breaks,
+)
 
 # What can be drawn, with the titles of the original.
 FIELDS = {
@@ -107,6 +115,7 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
         figure
         + p9.geom_line(size=0.7)
         + p9.facet_wrap("panel", ncol=math.ceil(math.sqrt(len(panels))), scales="free_y")
+        + p9.scale_x_continuous(breaks=whole_breaks)
         + p9.scale_y_continuous(labels=lambda values: [_label(value) for value in values])
         + p9.scale_colour_manual(values=dict(zip(names, _colours(), strict=True)), limits=drawn)
         + p9.labs(title=title, caption=caption, x="Epoch", y="", colour="")

@@ -22,6 +22,7 @@ INTERVALS = {
     "median": lambda games: np.median(games[0], axis=-1),
     "none": None,
 }
+FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 FORMATS = ("pdf", "svg", "png")
 
 # Okabe and Ito 2008, told apart by people with any colour vision; yellow, too pale for lines, is left out.
@@ -44,6 +45,7 @@ def plot_learning_curves(
     panel_height: float = 3.0,
     interval: str | None = "mean",
     best: bool = True,
+    frames_axis: str = "linear",
     confidence: float = 0.95,
     seed: int = 0,
     references: pd.DataFrame | None = None,
@@ -62,6 +64,7 @@ def plot_learning_curves(
         interval: What the ribbon is the bootstrap interval of: `mean` (as in the published figure), `median`, or
             `none`. There is no ribbon around a single run.
         best: Whether to draw the best score so far of any run as a dashed line.
+        frames_axis: `linear`, from 0 on, or `log`, for runs and references of very different lengths.
         confidence: Of the ribbon.
         seed: Of the bootstrap.
         references: Curves of others, see `neurozoo.reference_curves.read_references`; drawn in grey in the panels of
@@ -72,7 +75,11 @@ def plot_learning_curves(
         NeurozooError: A setting is unknown, or there is no score to draw.
     """
     interval = interval or "none"
-    for kind, name, allowed in (("colour_by", colour_by, COLOUR_BY), ("interval", interval, INTERVALS)):
+    for kind, name, allowed in (
+        ("colour_by", colour_by, COLOUR_BY),
+        ("interval", interval, INTERVALS),
+        ("frames_axis", frames_axis, FRAMES_AXES),
+    ):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
@@ -91,7 +98,7 @@ def plot_learning_curves(
     games = sorted(reports["game"].unique())
     columns = min(columns, len(games))
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
-    figure = _figure(curves, records, others, labels=labels, columns=columns, size=(width, height))
+    figure = _figure(curves, records, others, labels=labels, columns=columns, axis=frames_axis, size=(width, height))
     figure += p9.labs(
         title=textwrap.fill(
             "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
@@ -299,6 +306,7 @@ def _figure(
     *,
     labels: Sequence[str],
     columns: int,
+    axis: str,
     size: tuple[float, float],
 ) -> p9.ggplot:
     def ordered(table: pd.DataFrame) -> pd.DataFrame:
@@ -326,8 +334,8 @@ def _figure(
         figure
         + p9.geom_line(p9.aes(y="median"), size=0.9)
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
-        + p9.expand_limits(x=0)
-        + p9.scale_x_continuous(labels=lambda values: [si_label(value) for value in values])
+        + (p9.expand_limits(x=0) if axis == "linear" else None)
+        + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
         + p9.scale_y_continuous(labels=lambda values: [number_label(value) for value in values])
         + p9.scale_colour_manual(values=colours, limits=entries)
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))

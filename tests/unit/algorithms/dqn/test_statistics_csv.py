@@ -51,7 +51,7 @@ def log(tmp_path):
             1,
             frames=6000,
             wall_time=10.0,
-            random={"steps": 500, "nr_games": 2, "average_reward": -21.0},
+            random={"steps": 500, "nr_games": 2, "average_reward": -21.0, "total_train_steps": 1000, "meanq": 5},
             train={"steps": 1000, "nr_games": 3, "nr_lives_games": 7, "average_reward": -20.0, "meancost": 0.5},
             test={"steps": 300, "nr_games": 1, "average_reward": -19.0},
         ),
@@ -94,8 +94,11 @@ def test_log_becomes_the_original_s_rows_with_additions_at_the_end(log, tmp_path
         "min_game_reward": "nan",
         "max_game_reward": "nan",
     }
-    assert [row["frames"] for row in rows] == ["6000"] * 3 + ["10000"] * 2
-    assert [float(row["total_time"]) for row in rows] == [10] * 3 + [20] * 2
+    assert [row["frames"] for row in rows[1:]] == ["6000"] * 2 + ["10000"] * 2
+    assert [float(row["total_time"]) for row in rows[1:]] == [10] * 2 + [20] * 2
+    # The first report is of the end of the first epoch, and so says nothing of the end of the random phase.
+    assert [rows[0][name] for name in ("frames", "total_time", "meanq", "replay_memory_count")] == ["nan"] * 4
+    assert [rows[0][name] for name in ("total_train_steps", "weight_updates", "steps")] == ["0", "0", "500"]
     assert rows[1]["nr_games"] == "3"
     assert rows[1]["nr_lives_games"] == "7"
     assert {row["seed"] for row in rows} == {"7"}

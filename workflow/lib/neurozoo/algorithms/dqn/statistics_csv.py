@@ -27,6 +27,11 @@ COLUMNS = (
 # they count; seconds by the clock since the run began; emulator frames; and the run's seed.
 ADDITIONS = ("true_meancost", "nr_lives_games", "wall_time", "frames", "seed")
 
+# Of the random phase: what is reported with it is of the end of the epoch after it.
+_OF_RANDOM = {
+    "total_train_steps": 0, "weight_updates": 0, "replay_memory_count": None, "meanq": None, "frames": None,
+    "wall_time": None, "total_time": None,
+}  # fmt: skip
 _NO_GAME = 2.0**63  # the original's largest integer, and its negative the smallest, where no game had ended
 _WALL_TIMES = ("wall_time", "TimeElapsedTotal")  # of a record, the first that it has
 
@@ -81,7 +86,7 @@ def write_statistics(log: str | os.PathLike, csv: str | os.PathLike, *, seed: in
     if seed is not None:
         table["seed"] = seed
     with written_whole(csv) as temporary:
-        table.to_csv(temporary, index=False, na_rep="nan")
+        table.convert_dtypes().to_csv(temporary, index=False, na_rep="nan")  # whole numbers without a point
 
 
 def read_reference(csv: str | os.PathLike, *, phase: str = "train") -> pd.DataFrame:
@@ -137,6 +142,8 @@ def _rows(records: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]
             row["wall_time"] = next((record[name] for name in _WALL_TIMES if name in record), None)
             row |= {name: record[f"{phase}_{name}"] for name in (*COLUMNS, *ADDITIONS) if f"{phase}_{name}" in record}
             row.setdefault("total_time", row["wall_time"])
+            if phase == PHASES[0]:
+                row |= _OF_RANDOM
             row["true_meancost"] = row.get("meancost")
             row["meancost"] = row["true_meancost"] / epoch if epoch and row["true_meancost"] is not None else 0.0
             yield {name: np.nan if value is None else value for name, value in row.items()}
