@@ -105,6 +105,15 @@ def test_human_takes_the_joystick_and_gives_it_back(folder):
     assert "agent" in display.statuses[25]
 
 
+def test_actions_stick_as_often_as_it_is_wanted(folder, tmp_path):
+    record_rollout(folder, tmp_path / "rollout.npz", max_steps=40, sticky_probability=0.9)
+    recorded = np.load(tmp_path / "rollout.npz")["frames"]
+    skip = open_frozen(folder).protocol.frame_skip
+    _, display = played(folder, {39 * skip: "q"}, epsilon=0.0, sticky_probability=0.9)
+    for step, screen in enumerate(recorded):
+        np.testing.assert_array_equal(display.screens[skip * step], screen)
+
+
 def test_several_games_are_played_to_their_ends(folder, monkeypatch):
     frozen = open_frozen(folder)
     short = replace(frozen, protocol=replace(frozen.protocol, max_frames=12))

@@ -146,6 +146,10 @@ def test_what_is_not_known_here_is_answered_by_what_to_use_instead(name):
         ("plot a.csv --dpi 300", "for more pixels give --png_file a name that ends in .svg"),
         ("plot a.csv --png_fil b.png", "did you mean '--png_file'"),
         ("nvis runs/1 --epochs 3", "--epochs is for the command train alone"),
+        ("play runs/1 --frame_skip 3", "Every protocol repeats an action for 4 frames"),
+        ("play pong_141.prm", "is a snapshot of Neon"),
+        ("record runs/1 --record_screen_path videos", "makes a video without pictures in between"),
+        ("record runs/1 --batch_size 3", "--batch_size is for the command train alone"),
         ("test_gym runs/1 --display true", "look at the agent with the command play"),
         ("upload_gym folder --api_key 1", "no longer exists; python -m neurozoo site --bundle"),
     ],
@@ -204,6 +208,25 @@ def test_filters_are_shown_of_a_frozen_agent(tmp_path):
     (page,) = translate(["nvis", str(tmp_path), "--visualization_file", "a.html"])
     options = _parser().parse_args(page)
     assert (options.run_dir, options.filters, options.play, options.output) == (tmp_path, 4, True, Path("a.html"))
+
+
+def test_games_are_shown_and_filmed_of_a_frozen_agent(tmp_path):
+    freeze, play = translate(["play", str(tmp_path)])
+    assert freeze == ["freeze", str(tmp_path)]
+    assert play == ["play", str(tmp_path), "--games", "1", "--epsilon", "0.05"]
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").touch()
+    line = "--play_games 3 --exploration_rate_test 0 --random_seed 5 --repeat_action_probability 0.25"
+    (play,) = translate(["play", f"{tmp_path}/checkpoint.npz", "--display_screen", "true", *line.split()])
+    options = _parser().parse_args(play)
+    assert (options.folder, options.games, options.epsilon, options.seed) == (tmp_path, 3, 0.0, 5)
+    assert (options.sticky_probability, options.manual) == (0.25, False)
+    rollout, movie = translate(["record", str(tmp_path), *line.split()])
+    recorded = _parser().parse_args(rollout)
+    assert (recorded.episodes, recorded.max_steps, recorded.action_noise, recorded.seed) == (3, 27_000, 0.0, 5)
+    filmed = _parser().parse_args(movie)
+    assert (filmed.game, filmed.overlay, filmed.rollout) == (True, False, recorded.output)
+    assert recorded.output.parent.parent == filmed.output.parent == tmp_path
 
 
 def test_the_command_says_what_it_runs_and_ends_with_2_after_a_slip(tmp_path, capsys):

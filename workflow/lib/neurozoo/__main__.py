@@ -157,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     kind.add_argument("--layer", metavar="NAME", help="one layer of model.json beside the game, such as conv1")
     kind.add_argument("--game", action="store_true", help="the game alone, every frame of it, with sound if it has any")
     kind.add_argument("--grid", action="store_true", help="the games of several RUN_DIRs side by side")
+    movie.add_argument("--rollout", type=Path, help="another than RUN_DIR/rollout.npz, but not of a grid")
     movie.add_argument("--fps", type=int, help="default: 60; --game has its own")
     movie.add_argument("--max-steps", type=int, default=0, help="default: all")
     movie.add_argument("--no-overlay", dest="overlay", action="store_false", help="no score, step and action")
@@ -182,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("folder", type=Path, metavar="RUN_DIR_OR_FROZEN", help="such as results/runs/dqn/pong/small/1")
     play.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
     play.add_argument("--epsilon", type=float, default=0.05, help="chance of a random action (default: %(default)s)")
+    play.add_argument("--sticky-probability", type=float, help="chance per frame of the action before")
     play.add_argument("--manual", action="store_true", help="you play; key m gives the joystick to the agent and back")
     play.add_argument("--games", type=int, default=1, help="default: %(default)s")
     play.add_argument("--seed", type=int, default=0)
@@ -553,6 +555,7 @@ def _play(options):
             display,
             games=options.games,
             epsilon=options.epsilon,
+            sticky_probability=options.sticky_probability,
             is_manual=options.manual,
             seed=options.seed,
         )
@@ -575,7 +578,9 @@ def _movie(options):
         raise NeurozooError(f"A movie of several runs, here {folder} and {others[0]}, is a grid: add --grid.")
     if options.game and options.fps:
         raise NeurozooError("--game plays as fast as the game itself; leave --fps away.")
-    frozen, rollout = folder / "frozen", folder / "rollout.npz"
+    if options.grid and options.rollout:
+        raise NeurozooError("A grid shows the rollout.npz of each folder; leave --rollout away.")
+    frozen, rollout = folder / "frozen", options.rollout or folder / "rollout.npz"
     given = {"max_steps": options.max_steps, **({} if options.game else {"fps": options.fps or 60})}
     if options.grid:
         whole = next((each for each in folders if (each / "frozen" / "model.json").exists()), folder)

@@ -12,7 +12,7 @@ from neurozoo.environments import World
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
-from neurozoo.games import action_codes, action_names
+from neurozoo.games import Protocol, action_codes, action_names
 from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.inspection.game_movie import STEPS_PER_SECOND
 from neurozoo.inspection.player import Disturbance, Player, episode_starts, world_of_agent
@@ -66,6 +66,7 @@ def play_games(
     *,
     games: int = 1,
     epsilon: float = 0.05,
+    sticky_probability: float | None = None,
     is_manual: bool = False,
     seed: int = 0,
     clock: Callable[[], float] = time.monotonic,
@@ -80,6 +81,7 @@ def play_games(
         display: Where.
         games: How many.
         epsilon: Chance in every step that the agent's action is a random one; 0.05 as in simple_dqn.
+        sticky_probability: Chance per frame that the emulator repeats the action before; None for the protocol's.
         is_manual: Whether the human plays at first.
         seed: Of starts and random actions, as in a rollout.
         clock: Tells seconds.
@@ -95,15 +97,15 @@ def play_games(
     if games < 1 or seed < 0:
         raise NeurozooError(f"At least one game is played, with a seed >= 0, but games={games}, seed={seed} came.")
     frozen = open_frozen(frozen_folder)
-    disturbance = Disturbance(action=epsilon)
-    disturbance.check(frozen)
+    disturbance = Disturbance(action=epsilon, sticky_probability=sticky_probability)
+    protocol = disturbance.protocol(frozen)
     if is_manual and frozen.is_continuous:
         raise NeurozooError(f"{frozen.game} obeys all outputs, and has no joystick for a human. Leave --manual out.")
     use_one_thread()
     display.show(np.zeros((210, 160, 3), np.uint8), f"{frozen.title} is being loaded ...")
-    session = _Session(frozen, display, Controls(is_manual=is_manual, hold=display.hold), clock, sleep)
+    session = _Session(frozen, protocol, display, Controls(is_manual=is_manual, hold=display.hold), clock, sleep)
     player = Player(frozen, disturbance, seed=seed)
-    starts = episode_starts(frozen.protocol, seed=seed)
+    starts = episode_starts(protocol, seed=seed)
     for number in range(games):
         try:
             session.play(player, number, next(starts))
@@ -119,6 +121,7 @@ class _Session:
     def __init__(
         self,
         frozen: FrozenModel,
+        protocol: Protocol,
         display: Display,
         controls: Controls,
         clock: Callable[[], float],
@@ -127,16 +130,16 @@ class _Session:
         self.played: list[PlayedGame] = []
         self._frozen, self._display, self._controls = frozen, display, controls
         self._clock, self._sleep = clock, sleep
-        self._is_atari = frozen.protocol.world == "atari"
+        self._is_atari = protocol.world == "atari"
         # A frame of an emulator takes the controls' delay; elsewhere there is a frame per step, and as many steps.
         self._slowness = 1.0 if self._is_atari else 1000 / STEPS_PER_SECOND / FIRST_DELAY
-        self._world: World = world_of_agent(frozen, frozen.protocol)
+        self._world: World = world_of_agent(frozen, protocol)
         if self._is_atari:
-            full = replace(frozen.protocol, action_set="full")
+            full = replace(protocol, action_set="full")
             self._world = AtariEnvironment(frozen.game, full, is_heard=True)
             self._names = action_names(frozen.game, "full")
             codes = action_codes(frozen.game, "full")
-            self._actions = [codes.index(code) for code in action_codes(frozen.game, frozen.protocol.action_set)]
+            self._actions = [codes.index(code) for code in action_codes(frozen.game, protocol.action_set)]
         else:
             self._names = frozen.actions
         self._due = clock()

@@ -23,6 +23,8 @@ NO_SERVICE = (
     "The service that upload_gym sent results to no longer exists; python -m neurozoo site --bundle packs them."
 )
 OF_MAIN = {"csv_file": str, **{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}}  # with types
+CHANCES = ("exploration_rate_test", "random_seed", "repeat_action_probability")  # options of whatever plays
+RECORDED_STEPS = 27_000  # half an hour of play; the original records to the end of the game
 KEPT = "A snapshot has its settings with it, so that --{} is for the command train alone."
 
 
@@ -165,12 +167,9 @@ def _tested(snapshot: str, given: Mapping[str, object], extent: list[str]) -> li
     _refuse_fixed(given)
     if "csv_file" in given:
         raise NeurozooError("--csv_file is for training; a test writes test.json into the run's folder.")
-    _refuse_settings(given, "exploration_rate_test", "test_steps", "random_seed", "repeat_action_probability")
+    _refuse_settings(given, "test_steps", *CHANCES)
     run_dir, at = _snapshot(snapshot)
-    chosen = ["--epsilon", str(given.get("exploration_rate_test", EPSILON)), *extent]
-    for name, ours in (("random_seed", "--seed"), ("repeat_action_probability", "--sticky-probability")):
-        chosen += [ours, str(given[name])] if name in given else []
-    return ["test", run_dir, *at, *chosen]
+    return ["test", run_dir, *at, *extent, *_chances(given, "--epsilon")]
 
 
 def _plot(arguments: Sequence[str]) -> list[list[str]]:
@@ -190,12 +189,52 @@ def _nvis(arguments: Sequence[str]) -> list[list[str]]:
     words, given = _parsed("nvis", arguments, "snapshot")
     _refuse_fixed(given, "visualization_filters", "visualization_file")
     _refuse_settings(given)
-    run_dir, at = _snapshot(words["snapshot"])
-    folder = str(Path(run_dir, "snapshots", at[1])) if at else run_dir
+    folder, before = _frozen(words["snapshot"])
     chosen = ["--filters", str(given.get("visualization_filters", 4))]
     chosen += ["--output", given["visualization_file"]] if "visualization_file" in given else []
+    return [*before, ["filters", "guided-page", folder, "--play", *chosen]]
+
+
+def _frozen(snapshot: str) -> tuple[str, list[list[str]]]:
+    """Returns the folder with a snapshot's `frozen/`, and what makes that if it is not there."""
+    run_dir, at = _snapshot(snapshot)
+    folder = str(Path(run_dir, "snapshots", at[1])) if at else run_dir
     is_frozen = Path(folder, "frozen", "model.json").exists()
-    return [*([] if is_frozen else [["freeze", run_dir, *at]]), ["filters", "guided-page", folder, "--play", *chosen]]
+    return folder, [] if is_frozen else [["freeze", run_dir, *at]]
+
+
+# ---- games before somebody's eyes
+
+
+def _play(arguments: Sequence[str]) -> list[list[str]]:
+    folder, before, given = _shown("play", arguments, "display_screen", "play_games")
+    games = ["--games", str(given.get("play_games", 1))]
+    return [*before, ["play", folder, *games, *_chances(given, "--epsilon")]]
+
+
+def _record(arguments: Sequence[str]) -> list[list[str]]:
+    folder, before, given = _shown("record", arguments, "display_screen", "play_games")
+    rollout, movie = str(Path(folder, "rollouts", "recorded.npz")), str(Path(folder, "recorded.mp4"))
+    episodes = ["--episodes", str(given.get("play_games", 1)), "--max-steps", str(RECORDED_STEPS)]
+    return [
+        *before,
+        ["rollout", folder, "--output", rollout, *episodes, *_chances(given, "--action-noise")],
+        ["movie", folder, "--game", "--rollout", rollout, "--output", movie, "--no-overlay"],
+    ]
+
+
+def _shown(command: str, arguments: Sequence[str], *allowed: str) -> tuple[str, list[list[str]], dict]:
+    words, given = _parsed(command, arguments, "snapshot")
+    _refuse_fixed(given, *allowed)
+    _refuse_settings(given, *CHANCES)
+    return *_frozen(words["snapshot"]), given
+
+
+def _chances(given: Mapping[str, object], epsilon: str) -> list[str]:
+    chosen = [epsilon, str(given.get("exploration_rate_test", EPSILON))]
+    for name, ours in (("random_seed", "--seed"), ("repeat_action_probability", "--sticky-probability")):
+        chosen += [ours, str(given[name])] if name in given else []
+    return chosen
 
 
 def _upload_gym(arguments: Sequence[str]) -> NoReturn:
@@ -210,4 +249,6 @@ COMMANDS: dict[str, Callable[[Sequence[str]], list[list[str]]]] = {
     "upload_gym": _upload_gym,
     "plot": _plot,
     "nvis": _nvis,
+    "play": _play,
+    "record": _record,
 }
