@@ -439,8 +439,8 @@ def _chosen(
 def _keep_to_threads(threads: int) -> None:
     """Gives each operation one thread, so that sums have one order, and several operations the cores.
 
-    And lets TensorFlow compute with oneDNN, which `neurozoo` leaves out otherwise: two thirds of the time. Its sums have
-    one order, too, but one for each kind of processor.
+    And lets TensorFlow compute with oneDNN, which `neurozoo` leaves out otherwise: two thirds of the time. Its sums
+    have one order, too, but one for each kind of processor.
     """
     if "tensorflow" not in sys.modules:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
