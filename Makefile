@@ -1,5 +1,5 @@
 # make demo   everything from source to activation movies (README.md)
-# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root), and Dask;  make sanitize, make lint, make format;  make bench, make bench-page;  make lock
+# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root), and Dask;  make sanitize, make lint, make format;  make bench, make bench-page, make bench-dqn;  make lock
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
@@ -10,7 +10,7 @@ FOUNDATIONS := results/native/libneurozoo_ops.so results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-cluster sanitize foundations lint format bench bench-page lock clean
+.PHONY: help setup demo test test-cluster sanitize foundations lint format bench bench-page bench-dqn lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -65,6 +65,19 @@ bench: foundations
 bench-page: foundations
 	@$(BIN)/python -m neurozoo bench --save docs/results/benchmark.json --write docs/benchmarks.md
 
+# Deep Q-learning beside a loop in PyTorch, which gets an environment of its own: nothing here needs it (docs/dqn.md). From
+# PyPI it comes with CUDA, 3 GB; TORCH="torch --index-url https://download.pytorch.org/whl/cpu" takes the small one.
+TORCH ?= torch==2.13.0
+TORCH_VENV := build/torch
+bench-dqn: foundations $(TORCH_VENV)/.done
+	@$(BIN)/python -m neurozoo bench-dqn --torch $(TORCH_VENV)/bin/python
+
+$(TORCH_VENV)/.done:
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check $(TORCH)
+	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check gymnasium==1.4.0 ale-py==0.12.1 opencv-python-headless
+	@touch $@
+
 # Needs uv; one resolution for all supported Python versions.
 lock:
 	cd envs && for name in dev cpu gpu play; do \
@@ -73,4 +86,4 @@ lock:
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done
 
 clean:
-	rm -rf $(VENV) .snakemake .pytest_cache .ruff_cache results/native/build
+	rm -rf $(VENV) build .snakemake .pytest_cache .ruff_cache results/native/build

@@ -47,9 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--model", required=True, help="network, such as large")
     train.add_argument("--run", type=int, default=1, help="number of the run, part of the seed (default: %(default)s)")
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
-    train.add_argument(
-        *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
-    )
+    _add_settings(train)
     train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
     _add_training(train)
 
@@ -217,6 +215,32 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--write", type=Path, metavar="PAGE", help="replace what is measured in docs/benchmarks.md")
     _add_engine(bench, threads=False)
 
+    beside = _command(
+        commands, "bench-dqn", _bench_dqn, "measure deep Q-learning beside PyTorch and the machine's floor"
+    )
+    beside.add_argument("--game", default="pong", help="default: %(default)s")
+    beside.add_argument("--model", default="nature", help="network (default: %(default)s)")
+    beside.add_argument(
+        "--torch", type=Path, metavar="PYTHON", help="one with PyTorch (make bench-dqn makes it); default: without"
+    )
+    beside.add_argument("--steps", type=_whole, default=400, help="of each side in a turn (default: %(default)s)")
+    beside.add_argument("--repeats", type=_whole, default=7, help="turns (default: %(default)s)")
+    beside.add_argument("--threads", type=int, help="of each side (default: physical cores)")
+    beside.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
+    beside.add_argument("--json", action="store_true", help="print JSON")
+    beside.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
+
+    profile = _command(commands, "profile", _profile, "measure the parts of a learner: emulator, prediction, training")
+    profile.add_argument("--algo", default="dqn", help="default: %(default)s")
+    profile.add_argument("--game", default="pong", help="default: %(default)s")
+    profile.add_argument("--model", default="nature", help="network (default: %(default)s)")
+    profile.add_argument("--preset", default="nature", help="named settings (default: %(default)s)")
+    _add_settings(profile)
+    profile.add_argument("--steps", type=_whole, default=1000, help="of each part (default: %(default)s)")
+    profile.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
+    profile.add_argument("--flames", type=Path, metavar="HTML", help="trace a training run, too, into a flame graph")
+    profile.add_argument("--json", action="store_true", help="print JSON")
+
     status = _command(commands, "status", _status, "say what every run of a configuration is doing, from its files")
     status.add_argument(
         "--configfile", type=Path, nargs="+", default=[Path("config.yaml")], help="default: config.yaml"
@@ -342,6 +366,12 @@ def _add_protocol(command):
     command.add_argument("--start-state", choices=("today", "2018"), help="RAM after a reset (default: today's)")
 
 
+def _add_settings(command):
+    command.add_argument(
+        *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
+    )
+
+
 def _add_engine(command, *, ops=True, threads=True):
     if ops:
         command.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
@@ -366,16 +396,21 @@ def _setting(text: str) -> object:
     return yaml.safe_load(text)
 
 
-def _train(options):
-    from neurozoo.algorithms.settings import resolve_settings
-    from neurozoo.training import train
-
+def _overrides(options):
     overrides = {}
     for text in options.set:
         name, equals, value = text.partition("=")
         if not equals:
             raise NeurozooError(f"A setting looks like NAME=VALUE, but {text!r} came.")
         overrides[name] = _setting(value)
+    return overrides
+
+
+def _train(options):
+    from neurozoo.algorithms.settings import resolve_settings
+    from neurozoo.training import train
+
+    overrides = _overrides(options)
     run_dir = options.run_dir or Path("results", "runs", options.algo, options.game, options.model, str(options.run))
     train(
         algo=options.algo,
@@ -709,6 +744,27 @@ def _bench(options):
     if options.write:
         write_page(options.write, report)
     print(json.dumps(report, indent=1) if options.json else as_text(report))
+
+
+def _bench_dqn(options):
+    from neurozoo.benchmark.side_by_side import as_table, compare
+    from neurozoo.files import write_json
+
+    names = ("game", "model", "steps", "repeats", "threads", "ops")
+    report = compare(**{name: getattr(options, name) for name in names}, torch_python=options.torch)
+    if options.save:
+        write_json(options.save, report)
+    print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
+
+
+def _profile(options):
+    from neurozoo.benchmark.learning_parts import as_table, profile_learning
+
+    names = ("algo", "game", "model", "preset", "steps", "threads", "flames")
+    report = profile_learning(**{name: getattr(options, name) for name in names}, overrides=_overrides(options))
+    print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
+    if options.flames:
+        print(options.flames, file=sys.stderr)
 
 
 def _bench_batched(options):

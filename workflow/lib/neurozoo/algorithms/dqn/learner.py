@@ -93,6 +93,11 @@ class DeepQLearner:
         done = self.train_steps - self.iteration * s.epoch_steps
         return "test" if self.steps >= self._epoch_end() else "train", done, s.epoch_steps
 
+    @property
+    def parts(self) -> tuple[VectorWorlds, QNetwork, Replay]:
+        """What plays, what learns and what remembers, once they are open."""
+        return self._worlds, self._network, self._replay
+
     def open(self, game: str, *, folder: Path, remedy: str) -> list[str]:
         """Makes worlds, networks and memory, after `set_state` if there is one.
 

@@ -1,0 +1,46 @@
+"""Where time goes, as stacks."""
+
+import time
+
+import pytest
+from neurozoo.benchmark.flames import PYTHON, nested_seconds, record_flames, with_all_levels, write_flames
+
+SECOND = 10**12  # picoseconds
+
+
+def test_an_event_within_another_is_taken_out_of_it():
+    events = [(0, 10 * SECOND, "outer"), (1 * SECOND, 4 * SECOND, "inner"), (2 * SECOND, 1 * SECOND, "innermost")]
+    events += [(5 * SECOND, 2 * SECOND, "next"), (20 * SECOND, 1 * SECOND, "later")]
+    assert dict(nested_seconds(reversed(events), thread="t")) == {
+        ("t", "outer"): pytest.approx(10 - 4 - 2),
+        ("t", "outer", "inner"): pytest.approx(4 - 1),
+        ("t", "outer", "inner", "innermost"): pytest.approx(1),
+        ("t", "outer", "next"): pytest.approx(2),
+        ("t", "later"): pytest.approx(1),
+    }
+
+
+def test_levels_hold_what_is_inside():
+    assert with_all_levels({("a",): 1.0, ("a", "b"): 2.0, ("c", "b"): 4.0}) == {
+        ("a",): 3.0, ("a", "b"): 2.0, ("c",): 4.0, ("c", "b"): 4.0,
+    }  # fmt: skip
+
+
+def busy():
+    import tensorflow as tf
+
+    ends = time.perf_counter() + 0.3
+    product = tf.function(lambda a: tf.matmul(a, a))
+    while time.perf_counter() < ends:
+        product(tf.ones((256, 256))).numpy()
+
+
+def test_python_and_tensorflow_are_both_seen_on_a_page_without_network(tmp_path):
+    seconds = record_flames(busy)
+    python = sum(own for stack, own in seconds.items() if stack[0] == PYTHON and stack[1:2] and "busy" in stack[1])
+    assert 0.2 < python < 2
+    assert any("MatMul" in stack[-1] for stack in seconds)
+    write_flames(tmp_path / "flames.html", seconds, title="Busy")
+    page = (tmp_path / "flames.html").read_text()
+    assert "test_flames.py" in page
+    assert 'src="http' not in page

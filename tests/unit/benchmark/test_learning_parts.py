@@ -1,0 +1,24 @@
+"""The parts of a learner, each alone."""
+
+import pytest
+from neurozoo.benchmark.learning_parts import as_table, profile_learning
+from neurozoo.errors import NeurozooError
+
+
+def test_each_part_has_its_row():
+    overrides = {"random_steps": 60, "worlds": 2, "prioritised": True}
+    report = profile_learning(model="linear", overrides=overrides, steps=40, threads=1)
+    parts = {part["part"]: part for part in report["parts"]}
+    assert list(parts) == ["emulator only", "prediction only", "training only", "all together"]
+    for part in parts.values():
+        assert part["microseconds"] == pytest.approx(1e6 / part["steps_per_second"])
+    # All together takes at least what the dearest part takes alone, but for what the machine does besides.
+    assert parts["all together"]["processor_microseconds"] > parts["emulator only"]["processor_microseconds"] / 2
+    assert "prediction only" in as_table(report).as_text()
+
+
+def test_algorithms_that_play_episodes_are_sent_to_the_other_benchmark():
+    with pytest.raises(NeurozooError, match="python -m neurozoo bench"):
+        profile_learning(algo="ga", threads=1)
+    with pytest.raises(NeurozooError, match="dqn"):
+        profile_learning(algo="dqm", threads=1)

@@ -1,0 +1,64 @@
+"""Sides that are measured in turn."""
+
+import sys
+
+import pytest
+from neurozoo.benchmark import side_by_side
+from neurozoo.benchmark.side_by_side import Side, as_table, compare
+from neurozoo.errors import NeurozooError
+
+ECHO = (
+    "import sys\nprint('{}', flush=True)\nfor line in sys.stdin: print('{\"steps\": ' + line.strip() + '}', flush=True)"
+)
+
+
+def test_a_side_answers_until_it_is_closed():
+    side = Side("echo", [sys.executable, "-c", ECHO])
+    assert [side.ask(3), side.ask(5)] == [{"steps": 3}, {"steps": 5}]
+    side.close()
+
+
+def test_a_side_that_cannot_begin_is_named():
+    with pytest.raises(NeurozooError, match="PyTorch ended with status 3"):
+        Side("PyTorch", [sys.executable, "-c", "import sys; sys.exit(3)"])
+
+
+SPEEDS = {"neurozoo": [100, 50, 10], "PyTorch, 1 thread": [50, 20, 40], "PyTorch, 2 threads": [10, 10, 10]}
+
+
+class FakeSide:
+    """Answers with its own speed, which changes from turn to turn as the machine's does."""
+
+    def __init__(self, name, command):
+        self.name, self.turn, self.command = name, 0, command
+
+    def ask(self, steps):
+        self.turn += 1
+        if self.name == "floor":
+            return {"product": 1e9, "emulator_seconds": 0.0}
+        return {"steps_per_second": SPEEDS[self.name][self.turn - 1], "processor_milliseconds": 5.0}
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.setattr(side_by_side, "Side", FakeSide)
+    monkeypatch.setattr(side_by_side, "measure_peak", lambda **_: {"multiply_adds_per_second": 141e9})
+
+
+def test_ratios_are_medians_of_the_turns_not_ratios_of_medians(fake):
+    report = compare(torch_python="python", repeats=3, threads=2, ops="no.so", tell=lambda line: None)
+    sides = {side["name"]: side for side in report["sides"]}
+    assert list(sides) == ["floor", "neurozoo", "PyTorch, 1 thread", "PyTorch, 2 threads"]
+    assert sides["PyTorch, 1 thread"]["ratio"] == pytest.approx(0.5)  # of 0.5, 0.4 and 4
+    # Two cores of 141 billion are more than the product reached, and a step needs 282 million.
+    assert sides["floor"]["steps_per_second"] == pytest.approx(282e9 / report["multiply_adds_per_step"])
+    assert sides["neurozoo"]["share_of_floor"] == pytest.approx(50 / sides["floor"]["steps_per_second"])
+    assert "of the floor" in as_table(report).as_text()
+
+
+def test_pytorch_plays_nature_only(fake):
+    with pytest.raises(NeurozooError, match="--torch"):
+        compare(model="small", torch_python="python", repeats=1, ops="no.so")

@@ -1,0 +1,168 @@
+"""Flame graphs: where a piece of a program spends its time, in Python and in TensorFlow's threads of C++."""
+
+import os
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from neurozoo.files import write_text
+
+Stack = tuple[str, ...]  # outermost first
+
+INTERVAL = 0.002  # seconds between two looks at Python's stack
+LEAST_SHARE = 0.001  # of the whole, of a stack that is shown
+PYTHON = "Python: who waits"
+IDLE = ("Threadpool", "ExecutorDone", "end: ")  # TensorFlow's notes that are no work
+
+
+def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
+    """Calls a function and looks where its time goes.
+
+    Python's stack is looked at every two milliseconds; TensorFlow's threads are traced by its own profiler, operation
+    by operation. Threads of the emulator are seen only as Python's waiting for them.
+
+    Args:
+        run: The function.
+
+    Returns:
+        Seconds by stack, without those of longer stacks that begin with it. The first name is the thread's.
+    """
+    import tensorflow as tf
+
+    seconds: dict[Stack, float] = defaultdict(float)
+    with TemporaryDirectory() as folder:
+        options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
+        with _Sampler(seconds):
+            tf.profiler.experimental.start(folder, options=options)
+            try:
+                run()
+            finally:
+                tf.profiler.experimental.stop()
+        for path in Path(folder).rglob("*.xplane.pb"):
+            for stack, own in _traced(path.read_bytes()):
+                seconds[stack] += own
+    return dict(seconds)
+
+
+class _Sampler:
+    """Adds what the calling thread does to a dictionary, from its entry on; a context manager."""
+
+    def __init__(self, seconds: dict[Stack, float]) -> None:
+        self._seconds = seconds
+        self._ended = threading.Event()
+        self._watched = threading.get_ident()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "_Sampler":
+        self._depth = len(list(_frames(sys._getframe(1))))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        before = time.perf_counter()
+        while not self._ended.wait(INTERVAL):
+            now = time.perf_counter()
+            names = list(_frames(sys._current_frames()[self._watched]))[self._depth :]
+            self._seconds[PYTHON, *names] += now - before
+            before = now
+
+
+def _frames(frame) -> Iterable[str]:
+    names = []
+    while frame is not None:
+        file = Path(frame.f_code.co_filename)
+        names.append(f"{frame.f_code.co_qualname} ({file.parent.name}/{file.name}:{frame.f_lineno})")
+        frame = frame.f_back
+    return reversed(names)
+
+
+def _traced(profile: bytes) -> Iterator[tuple[Stack, float]]:
+    """Yields the stacks of a profile of TensorFlow, and their own seconds, thread by thread."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    for plane in xplane_pb2.XSpace.FromString(profile).planes:
+        names = {number: _readable(metadata.name) for number, metadata in plane.event_metadata.items()}
+        lines = [line for line in plane.lines if line.name.startswith("tf_")]
+        for number, line in enumerate(lines, start=1):
+            events = [
+                (event.offset_ps, event.duration_ps, names[event.metadata_id])
+                for event in line.events
+                if event.duration_ps and not names[event.metadata_id].startswith(IDLE)
+            ]
+            yield from nested_seconds(events, thread=f"TensorFlow, thread {number}")
+
+
+def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> Iterator[tuple[Stack, float]]:
+    """Turns what happened in a thread into stacks: an event is inside of another that lasts longer around it.
+
+    Args:
+        events: Start and length in picoseconds, and name.
+        thread: Its name, the first of each stack.
+
+    Yields:
+        Stacks and their seconds, without those of the events inside.
+    """
+    open_events: list[list] = []  # end, stack, own picoseconds
+    for start, length, name in sorted(events, key=lambda event: (event[0], -event[1])):
+        while open_events and open_events[-1][0] <= start:
+            _, stack, own = open_events.pop()
+            yield stack, 1e-12 * own
+        if open_events:
+            open_events[-1][2] -= length
+        outer = open_events[-1][1] if open_events else (thread,)
+        open_events.append([start + length, (*outer, name), length])
+    for _, stack, own in open_events:
+        yield stack, 1e-12 * own
+
+
+def _readable(name: str) -> str:
+    """Names an operation by its kind and its layer: `Conv2DBackpropFilter: conv1/convolution`."""
+    place, colon, kind = name.rpartition(":")
+    if not colon or place.endswith(":"):  # C++'s own names, such as ExecutorState::Process
+        return name
+    parts = [part for part in place.split("/") if part not in ("gradient_tape", kind)]
+    return f"{kind.removeprefix('_MklNative').removeprefix('_Mkl')}: {'/'.join(parts[-2:])}"
+
+
+def with_all_levels(seconds: Mapping[Stack, float]) -> dict[Stack, float]:
+    """Returns the seconds of all stacks and of what they begin with, with all that is inside."""
+    whole: dict[Stack, float] = defaultdict(float)
+    for stack, own in seconds.items():
+        for depth in range(1, len(stack) + 1):
+            whole[stack[:depth]] += own
+    return dict(whole)
+
+
+def write_flames(path: str | os.PathLike, seconds: Mapping[Stack, float], *, title: str) -> None:
+    """Writes a flame graph as a page that needs no network; a click enlarges what is under it.
+
+    Args:
+        path: The page, `.html`.
+        seconds: As `record_flames` returns them.
+        title: Its heading.
+    """
+    import plotly.graph_objects as go
+
+    whole = with_all_levels(seconds)
+    total = sum(own for stack, own in whole.items() if len(stack) == 1)
+    shown = {stack: own for stack, own in sorted(whole.items()) if own >= LEAST_SHARE * total}
+    chart = go.Icicle(
+        ids=["\t".join(stack) for stack in shown],
+        labels=[stack[-1] for stack in shown],
+        parents=["\t".join(stack[:-1]) for stack in shown],
+        values=list(shown.values()),
+        branchvalues="total",
+        tiling={"orientation": "v"},
+        hovertemplate="%{label}<br>%{value:.3f} s, %{percentParent:.1%} of what is above<extra></extra>",
+        textinfo="label+percent root",
+    )
+    figure = go.Figure(chart, layout={"title": title, "height": 1100, "margin": {"l": 10, "r": 10, "t": 50, "b": 10}})
+    write_text(path, figure.to_html(include_plotlyjs=True, full_html=True))

@@ -1,0 +1,105 @@
+"""A deep Q-learner that goes on by so many steps whenever it is asked: one side of a comparison, in its own process.
+
+`python -m neurozoo.benchmark.learning_loop floor|learner ARGUMENTS` reads numbers of steps from standard input, and
+answers each with a line of JSON. `torch_loop.py` is asked in the same way, by another Python.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from neurozoo.algorithms.dqn.learner import DeepQLearner
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
+from neurozoo.games import layout_of, protocol_of
+
+
+class _Enough(Exception):
+    """The steps that were asked for have been made."""
+
+
+def advance(learner: DeepQLearner, steps: int) -> int:
+    """Lets a learner make at least so many steps; returns how many it made."""
+    first = learner.steps
+
+    def watch(frames: int, played: int) -> None:
+        if learner.steps >= first + steps:
+            raise _Enough
+
+    try:
+        while True:
+            learner.learn(watch)
+    except _Enough:
+        return learner.steps - first
+
+
+def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads: int, folder: Path) -> DeepQLearner:
+    """Makes a learner of an Atari game that has played and learned nothing.
+
+    Args:
+        game: Game id.
+        model: Network name.
+        preset: Named settings.
+        overrides: Settings that are otherwise.
+        threads: What it may use.
+        folder: For a replay memory in files.
+
+    Raises:
+        NeurozooError: Something is unknown, or does not fit.
+    """
+    settings = resolve_settings("dqn", preset=preset, overrides=overrides)
+    protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
+    learner = DeepQLearner(
+        settings,
+        run=1,
+        layout=layout_of(game, model, protocol),
+        noise=np.zeros(0, np.float32),
+        protocol=protocol,
+    )
+    learner.threads = threads
+    learner.open(game, folder=folder, remedy="Delete it.")
+    return learner
+
+
+def answer(side: Callable[[int], dict]) -> None:
+    """Answers the numbers on standard input until it ends."""
+    print(json.dumps({}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(side(int(line))), flush=True)
+
+
+def timed(run: Callable[[int], int]) -> Callable[[int], dict]:
+    """Returns a side that tells steps per second of wall time and of processor time."""
+
+    def side(steps: int) -> dict:
+        wall, processor = time.perf_counter(), time.process_time()
+        done = run(steps)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        return {"steps_per_second": done / wall, "processor_milliseconds": 1e3 * processor / done}
+
+    return side
+
+
+def main() -> None:
+    """Runs the side that the command line names."""
+    kind, given = sys.argv[1], json.loads(sys.argv[2])
+    if kind == "floor":
+        emulator = EmulatorAlone(given["game"])
+        threads = given["threads"]
+        answer(lambda _: {"product": measure_product(threads=threads), "emulator_seconds": emulator.seconds()})
+        return
+    with TemporaryDirectory() as folder:
+        warm_up = given.pop("warm_up")
+        learner = open_learner(**given, folder=Path(folder))
+        advance(learner, warm_up)
+        answer(timed(lambda steps: advance(learner, steps)))
+        learner.close()
+
+
+if __name__ == "__main__":
+    main()

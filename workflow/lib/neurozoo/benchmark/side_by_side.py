@@ -1,0 +1,202 @@
+"""Deep Q-learning here, in PyTorch and at best, in turn in one run."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.benchmark import torch_loop
+from neurozoo.benchmark.learning_floor import count_learning, floor_steps_per_second
+from neurozoo.benchmark.machine import machine, measure_peak, physical_cores
+from neurozoo.benchmark.report import Column, Table
+from neurozoo.errors import NeurozooError
+from neurozoo.games import layout_of, protocol_of
+
+# The settings of Mnih et al. 2015 with what CleanRL sets otherwise; every action is predicted, as the floor counts it.
+SETTINGS = {
+    "optimizer": "adam", "learning_rate": 1e-4, "target_steps": 1_000, "epsilon_start": 0.0, "epsilon_end": 0.0,
+    "random_steps": 1_000, "replay_size": 100_000, "keep_replay": False,
+}  # fmt: skip
+WARM_UP = 1_200  # steps that are not counted: random ones, and the first updates, for which everything is compiled
+
+
+class Side:
+    """A process that makes steps when it is asked.
+
+    Args:
+        name: What it is.
+        command: Its command line.
+
+    Raises:
+        NeurozooError: It ended before it had begun.
+    """
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self._read()
+
+    def ask(self, steps: int) -> dict:
+        """Lets it make so many steps; returns what it tells."""
+        self._process.stdin.write(f"{steps}\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def _read(self) -> dict:
+        line = self._process.stdout.readline()
+        if not line:
+            status = self._process.wait()
+            raise NeurozooError(f"{self.name} ended with status {status}; what it said stands above.")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Ends it."""
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def compare(
+    *,
+    game: str = "pong",
+    model: str = "nature",
+    torch_python: str | os.PathLike | None = None,
+    steps: int = 400,
+    repeats: int = 7,
+    threads: int | None = None,
+    ops: str | os.PathLike,
+    tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
+) -> dict[str, object]:
+    """Measures all sides in turn, again and again, so that what else the machine does meets all of them.
+
+    Args:
+        game: Atari game.
+        model: Network name; PyTorch's is always that of `nature`.
+        torch_python: A Python with torch, gymnasium, ale-py and opencv; None to leave that side out.
+        steps: Of each side in a turn.
+        repeats: Turns.
+        threads: Of each side; None for the physical cores.
+        ops: The op library.
+        tell: Is told what is measured next.
+
+    Returns:
+        Plain JSON: `machine`, `settings`, `multiply_adds_per_step`, `peak`, and `sides`: for each a name, the medians
+        of `steps_per_second` and `processor_milliseconds` of a step (none of the floor), and the median over the turns
+        of its `ratio` to this project and its `share_of_floor`.
+
+    Raises:
+        NeurozooError: Something is unknown, or a side cannot be run.
+    """
+    threads = threads or physical_cores()
+    settings = resolve_settings("dqn", preset="nature", overrides=SETTINGS)
+    layout = layout_of(game, model, protocol_of(game, settings.protocol))
+    costs = count_learning(layout, settings)
+    core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
+    here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
+    ours = {"game": game, "model": model, "preset": "nature", "overrides": SETTINGS, "threads": threads}
+    commands = {
+        "floor": [*here, "floor", json.dumps({"game": game, "threads": threads})],
+        "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": WARM_UP})],
+    }
+    if torch_python is not None:
+        if model != "nature":
+            raise NeurozooError(f"PyTorch's side has the network nature, but {model!r} came: leave --torch out.")
+        theirs = {
+            "game": game,
+            "replay_size": settings.replay_size,
+            "learning_starts": settings.random_steps,
+            "epsilon": settings.epsilon_end,
+            "warm_up": WARM_UP,
+            **{name: getattr(settings, name) for name in ("batch_size", "train_frequency", "target_steps")},
+            **{name: getattr(settings, name) for name in ("learning_rate", "discount")},
+        }
+        for count in sorted({1, threads}):
+            arguments = json.dumps({**theirs, "threads": count})
+            name = f"PyTorch, {count} thread{'s' * (count > 1)}"
+            commands[name] = [str(torch_python), str(Path(torch_loop.__file__)), arguments]
+    turns: dict[str, list[dict]] = {name: [] for name in commands}
+    sides = []
+    try:
+        for name, command in commands.items():
+            tell(f"{name}: warming up")
+            sides.append(Side(name, command))
+        for turn in range(repeats):
+            tell(f"turn {turn + 1} of {repeats}")
+            for side in sides:
+                turns[side.name].append(side.ask(steps))
+    finally:
+        for side in sides:
+            side.close()
+    peaks = [max(record["product"], threads * core) for record in turns["floor"]]
+    turns["floor"] = [
+        {"steps_per_second": floor_steps_per_second(costs, peak=peak, emulator_seconds=record["emulator_seconds"])}
+        | record
+        for record, peak in zip(turns["floor"], peaks, strict=True)
+    ]
+    return {
+        "machine": machine(),
+        "settings": {"game": game, "model": model, "threads": threads, "steps": steps, "repeats": repeats, **SETTINGS},
+        "multiply_adds_per_step": costs.total,
+        "peak": {
+            "multiply_adds_per_second": statistics.median(peaks),
+            "core_with_the_op_library": core,
+            "emulator_microseconds": 1e6 * statistics.median(r["emulator_seconds"] for r in turns["floor"]),
+        },
+        "sides": [_summary(name, turns) for name in turns],
+    }
+
+
+def _summary(name: str, turns: Mapping[str, Sequence[Mapping]]) -> dict[str, object]:
+    own = turns[name]
+
+    def median_ratio(other: str) -> float:
+        pairs = zip(own, turns[other], strict=True)
+        return statistics.median(a["steps_per_second"] / b["steps_per_second"] for a, b in pairs)
+
+    summary = {
+        "name": name,
+        "steps_per_second": statistics.median(record["steps_per_second"] for record in own),
+        "least": min(record["steps_per_second"] for record in own),
+        "most": max(record["steps_per_second"] for record in own),
+        "ratio": median_ratio("neurozoo"),
+        "share_of_floor": median_ratio("floor"),
+    }
+    if "processor_milliseconds" in own[0]:
+        processor = statistics.median(record["processor_milliseconds"] for record in own)
+        summary["processor_milliseconds"] = processor
+    return summary
+
+
+def as_table(report: Mapping) -> Table:
+    """Lays a report of `compare` out."""
+    peak, facts = report["peak"], report["settings"]
+    million, billion = 1e-6 * report["multiply_adds_per_step"], 1e-9 * peak["multiply_adds_per_second"]
+    note = (
+        f"`{facts['model']}` in {facts['game']}, {facts['threads']} threads, {facts['repeats']} turns of "
+        f"{facts['steps']} steps of each side: medians. The floor: {million:,.0f} million multiply-adds per step at "
+        f"{billion:,.0f} billion per second, and {peak['emulator_microseconds']:,.0f} us for the emulator."
+    )
+    return Table(
+        "Steps of deep Q-learning per second",
+        note,
+        (
+            Column("side", "", lambda side: side["name"]),
+            Column("speed", "steps/s", lambda side: side["steps_per_second"], ",.0f"),
+            Column("least", "steps/s", lambda side: side["least"], ",.0f"),
+            Column("most", "steps/s", lambda side: side["most"], ",.0f"),
+            Column("processor", "ms/step", _milliseconds, ">"),
+            Column("to ours", "", lambda side: side["ratio"], ".2f"),
+            Column("of the floor", "", lambda side: side["share_of_floor"], ".0%"),
+        ),
+        tuple(report["sides"]),
+    )
+
+
+def _milliseconds(side: Mapping) -> str:
+    return f"{side['processor_milliseconds']:.2f}" if "processor_milliseconds" in side else ""

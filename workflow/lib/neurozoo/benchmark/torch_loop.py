@@ -1,0 +1,186 @@
+"""Deep Q-learning as a straightforward loop in PyTorch, to compare with; run by a Python that has PyTorch.
+
+Written in the manner of CleanRL's `dqn_atari.py` (Huang et al. 2022, JMLR 23(274); github.com/vwxyzjn/cleanrl): one
+environment with Gymnasium's wrappers, a replay memory of stacked observations, two networks, Adam. It imports nothing
+of this project, and answers numbers of steps on standard input as `learning_loop.py` does:
+
+    python torch_loop.py '{"game": "pong", "threads": 2, ...}'
+"""
+
+import json
+import random
+import sys
+import time
+
+import numpy as np
+
+STACK = 4
+
+
+def make_environment(game: str):
+    """Makes an Atari game as the wrappers of Mnih et al. 2015 show it: (4, 84, 84), uint8."""
+    import ale_py
+    import gymnasium
+    from gymnasium.wrappers import AtariPreprocessing, ClipReward, FrameStackObservation
+
+    gymnasium.register_envs(ale_py)
+    name = "".join(word.capitalize() for word in game.split("_"))
+    environment = gymnasium.make(f"ALE/{name}-v5", frameskip=1, repeat_action_probability=0.0)
+    environment = AtariPreprocessing(environment, noop_max=30, frame_skip=4, terminal_on_life_loss=True)
+    return FrameStackObservation(ClipReward(environment, -1, 1), STACK)
+
+
+def make_network(num_actions: int):
+    """Makes the network of Mnih et al. 2015."""
+    from torch import nn
+
+    return nn.Sequential(
+        nn.Conv2d(STACK, 32, 8, stride=4),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 4, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(64, 64, 3, stride=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(3136, 512),
+        nn.ReLU(),
+        nn.Linear(512, num_actions),
+    )
+
+
+class StackedReplay:
+    """Keeps each observation whole; the next one lies behind it."""
+
+    def __init__(self, size: int) -> None:
+        self.observations = np.zeros((size, STACK, 84, 84), np.uint8)
+        self.actions = np.zeros(size, np.int64)
+        self.rewards = np.zeros(size, np.float32)
+        self.dones = np.zeros(size, np.float32)
+        self.size, self.position, self.count = size, 0, 0
+
+    def add(self, observation, next_observation, action, reward, done) -> None:
+        """Stores a transition."""
+        self.observations[self.position] = observation
+        self.actions[self.position] = action
+        self.rewards[self.position] = reward
+        self.dones[self.position] = done
+        self.position = (self.position + 1) % self.size
+        self.observations[self.position] = next_observation
+        self.count = min(self.count + 1, self.size - 1)
+
+    def sample(self, batch: int):
+        """Draws transitions, as tensors."""
+        import torch
+
+        rows = np.random.randint(0, self.count, size=batch)
+        arrays = (
+            self.observations[rows],
+            self.actions[rows],
+            self.rewards[rows],
+            self.observations[(rows + 1) % self.size],
+            self.dones[rows],
+        )
+        return [torch.from_numpy(array) for array in arrays]
+
+
+class Loop:
+    """One run.
+
+    Args:
+        game: Game id.
+        threads: PyTorch's.
+        replay_size: Observations.
+        learning_starts: Steps before learning, with random actions.
+        batch_size: Transitions of a minibatch.
+        train_frequency: Steps for each minibatch.
+        target_steps: Steps after which the target network is set.
+        learning_rate: Adam's.
+        discount: Per step.
+        epsilon: Chance of a random action.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        *,
+        threads: int,
+        replay_size: int,
+        learning_starts: int,
+        batch_size: int,
+        train_frequency: int,
+        target_steps: int,
+        learning_rate: float,
+        discount: float,
+        epsilon: float,
+    ) -> None:
+        import torch
+
+        torch.set_num_threads(threads)
+        torch.manual_seed(1)
+        self.environment = make_environment(game)
+        self.num_actions = int(self.environment.action_space.n)
+        self.network, self.target = make_network(self.num_actions), make_network(self.num_actions)
+        self.target.load_state_dict(self.network.state_dict())
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate)
+        self.replay = StackedReplay(replay_size)
+        self.learning_starts, self.batch_size = learning_starts, batch_size
+        self.train_frequency, self.target_steps = train_frequency, target_steps
+        self.discount, self.epsilon = discount, epsilon
+        self.observation, _ = self.environment.reset(seed=1)
+        self.step = 0
+
+    def run(self, steps: int) -> None:
+        """Goes on by so many steps."""
+        import torch
+
+        for _ in range(steps):
+            if self.step < self.learning_starts or random.random() < self.epsilon:
+                action = int(self.environment.action_space.sample())
+            else:
+                with torch.no_grad():
+                    values = self.network(torch.from_numpy(self.observation)[None] / 255.0)
+                action = int(values.argmax(dim=1))
+            next_observation, reward, is_over, is_cut, _ = self.environment.step(action)
+            self.replay.add(self.observation, next_observation, action, reward, is_over)
+            self.observation = next_observation
+            if is_over or is_cut:
+                self.observation, _ = self.environment.reset()
+            self.step += 1
+            if self.step > self.learning_starts and self.step % self.train_frequency == 0:
+                self._learn()
+            if self.step % self.target_steps == 0:
+                self.target.load_state_dict(self.network.state_dict())
+
+    def _learn(self) -> None:
+        import torch
+        from torch.nn import functional
+
+        observations, actions, rewards, next_observations, dones = self.replay.sample(self.batch_size)
+        with torch.no_grad():
+            best = self.target(next_observations / 255.0).max(dim=1).values
+            wanted = rewards + self.discount * best * (1 - dones)
+        values = self.network(observations / 255.0).gather(1, actions[:, None]).squeeze(1)
+        loss = functional.smooth_l1_loss(values, wanted)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def main() -> None:
+    """Answers the numbers of steps on standard input until it ends."""
+    given = json.loads(sys.argv[1])
+    warm_up = given.pop("warm_up")
+    loop = Loop(**given)
+    loop.run(warm_up)
+    print(json.dumps({}), flush=True)
+    for line in sys.stdin:
+        steps = int(line)
+        wall, processor = time.perf_counter(), time.process_time()
+        loop.run(steps)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        figures = {"steps_per_second": steps / wall, "processor_milliseconds": 1e3 * processor / steps}
+        print(json.dumps(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()
