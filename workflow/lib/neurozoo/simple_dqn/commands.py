@@ -25,7 +25,7 @@ NO_SERVICE = (
 OF_MAIN = {"csv_file": str, **{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}}  # with types
 CHANCES = ("exploration_rate_test", "random_seed", "repeat_action_probability")  # options of whatever plays
 RECORDED_STEPS = 27_000  # half an hour of play; the original records to the end of the game
-KEPT = "A snapshot has its settings with it, so that --{} is for the command train alone."
+KEPT = "A snapshot has its settings with it: leave --{} away."
 
 
 class _Parser(argparse.ArgumentParser):
