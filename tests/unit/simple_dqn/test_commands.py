@@ -229,6 +229,23 @@ def test_games_are_shown_and_filmed_of_a_frozen_agent(tmp_path):
     assert recorded.output.parent.parent == filmed.output.parent == tmp_path
 
 
+@pytest.mark.parametrize(
+    ("command", "steps", "settings"),
+    [
+        ("profile_train", 5000, ["train_frequency=1", "target_steps=0"]),
+        ("profile_test", 10_000, []),
+        ("profile_random", 10_000, []),
+    ],
+)
+def test_profiles_have_the_originals_steps(command, steps, settings):
+    ((word, *rest),) = translate([command])
+    options = _parser().parse_args([word, *rest])
+    assert (options.algo, options.model, options.preset) == ("dqn", "simple_dqn", "simple_dqn")
+    assert (options.game, options.steps, options.set) == ("pong", steps, settings)
+    with pytest.raises(NeurozooError, match="takes no options, but '-v' came"):
+        translate([command, "-v"])
+
+
 def test_the_command_says_what_it_runs_and_ends_with_2_after_a_slip(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["simple_dqn", "train", "pong", "--frame_skip", "3"])
@@ -247,4 +264,4 @@ def test_the_command_says_what_it_runs_and_ends_with_2_after_a_slip(tmp_path, ca
 def test_every_option_and_command_is_in_the_documentation():
     text = DOCS.read_text(encoding="utf-8")
     assert {name for name in (*SETTINGS, *FIXED, *PLOT, "csv_file") if f"`--{name}`" not in text} == set()
-    assert {name for name in COMMANDS if f"| `{name}" not in text} == set()
+    assert {name for name in COMMANDS if f"`{name}" not in text} == set()

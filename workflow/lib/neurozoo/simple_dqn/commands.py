@@ -10,6 +10,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +26,12 @@ NO_SERVICE = (
 OF_MAIN = {"csv_file": str, **{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}}  # with types
 CHANCES = ("exploration_rate_test", "random_seed", "repeat_action_probability")  # options of whatever plays
 RECORDED_STEPS = 27_000  # half an hour of play; the original records to the end of the game
+# Of each of the three scripts: steps, and settings that differ from the preset. Here each measures all three parts.
+PROFILES = {
+    "profile_train": ("5000", "train_frequency=1", "target_steps=0"),
+    "profile_test": ("10000",),
+    "profile_random": ("10000",),
+}
 KEPT = "A snapshot has its settings with it: leave --{} away."
 
 
@@ -237,6 +244,16 @@ def _chances(given: Mapping[str, object], epsilon: str) -> list[str]:
     return chosen
 
 
+def _profile(command: str, arguments: Sequence[str]) -> list[list[str]]:
+    if arguments:
+        raise NeurozooError(
+            f"simple_dqn {command} takes no options, but {arguments[0]!r} came; python -m neurozoo profile takes some."
+        )
+    steps, *settings = PROFILES[command]
+    chosen = [word for text in settings for word in ("--set", text)]
+    return [["profile", "--algo", ALGORITHM, "--model", NETWORK, "--preset", PRESET, "--steps", steps, *chosen]]
+
+
 def _upload_gym(arguments: Sequence[str]) -> NoReturn:
     raise NeurozooError(NO_SERVICE)
 
@@ -251,4 +268,5 @@ COMMANDS: dict[str, Callable[[Sequence[str]], list[list[str]]]] = {
     "nvis": _nvis,
     "play": _play,
     "record": _record,
+    **{command: partial(_profile, command) for command in PROFILES},
 }
