@@ -71,6 +71,16 @@ def test_generations_are_filmed_and_stay_beside_the_run(chain):
     assert {path.name for path in (run / "generations").iterdir()} == {"1", str(last)}
 
 
+def test_a_run_that_learns_in_epochs_has_phases_and_the_others_have_none(chain):
+    run = chain / "results/test/runs/dqn/pong/small/1"
+    assert (run / "phases.png").stat().st_size > 5000
+    with open(run / "phases.csv") as file:
+        phases = [(row["epoch"], row["phase"], row["seed"]) for row in csv.DictReader(file)]
+    assert phases[:3] == [("0", "random", "0"), ("1", "train", "0"), ("1", "test", "0")]
+    assert len(phases) == 2 * len((run / "log.jsonl").read_text().splitlines()) + 1
+    assert not [run for run in RUNS if (chain / "results/test/runs" / run / "phases.csv").exists()]
+
+
 def test_filters_are_shown_where_the_configuration_asks_for_it(chain):
     filters = chain / "results/test/runs" / RUNS[2] / "filters"
     assert {path.name for path in filters.iterdir()} == {"patches_recu1.png", "guided.html", "lean.csv"}

@@ -133,6 +133,28 @@ def test_a_world_without_an_emulator_is_shown_step_by_step(frozen_folder):
     assert all("volume 50" not in status for status in display.statuses)
 
 
+def test_a_world_that_obeys_all_outputs_has_no_joystick(frozen_folder):
+    folder = frozen_folder("simple", game="hard_maze")
+    _, display = played(folder, {2: ["m", "right"], 4: "q"})
+    assert all("agent" in status for status in display.statuses)
+    with pytest.raises(NeurozooError, match="has no joystick for a human"):
+        played(folder, {}, is_manual=True)
+
+
+def test_an_interruption_ends_it_as_a_key_does(folder):
+    clock = Clock()
+    display = FakeDisplay({}, clock=clock)
+
+    def interrupted():
+        if len(display.screens) == 6:
+            raise KeyboardInterrupt
+        return ()
+
+    display.read_keys = interrupted
+    (game,) = play_games(folder, display, clock=clock, sleep=clock.sleep)
+    assert (game.steps, game.is_finished) == (1, False)
+
+
 def test_slow_displays_are_not_caught_up_with_for_long(folder):
     clock = Clock()
     display = FakeDisplay({30: "q"}, clock=clock)

@@ -180,7 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     play = _command(commands, "play", _play, "watch a frozen agent play, and take the joystick from it (docs/play.md)")
     play.add_argument("folder", type=Path, metavar="RUN_DIR_OR_FROZEN", help="such as results/runs/dqn/pong/small/1")
     play.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    play.add_argument("--epsilon", type=float, default=0.05, help="chance of a random action (default: %(default)s)")
+    play.add_argument("--epsilon", type=float, help="chance of a random action (default: 0.05)")
     play.add_argument("--sticky-probability", type=float, help="chance per frame of the action before")
     play.add_argument("--manual", action="store_true", help="you play; key m gives the joystick to the agent and back")
     play.add_argument("--games", type=int, default=1, help="default: %(default)s")

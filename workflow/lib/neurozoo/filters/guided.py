@@ -89,7 +89,12 @@ class Excitation:
 
 
 def find_excitations(
-    frozen: FrozenModel, layer: LayerRecord, recording: Recording, channels: Sequence[int]
+    frozen: FrozenModel,
+    layer: LayerRecord,
+    recording: Recording,
+    channels: Sequence[int],
+    *,
+    among: np.ndarray | None = None,
 ) -> list[Excitation]:
     """Finds for each filter the observation and the position with its highest value, and sends that back.
 
@@ -98,9 +103,11 @@ def find_excitations(
         layer: Any of its layers.
         recording: What it saw.
         channels: The filters or units.
+        among: The steps that count, bool, shape (steps,); None, or none at all, for all.
     """
     seen = survey(frozen, layer, recording)
-    steps = [int(seen.largest[:, channel].argmax()) for channel in channels]
+    counting = seen.largest if among is None or not among.any() else np.where(among[:, None], seen.largest, -np.inf)
+    steps = [int(counting[:, channel].argmax()) for channel in channels]
     rows_of = dict(recording.rows(steps))
     width = layer.shape[1] if len(layer.shape) == 3 else 1
     where = [divmod(int(seen.where_largest[step, c]), width) for step, c in zip(steps, channels, strict=True)]

@@ -43,6 +43,9 @@ def write_guided_page(
 ) -> list[LayerFound]:
     """Shows for the first filters of every convolution what excited them most in a recording, and what in it did so.
 
+    The first steps of an episode, with black frames before them, do not count, as in the original: where all pixels
+    change at once, filters are excited more than by any game.
+
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout of it.
@@ -64,15 +67,16 @@ def write_guided_page(
             "dense layers there are pictures: python -m neurozoo filters guided --layer."
         )
     with open_recording(frozen, rollout) as recording:
+        among = recording.settled(frozen.shape.stack)
         shown = [
             LayerFound(
                 layer,
                 receptive_field(frozen, layer),
-                find_excitations(frozen, layer, recording, first_channels(filters, layer)),
+                find_excitations(frozen, layer, recording, first_channels(filters, layer), among=among),
             )
             for layer in layers
         ]
-        steps = recording.steps
+        steps = int(among.sum()) or recording.steps
     write_text(output, _page(frozen, shown, steps))
     return shown
 

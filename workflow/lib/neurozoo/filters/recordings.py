@@ -32,6 +32,17 @@ class Recording:
         """Yields the wanted steps in ascending order, each with its observation."""
         return self._reader.rows_at("observations", wanted)
 
+    def settled(self, stack: int) -> np.ndarray:
+        """Says of each step whether its observation has no black frames before the start of an episode: bool, (steps,).
+
+        Args:
+            stack: Frames of an observation.
+        """
+        is_settled = np.ones(self.steps, bool)
+        for start in self._reader.whole("starts")[:, 0].tolist():
+            is_settled[start : start + stack - 1] = False
+        return is_settled
+
 
 @contextmanager
 def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Recording]:

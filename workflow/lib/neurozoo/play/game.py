@@ -18,6 +18,7 @@ from neurozoo.inspection.game_movie import STEPS_PER_SECOND
 from neurozoo.inspection.player import Disturbance, Player, episode_starts, world_of_agent
 from neurozoo.play.controls import FIRST_DELAY, HELP, MANUAL_HELP, Controls
 
+EPSILON = 0.05
 _PATIENCE = 0.02  # seconds between two looks at the keys, at most
 _LATE = 0.25  # seconds behind which it is not tried to catch up
 
@@ -65,7 +66,7 @@ def play_games(
     display: Display,
     *,
     games: int = 1,
-    epsilon: float = 0.05,
+    epsilon: float | None = None,
     sticky_probability: float | None = None,
     is_manual: bool = False,
     seed: int = 0,
@@ -80,7 +81,8 @@ def play_games(
         frozen_folder: The frozen model.
         display: Where.
         games: How many.
-        epsilon: Chance in every step that the agent's action is a random one; 0.05 as in simple_dqn.
+        epsilon: Chance in every step that the agent's action is a random one; None for 0.05, as in simple_dqn, where
+            there are actions.
         sticky_probability: Chance per frame that the emulator repeats the action before; None for the protocol's.
         is_manual: Whether the human plays at first.
         seed: Of starts and random actions, as in a rollout.
@@ -97,6 +99,8 @@ def play_games(
     if games < 1 or seed < 0:
         raise NeurozooError(f"At least one game is played, with a seed >= 0, but games={games}, seed={seed} came.")
     frozen = open_frozen(frozen_folder)
+    if epsilon is None:
+        epsilon = 0.0 if frozen.is_continuous else EPSILON
     disturbance = Disturbance(action=epsilon, sticky_probability=sticky_probability)
     protocol = disturbance.protocol(frozen)
     if is_manual and frozen.is_continuous:
@@ -109,7 +113,7 @@ def play_games(
     for number in range(games):
         try:
             session.play(player, number, next(starts))
-        except _Left:
+        except (_Left, KeyboardInterrupt):
             session.leave()
             break
     return session.played
