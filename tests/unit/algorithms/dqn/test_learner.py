@@ -28,6 +28,11 @@ class StillNetwork:
     def values(self, stacks):
         return np.tile(np.eye(self.num_actions, dtype=np.float32)[2], (len(stacks), 1))
 
+    acting_values = values
+
+    def update_acting(self):
+        pass
+
     def update(self, sample):
         self.updates += 1
         self.samples.append(sample)

@@ -107,6 +107,20 @@ def test_the_target_stays_until_it_is_updated():
     assert (parts(network)[2] != before).any()
 
 
+@pytest.mark.parametrize(("worlds", "keeps"), [(1, True), (4, False)])  # a minibatch every 4 steps
+def test_the_network_that_acts_stays_until_it_is_updated_if_rounds_are_played_meanwhile(worlds, keeps):
+    network = network_of(dataclasses.replace(PLAIN, worlds=worlds))
+    sample = sample_of()
+    stacks = sample.screens[:, :4]
+    before = network.acting_values(stacks)
+    network.update(sample)
+    after = network.values(stacks)
+    assert not np.array_equal(after, before)
+    assert np.array_equal(network.acting_values(stacks), before if keeps else after)
+    network.update_acting()
+    assert np.array_equal(network.acting_values(stacks), after)
+
+
 def test_without_a_target_network_the_online_network_is_its_own():
     network = network_of(dataclasses.replace(PLAIN, target_steps=0))
     network.online.weights[0].assign(network.online.weights[0] + 0.3)

@@ -87,8 +87,8 @@ def compare(
 
     Returns:
         Plain JSON: `machine`, `settings`, `multiply_adds_per_step`, `peak`, and `sides`: for each a name, the medians
-        of `steps_per_second` and `processor_milliseconds` of a step (none of the floor), and the median over the turns
-        of its `ratio` to this project and its `share_of_floor`.
+        of `steps_per_second` and `processor_milliseconds` of a step, and the median over the turns of its `ratio` to
+        this project and its `share_of_floor`.
 
     Raises:
         NeurozooError: Something is unknown, or a side cannot be run.
@@ -135,8 +135,11 @@ def compare(
             side.close()
     peaks = [max(record["product"], threads * core) for record in turns["floor"]]
     turns["floor"] = [
-        {"steps_per_second": floor_steps_per_second(costs, peak=peak, emulator_seconds=record["emulator_seconds"])}
-        | record
+        {
+            "steps_per_second": floor_steps_per_second(costs, peak=peak, emulator_seconds=record["emulator_seconds"]),
+            "processor_milliseconds": 1e3 * (threads * costs.total / peak + record["emulator_seconds"]),
+            **record,
+        }
         for record, peak in zip(turns["floor"], peaks, strict=True)
     ]
     return {
@@ -159,18 +162,15 @@ def _summary(name: str, turns: Mapping[str, Sequence[Mapping]]) -> dict[str, obj
         pairs = zip(own, turns[other], strict=True)
         return statistics.median(a["steps_per_second"] / b["steps_per_second"] for a, b in pairs)
 
-    summary = {
+    return {
         "name": name,
         "steps_per_second": statistics.median(record["steps_per_second"] for record in own),
+        "processor_milliseconds": statistics.median(record["processor_milliseconds"] for record in own),
         "least": min(record["steps_per_second"] for record in own),
         "most": max(record["steps_per_second"] for record in own),
         "ratio": median_ratio("neurozoo"),
         "share_of_floor": median_ratio("floor"),
     }
-    if "processor_milliseconds" in own[0]:
-        processor = statistics.median(record["processor_milliseconds"] for record in own)
-        summary["processor_milliseconds"] = processor
-    return summary
 
 
 def as_table(report: Mapping) -> Table:
@@ -190,13 +190,9 @@ def as_table(report: Mapping) -> Table:
             Column("speed", "steps/s", lambda side: side["steps_per_second"], ",.0f"),
             Column("least", "steps/s", lambda side: side["least"], ",.0f"),
             Column("most", "steps/s", lambda side: side["most"], ",.0f"),
-            Column("processor", "ms/step", _milliseconds, ">"),
+            Column("processor", "ms/step", lambda side: side["processor_milliseconds"], ".2f"),
             Column("to ours", "", lambda side: side["ratio"], ".2f"),
             Column("of the floor", "", lambda side: side["share_of_floor"], ".0%"),
         ),
         tuple(report["sides"]),
     )
-
-
-def _milliseconds(side: Mapping) -> str:
-    return f"{side['processor_milliseconds']:.2f}" if "processor_milliseconds" in side else ""

@@ -5,6 +5,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from neurozoo.algorithms.base import Solution
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.q_network import QNetwork
-from neurozoo.algorithms.dqn.replay import Replay
+from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
 from neurozoo.environments.vector_worlds import Step, VectorWorlds
@@ -31,7 +32,8 @@ class DeepQLearner:
     """One run of deep Q-learning; see `neurozoo.algorithms.base.Learner`.
 
     Steps go in rounds, one step in each world. While the emulators play a round, the network learns from what was
-    there before it; so results depend on no timing, and the two overlap.
+    there before it. Where a minibatch comes only every few rounds, it is learned from in a thread of its own while they
+    are played, with the weights from before it. So the two overlap, and results depend on no timing.
 
     Args:
         settings: What can be set.
@@ -66,6 +68,8 @@ class DeepQLearner:
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
         self._saved: tuple[Mapping, Mapping] | None = None
+        self._thread = ThreadPoolExecutor(1)
+        self._learned: tuple[Future, Sample, PhaseStatistics] | None = None
 
     # ---- what a training asks
 
@@ -147,6 +151,7 @@ class DeepQLearner:
 
     def close(self) -> None:
         """Ends threads and gives memory back."""
+        self._thread.shutdown()
         self._worlds.close()
 
     def learn(self, watch: Watch) -> dict | None:
@@ -200,7 +205,7 @@ class DeepQLearner:
         phase = self._phase("random" if self.steps < s.random_steps else "train")
         is_waiting = self._waits > 0
         draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
-        actions = _chosen(self._network, self._worlds.stacks, epsilon, draws, self._layout.num_actions)
+        actions = _chosen(self._network.acting_values, self._worlds.stacks, epsilon, draws, self._layout.num_actions)
         actions[is_waiting] = 0
         self._rounds += 1
         self._worlds.send(actions)
@@ -221,20 +226,34 @@ class DeepQLearner:
         after = max(0, self.steps + played - s.random_steps)
         if self.steps < s.random_steps:
             return
-        if s.target_steps and -(-after // s.target_steps) > -(-before // s.target_steps):
-            self._network.update_target()
         events = -(-after // s.train_frequency) - -(-before // s.train_frequency)
+        is_new_target = s.target_steps and -(-after // s.target_steps) > -(-before // s.target_steps)
+        if events or is_new_target:
+            self._finish_learning()
+        if is_new_target:
+            self._network.update_target()
+        if events:
+            self._network.update_acting()
         for _ in range(events * s.train_repeat):
             if not self._can_learn():
                 return
             sample = self._replay.sample(
                 s.batch_size, generator(self._entropy, Purpose.MINIBATCH, self._updates), beta=self._correction()
             )
-            errors = self._network.update(sample)
-            if s.prioritised:
-                self._replay.update(sample.rows, errors)
-            phase.add_cost(float(np.mean(np.square(errors, dtype=np.float64))) / 2)
+            self._learned = (self._thread.submit(self._network.update, sample), sample, phase)
             self._updates += 1
+            if not s.plays_on:
+                self._finish_learning()
+
+    def _finish_learning(self) -> None:
+        """Waits for the minibatch that is being learned from."""
+        if self._learned is None:
+            return
+        (future, sample, phase), self._learned = self._learned, None
+        errors = future.result()
+        if self.settings.prioritised:
+            self._replay.update(sample.rows, errors)
+        phase.add_cost(float(np.mean(np.square(errors, dtype=np.float64))) / 2)
 
     def _can_learn(self) -> bool:
         if not self._has_enough:  # asking the memory is dear, and the answer stays the same
@@ -285,6 +304,7 @@ class DeepQLearner:
     # ---- between epochs
 
     def _finish_epoch(self, watch: Watch) -> dict:
+        self._finish_learning()
         test = self._test(watch)
         self.iteration += 1
         frames, before = self.frames, self.best.frames if self.best else 0
@@ -329,7 +349,7 @@ class DeepQLearner:
         rounds = 0
         while is_open.any() if s.test_steps is None else phase.steps < s.test_steps:
             draws = generator(self._entropy, Purpose.TEST_EXPLORATION, self.iteration, rounds)
-            actions = _chosen(self._network, worlds.stacks, s.test_epsilon, draws, self._layout.num_actions)
+            actions = _chosen(self._network.values, worlds.stacks, s.test_epsilon, draws, self._layout.num_actions)
             actions[waits > 0] = 0
             worlds.send(actions)
             step = worlds.receive()
@@ -376,6 +396,7 @@ class DeepQLearner:
     def get_state(self) -> dict:
         """Returns what continuing depends on, as plain JSON; between two calls of `learn`."""
         best = self.best
+        self._finish_learning()
         self._replay.flush()
         return {
             "iteration": self.iteration,
@@ -430,13 +451,17 @@ class DeepQLearner:
 
 
 def _chosen(
-    network: QNetwork, stacks: np.ndarray, epsilon: float, random: np.random.Generator, num_actions: int
+    values_of: Callable[[np.ndarray], np.ndarray],
+    stacks: np.ndarray,
+    epsilon: float,
+    random: np.random.Generator,
+    num_actions: int,
 ) -> np.ndarray:
     """Returns each world's action: with chance epsilon a random one, else the best, the first of equals."""
     is_random = random.random(len(stacks)) < epsilon
     actions = random.integers(num_actions, size=len(stacks))
     if not is_random.all():
-        best = network.values(stacks).argmax(axis=-1)
+        best = values_of(stacks).argmax(axis=-1)
         actions = np.where(is_random, actions, best)
     return actions
 

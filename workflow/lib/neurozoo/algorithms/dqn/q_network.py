@@ -46,7 +46,9 @@ class QNetwork:
         for weights in self.online.weights:
             weights.assign(_initial(weights, settings.initialisation, random))
         self._trainer = _trainer(self.online, self.target, settings)
+        self.acting = _trainable(layout, is_dueling=settings.dueling) if settings.plays_on else self.online
         self.update_target()
+        self.update_acting()
 
     def values(self, stacks: np.ndarray) -> np.ndarray:
         """Returns the action values of some states: float32, shape (batch, actions).
@@ -56,12 +58,23 @@ class QNetwork:
         """
         return np.asarray(self._predict(_stacked(stacks)))
 
+    def acting_values(self, stacks: np.ndarray) -> np.ndarray:
+        """The same with the weights of the last `update_acting`; may be asked while `update` runs in another thread."""
+        return np.asarray(self._predict_acting(_stacked(stacks)))
+
     @cached_property
     def _predict(self):
+        return self._predictor(self.online)
+
+    @cached_property
+    def _predict_acting(self):
+        return self._predict if self.acting is self.online else self._predictor(self.acting)
+
+    def _predictor(self, model: "keras.Model"):
         import keras
 
         inputs = keras.Input(self._layout.observation_shape, dtype="uint8")
-        return keras.Model(inputs, self.online(_seen(inputs))).predict_on_batch
+        return keras.Model(inputs, model(_seen(inputs))).predict_on_batch
 
     def update(self, sample: "Sample") -> np.ndarray:
         """Takes one step towards what a minibatch says, and returns its errors: float32, shape (batch,)."""
@@ -79,8 +92,12 @@ class QNetwork:
 
     def update_target(self) -> None:
         """Sets the target network to the online network."""
-        for target, online in zip(self.target.weights, self.online.weights, strict=True):
-            target.assign(online)
+        _copy(self.online, self.target)
+
+    def update_acting(self) -> None:
+        """Sets the network that chooses actions to the online network, where it is another."""
+        if self.acting is not self.online:
+            _copy(self.online, self.acting)
 
     def theta(self) -> np.ndarray:
         """Returns the online network in the order of the layout: float32, shape (parameters,)."""
@@ -102,7 +119,11 @@ class QNetwork:
             **{f"online-{n}": np.asarray(w) for n, w in enumerate(self.online.weights)},
             **{f"target-{n}": np.asarray(w) for n, w in enumerate(self.target.weights)},
             **{f"optimizer-{n}": np.asarray(v) for n, v in enumerate(self._trainer.optimizer.variables)},
+            **{f"acting-{n}": np.asarray(w) for n, w in enumerate(self._acting_weights())},
         }
+
+    def _acting_weights(self) -> list:
+        return [] if self.acting is self.online else self.acting.weights
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_arrays` returned.
@@ -111,10 +132,15 @@ class QNetwork:
             LookupError, ValueError: They are of something else.
         """
         variables = {"online": self.online.weights, "target": self.target.weights}
-        variables["optimizer"] = self._trainer.optimizer.variables
+        variables |= {"optimizer": self._trainer.optimizer.variables, "acting": self._acting_weights()}
         for kind, each in variables.items():
             for number, variable in enumerate(each):
                 variable.assign(arrays[f"{kind}-{number}"])
+
+
+def _copy(source: "keras.Model", destination: "keras.Model") -> None:
+    for new, old in zip(source.weights, destination.weights, strict=True):
+        old.assign(new)
 
 
 def _check(layout: Layout, settings: DqnSettings) -> None:

@@ -146,6 +146,11 @@ class DqnSettings(RunSettings):
             raise NeurozooError("noop_steps leave gaps in what is remembered: set windows to whole, or leave them out.")
         self._check_memory()
 
+    @property
+    def plays_on(self) -> bool:
+        """Whether several rounds are played while the network learns from a minibatch."""
+        return self.worlds < self.train_frequency and self.train_repeat == 1
+
     def _check_pair(self, name: str, *, kinds: tuple[type, ...], least: float | None = None) -> None:
         value = getattr(self, name)
         if value is None:
