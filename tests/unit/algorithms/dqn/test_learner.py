@@ -227,6 +227,23 @@ def test_a_learner_that_continues_plays_on_as_an_undisturbed_one(opened, tmp_pat
         np.testing.assert_array_equal(one.screens, other.screens)
 
 
+@pytest.mark.parametrize("prioritised", [False, True])
+@pytest.mark.parametrize("worlds", [1, 4])
+def test_saving_after_any_round_changes_nothing(opened, monkeypatch, prioritised, worlds):
+    errors = lambda self, sample: (self.samples.append(sample), np.arange(8, dtype=np.float32) * len(self.samples))[1]  # noqa: E731
+    monkeypatch.setattr(StillNetwork, "update", errors)
+    choices = {"worlds": worlds, "prioritised": prioritised, "n_steps": 3, "epoch_steps": 100, "random_steps": 40}
+    saved, undisturbed = opened(**choices), opened(**choices)
+    while saved.iteration < 2:
+        saved.learn(lambda frames, steps: saved.get_state())
+    while undisturbed.iteration < 2:
+        undisturbed.learn(watch)
+    assert len(saved._network.samples) >= 40
+    for one, other in zip(saved._network.samples, undisturbed._network.samples, strict=True):
+        np.testing.assert_array_equal(one.rows, other.rows)
+        np.testing.assert_array_equal(one.screens, other.screens)
+
+
 def test_a_memory_that_was_not_kept_begins_empty_and_says_so(opened):
     first = opened()
     report_of(first)

@@ -148,8 +148,11 @@ class DqnSettings(RunSettings):
 
     @property
     def plays_on(self) -> bool:
-        """Whether several rounds are played while the network learns from a minibatch."""
-        return self.worlds < self.train_frequency and self.train_repeat == 1
+        """Whether several rounds are played while the network learns from a minibatch.
+
+        Not with priorities: those of a minibatch would change between two of these rounds if the state is saved there.
+        """
+        return self.worlds < self.train_frequency and self.train_repeat == 1 and not self.prioritised
 
     def _check_pair(self, name: str, *, kinds: tuple[type, ...], least: float | None = None) -> None:
         value = getattr(self, name)
