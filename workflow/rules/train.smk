@@ -12,6 +12,7 @@ OUTPUTS:
     checkpoint = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
     genome     = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
     records    = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
+    profile    = <results>/runs/{algo}/{game}/{model}/{run}/profile.json, profile.html, if they are asked for
 
 A run killed half-way continues from state/ when it is started again. Neither that folder nor snapshots/ is
 declared, because Snakemake deletes the outputs of a failed job, and its logs as soon as a job starts: training keeps
@@ -52,3 +53,21 @@ rule train:
         settings=settings_of,
     script:
         "../scripts/train.py"
+
+
+rule profile_learner:
+    output:
+        report="<results>/runs/{algo}/{game}/{model}/{run}/profile.json",
+        flames="<results>/runs/{algo}/{game}/{model}/{run}/profile.html",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/profile.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: share_of_cores
+    resources:
+        mem_mb=4000,
+        runtime="10m",
+    params:
+        settings=settings_of,
+    script:
+        "../scripts/profile_learner.py"

@@ -6,7 +6,7 @@ from neurozoo.errors import NeurozooError
 
 
 def test_each_part_has_its_row():
-    overrides = {"random_steps": 60, "worlds": 2, "prioritised": True}
+    overrides = {"epoch_steps": 20, "worlds": 2, "prioritised": True}
     report = profile_learning(model="linear", overrides=overrides, steps=40, threads=1)
     parts = {part["part"]: part for part in report["parts"]}
     assert list(parts) == ["emulator only", "prediction only", "training only", "all together"]

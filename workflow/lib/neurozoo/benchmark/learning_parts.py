@@ -15,8 +15,11 @@ from neurozoo.benchmark.learning_loop import advance, open_learner
 from neurozoo.benchmark.report import Column, Table
 from neurozoo.errors import NeurozooError, unknown_name
 
-RANDOM_STEPS = 500  # of which the first minibatches are drawn
-MOST_SCREENS = 20_000  # of the replay memory: more would be filled by nobody
+# Whatever the settings say: what is measured begins soon, predicts every action, and goes on without tests.
+MEASURED = {
+    "random_steps": 500, "epsilon_start": 0.0, "epsilon_end": 0.0, "replay_size": 20_000, "keep_replay": False,
+    "epoch_steps": 1_000_000_000,
+}  # fmt: skip
 
 
 def profile_learning(
@@ -37,8 +40,8 @@ def profile_learning(
         game: Game id.
         model: Network name.
         preset: Named settings.
-        overrides: Settings that are otherwise. The replay memory is small, and epsilon 0, so that each action is
-            predicted.
+        overrides: Settings that are otherwise. In any case the replay memory is small, epsilon 0, so that each action
+            is predicted, the random phase short, and no test comes in between.
         steps: Of each part.
         threads: What the learner may use.
         flames: Where to write a flame graph of as much training; None for none.
@@ -57,8 +60,7 @@ def profile_learning(
             f"{algo!r} has no emulator, prediction and training apart, as dqn has. What an episode costs is measured "
             "by: python -m neurozoo bench"
         )
-    given = {"random_steps": RANDOM_STEPS, "epsilon_start": 0.0, "epsilon_end": 0.0, "replay_size": MOST_SCREENS}
-    chosen = {**given, "keep_replay": False, **(overrides or {})}
+    chosen = {**(overrides or {}), **MEASURED}
     with TemporaryDirectory() as folder:
         names = {"preset": preset, "overrides": chosen, "threads": threads, "folder": Path(folder)}
         learner = open_learner(game, model, **names)
