@@ -15,15 +15,15 @@ Stack = tuple[str, ...]  # outermost first
 
 INTERVAL = 0.002  # seconds between two looks at Python's stack
 LEAST_SHARE = 0.001  # of the whole, of a stack that is shown
-PYTHON = "Python: who waits"
+PYTHON = "Python"  # the thread that is asked to record
 IDLE = ("Threadpool", "ExecutorDone", "end: ")  # TensorFlow's notes that are no work
 
 
 def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
     """Calls a function and looks where its time goes.
 
-    Python's stack is looked at every two milliseconds; TensorFlow's threads are traced by its own profiler, operation
-    by operation. Threads of the emulator are seen only as Python's waiting for them.
+    Python's threads are looked at every two milliseconds, waiting or not; TensorFlow's threads are traced by its own
+    profiler, operation by operation. Threads of the emulator are seen only as Python's waiting for them.
 
     Args:
         run: The function.
@@ -49,7 +49,7 @@ def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
 
 
 class _Sampler:
-    """Adds what the calling thread does to a dictionary, from its entry on; a context manager."""
+    """Adds what Python's threads do to a dictionary, the calling one from here on; a context manager."""
 
     def __init__(self, seconds: dict[Stack, float]) -> None:
         self._seconds = seconds
@@ -70,8 +70,12 @@ class _Sampler:
         before = time.perf_counter()
         while not self._ended.wait(INTERVAL):
             now = time.perf_counter()
-            names = list(_frames(sys._current_frames()[self._watched]))[self._depth :]
-            self._seconds[PYTHON, *names] += now - before
+            threads = {thread.ident: thread.name for thread in threading.enumerate() if thread is not self._thread}
+            for number, frame in sys._current_frames().items():
+                if number == self._watched:
+                    self._seconds[PYTHON, *list(_frames(frame))[self._depth :]] += now - before
+                elif number in threads:
+                    self._seconds[f"Python: {threads[number]}", *_frames(frame)] += now - before
             before = now
 
 
