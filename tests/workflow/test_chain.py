@@ -14,6 +14,7 @@ import yaml
 from neurozoo.tables import read_metrics
 
 RUNS = ("ga/frostbite/small/1", "ga/frostbite/small/2", "ga/pong/recurrent_large/1")
+LEARNER = "dqn/breakout/small/1"
 RUN_FILES = (
     "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "genome.json",
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
@@ -49,7 +50,10 @@ def chain(tmp_path_factory, ops, copy_project):
 
 def test_every_run_has_every_file_of_the_design(chain):
     missing = [
-        f"{run}/{name}" for run in RUNS for name in RUN_FILES if not (chain / "results/test/runs" / run / name).exists()
+        f"{run}/{name}"
+        for run in (*RUNS, LEARNER)
+        for name in RUN_FILES
+        if not (chain / "results/test/runs" / run / name).exists()
     ]
     assert missing == []
 
@@ -72,7 +76,7 @@ def test_generations_are_filmed_and_stay_beside_the_run(chain):
 
 
 def test_a_run_that_learns_in_epochs_has_phases_and_the_others_have_none(chain):
-    run = chain / "results/test/runs/dqn/pong/small/1"
+    run = chain / "results/test/runs" / LEARNER
     assert (run / "phases.png").stat().st_size > 5000
     with open(run / "phases.csv") as file:
         phases = [(row["epoch"], row["phase"], row["seed"]) for row in csv.DictReader(file)]
@@ -101,7 +105,10 @@ def test_layers_and_runs_side_by_side_are_filmed(chain):
 def test_tables_and_figures_span_all_runs(chain):
     tables = chain / "results/test/tables"
     metrics = read_metrics(tables / "metrics.parquet")
-    assert {"/".join(map(str, key)) for key in metrics.groupby(["algo", "game", "model", "run"]).groups} == set(RUNS)
+    assert {"/".join(map(str, key)) for key in metrics.groupby(["algo", "game", "model", "run"]).groups} == {
+        *RUNS,
+        LEARNER,
+    }
     assert len(read_metrics(tables / "metrics.csv")) == len(metrics)
     with open(tables / "scores.csv") as file:
         scores = {(row["model"], row["game"]): row for row in csv.DictReader(file)}
@@ -162,13 +169,13 @@ def test_the_gallery_shows_every_run_and_the_report_says_where_they_come_from(ch
     site = chain / "results/test/site"
     manifest = json.loads((site / "manifest.json").read_text())
     shown = {f"{run['algo']}/{run['game']}/{run['model']}/{run['run']}": run for run in manifest["runs"]}
-    assert set(shown) == {*RUNS, "imported/frostbite/small/1"}
+    assert set(shown) == {*RUNS, LEARNER, "imported/frostbite/small/1"}
     assert [entry for entry in manifest["missing"] if entry["is_damaged"]] == []
     assert all(run["movies"][0]["panels"] for run in shown.values())
     assert all((site / "runs" / f"{run}.html").exists() for run in shown)
     assert (site / "index.html").exists()
     facts = json.loads((chain / "results/test/provenance.json").read_text())
-    assert len(facts["runs"]) == 4
+    assert len(facts["runs"]) == 5
     assert facts["configuration"]["statistics"]["replications"] == 100
     assert "test" in facts["configuration"]["experiments"]
 
