@@ -121,13 +121,20 @@ def test_an_episode_can_be_recorded_on_a_worker(cluster, alone, parents):
     assert len(traces[0].rewards) > 5
 
 
-def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder):
-    sockets = [
+def listening():
+    return [
         connection
         for process in [psutil.Process(), *started_by_us()]
         for connection in process.net_connections()
         if connection.status == psutil.CONN_LISTEN
     ]
+
+
+def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder):
+    deadline = time.monotonic() + 60
+    while len(listening()) < 3 and time.monotonic() < deadline:  # workers come when they are ready
+        time.sleep(0.1)
+    sockets = listening()
     assert len(sockets) >= 3  # the scheduler and two workers
     assert {connection.laddr.ip for connection in sockets} == {"127.0.0.1"}
     (keys,) = folder.glob("keys-*")
