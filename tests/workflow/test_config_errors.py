@@ -47,7 +47,7 @@ def test_a_slip_on_the_command_line_is_found_too(snakemake):
         ("results/runs/ga/pong/lagre/1/metrics.csv", "network 'lagre' is unknown; did you mean 'large'?"),
         (
             "results/runs/gaa/pong/large/1/activation.mp4",
-            "algorithm 'gaa' is unknown; did you mean 'ga'? Known: es, ga, ga_ns, ns_es, nsr_es, nsra_es, rs.",
+            "algorithm 'gaa' is unknown; did you mean 'ga'? Known: dqn, es, ga, ga_ns, ns_es, nsr_es, nsra_es, rs.",
         ),
         (
             "results/runs/ga/pong/LargeModel/1/checkpoint.npz",

@@ -43,6 +43,11 @@ def test_the_purposes_keep_their_published_numbers():
         ("AGENT_CHOICE", 9),
         ("ARCHIVE_CHOICE", 10),
         ("REFERENCE", 11),
+        ("WORLD_EPISODE", 12),
+        ("EXPLORATION", 13),
+        ("MINIBATCH", 14),
+        ("TEST_EXPLORATION", 15),
+        ("WAIT", 16),
     ]
 
 

@@ -29,8 +29,27 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("the run's $(folder)")  # with characters that a shell would take for its own
 
 
+def started_by_us():
+    return psutil.Process().children(recursive=True)
+
+
+def listening():
+    return {
+        (process.pid, *connection.laddr)
+        for process in [psutil.Process(), *started_by_us()]
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+
+
 @pytest.fixture(scope="module")
-def cluster(world, folder):
+def listening_before():
+    """What tests before these left open: the browser of the gallery's tests."""
+    return listening()
+
+
+@pytest.fixture(scope="module")
+def cluster(world, folder, listening_before):
     settings = ClusterSettings.of("local workers=2 least_workers=2 threads=2")
     with make_evaluator(**world, cluster=settings, cluster_dir=folder) as evaluator:
         yield evaluator
@@ -40,10 +59,6 @@ def cluster(world, folder):
 def alone(world):
     with make_evaluator(**world) as evaluator:
         yield evaluator
-
-
-def started_by_us():
-    return psutil.Process().children(recursive=True)
 
 
 def workers():
@@ -121,22 +136,12 @@ def test_an_episode_can_be_recorded_on_a_worker(cluster, alone, parents):
     assert len(traces[0].rewards) > 5
 
 
-def listening():
-    return [
-        connection
-        for process in [psutil.Process(), *started_by_us()]
-        for connection in process.net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    ]
-
-
-def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder):
+def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder, listening_before):
     deadline = time.monotonic() + 60
-    while len(listening()) < 3 and time.monotonic() < deadline:  # workers come when they are ready
-        time.sleep(0.1)
-    sockets = listening()
+    while len(sockets := listening() - listening_before) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)  # workers come when they are ready
     assert len(sockets) >= 3  # the scheduler and two workers
-    assert {connection.laddr.ip for connection in sockets} == {"127.0.0.1"}
+    assert {address for _, address, _ in sockets} == {"127.0.0.1"}
     (keys,) = folder.glob("keys-*")
     assert stat.S_IMODE(keys.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o600}
