@@ -132,6 +132,13 @@ def python():
 
 
 @pytest.fixture(scope="session")
+def snakemake_environment() -> dict[str, str]:
+    """The variables of a Snakemake that knows no cluster and brings nothing along: rules have to find the library."""
+    # Its Slurm plugin asks for Slurm's settings at every start, and tries for nine seconds where no daemon answers.
+    return {"PATH": os.environ["PATH"], "SLURM_CONF": os.devnull}
+
+
+@pytest.fixture(scope="session")
 def small_disk(python, tmp_path_factory):
     """Runs a piece of Python on a real disk of its own that is too small: `small_disk(code, *arguments, size="1m")`.
 

@@ -1,4 +1,4 @@
-import os
+import functools
 import shutil
 import subprocess
 import sys
@@ -46,22 +46,25 @@ def project(tmp_path: Path) -> Path:
     return copied_project(tmp_path)
 
 
-@pytest.fixture
-def snakemake(project: Path) -> Callable[..., subprocess.CompletedProcess]:
-    """Runs Snakemake in the copy; its answer has both streams in `stdout`.
+@pytest.fixture(scope="session")
+def run_snakemake(snakemake_environment) -> Callable[..., subprocess.CompletedProcess]:
+    """Runs Snakemake in a folder: `run_snakemake(folder, *arguments)`; `stdout` of its answer has both streams."""
 
-    Nothing but the path comes from outside: the rules have to find the library by themselves.
-    """
-
-    def run(*arguments: str) -> subprocess.CompletedProcess:
+    def run(project: Path, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments],
             cwd=project,
-            env={"PATH": os.environ["PATH"], "HOME": str(project)},
+            env={**snakemake_environment, "HOME": str(project)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=900,
         )
 
     return run
+
+
+@pytest.fixture
+def snakemake(project: Path, run_snakemake) -> Callable[..., subprocess.CompletedProcess]:
+    """Runs Snakemake in the copy: `snakemake(*arguments)`."""
+    return functools.partial(run_snakemake, project)

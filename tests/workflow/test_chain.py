@@ -4,8 +4,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -20,32 +18,31 @@ RUN_FILES = (
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
     "rollout.parquet", "activation.mp4", "game.mp4",
 )  # fmt: skip
-
-
-def run_snakemake(project, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, "--configfile", "config/test.yaml"],
-        cwd=project,
-        env={"PATH": os.environ["PATH"], "HOME": str(project)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-    )
+OPTIONS = ("--profile", "profiles/local", "--configfile", "config/test.yaml")
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory, ops, copy_project):
+def chain(tmp_path_factory, ops, copy_project, run_snakemake):
     """The project after `snakemake --configfile config/test.yaml`."""
     project = copy_project(tmp_path_factory.mktemp("chain"))
     native = project / "results" / "native"
     native.mkdir(parents=True)
     for name in ("libneurozoo_ops.so", "build.json"):
         shutil.copy(ops.with_name(name), native / name)
-    answer = run_snakemake(project, "--profile", "profiles/local")
+    answer = run_snakemake(project, *OPTIONS)
     assert answer.returncode == 0, answer.stdout[-5000:]
     assert "fetch_ale" not in answer.stdout
     return project
+
+
+@pytest.fixture
+def snakemake_again(chain, run_snakemake):
+    """Runs Snakemake in the same project: `snakemake_again(*arguments)`."""
+
+    def run(*arguments):
+        return run_snakemake(chain, *arguments, *OPTIONS)
+
+    return run
 
 
 def test_every_run_has_every_file_of_the_design(chain):
@@ -180,13 +177,13 @@ def test_the_gallery_shows_every_run_and_the_report_says_where_they_come_from(ch
     assert "test" in facts["configuration"]["experiments"]
 
 
-def test_the_gallery_alone_is_made_again_when_a_file_appears(chain):
+def test_the_gallery_alone_is_made_again_when_a_file_appears(chain, snakemake_again):
     page = "results/test/site/index.html"
-    answer = run_snakemake(chain, page, "--profile", "profiles/local", "-n")
+    answer = snakemake_again(page, "-n")
     assert "Nothing to be done" in answer.stdout
     new = chain / "results/test/runs" / RUNS[0] / "new.html"
     new.write_text("new")
-    answer = run_snakemake(chain, page, "--profile", "profiles/local")
+    answer = snakemake_again(page)
     new.unlink()
     assert answer.returncode == 0, answer.stdout[-3000:]
     assert "rule refresh_site:" in answer.stdout
@@ -194,15 +191,15 @@ def test_the_gallery_alone_is_made_again_when_a_file_appears(chain):
     assert "new.html" in (chain / "results/test/site/runs" / f"{RUNS[0]}.html").read_text()
 
 
-def test_nothing_is_left_to_do_afterwards(chain):
-    answer = run_snakemake(chain, "--profile", "profiles/local", "-n")
+def test_nothing_is_left_to_do_afterwards(chain, snakemake_again):
+    answer = snakemake_again("-n")
     assert "Nothing to be done" in answer.stdout
 
 
-def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(chain):
+def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(chain, snakemake_again):
     place = chain / "results/test/runs" / RUNS[0] / "tags/initial"
     wanted = [f"results/test/runs/{RUNS[0]}/tags/initial/{name}" for name in ("rollouts/seed_3.npz", "test.json")]
-    answer = run_snakemake(chain, *wanted, "--profile", "profiles/local")
+    answer = snakemake_again(*wanted)
     assert answer.returncode == 0, answer.stdout[-3000:]
     assert "rule train:" not in answer.stdout
     assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
@@ -211,41 +208,36 @@ def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(chain):
     assert (test["protocol"]["name"], len(test["episodes"])) == ("machado2018", 1)
 
 
-def test_one_figure_alone_is_made_again_without_any_training(chain):
+def test_one_figure_alone_is_made_again_without_any_training(chain, snakemake_again):
     (chain / "results/test/figures/learning_curves.pdf").unlink()
     before = {run: (chain / "results/test/runs" / run / "checkpoint.npz").stat().st_mtime_ns for run in RUNS}
-    answer = run_snakemake(chain, "results/test/figures/learning_curves.pdf", "--profile", "profiles/local")
+    answer = snakemake_again("results/test/figures/learning_curves.pdf")
     assert answer.returncode == 0, answer.stdout[-3000:]
     assert "rule train:" not in answer.stdout
     assert (chain / "results/test/figures/learning_curves.pdf").exists()
     assert {run: (chain / "results/test/runs" / run / "checkpoint.npz").stat().st_mtime_ns for run in RUNS} == before
 
 
-def test_a_new_op_library_trains_nothing_again(chain):
+def test_a_new_op_library_trains_nothing_again(chain, snakemake_again):
     os.utime(chain / "results/native/libneurozoo_ops.so")
-    answer = run_snakemake(chain, "--profile", "profiles/local", "-n")
+    answer = snakemake_again("-n")
     assert "train" not in answer.stdout
 
 
-def test_a_run_outside_of_every_experiment_can_be_a_target(chain):
-    answer = run_snakemake(
-        chain, "-n", "results/test/runs/rs/pong/large/7/activation.mp4", "--profile", "profiles/local"
-    )
+def test_a_run_outside_of_every_experiment_can_be_a_target(chain, snakemake_again):
+    answer = snakemake_again("-n", "results/test/runs/rs/pong/large/7/activation.mp4")
     assert answer.returncode == 0, answer.stdout[-3000:]
     for rule in ("train", "freeze_model", "rollout", "activation_movie"):
         assert f"rule {rule}:" in answer.stdout
 
 
-def test_an_error_in_a_rule_is_one_sentence_and_spares_what_was_there(chain):
+def test_an_error_in_a_rule_is_one_sentence_and_spares_what_was_there(chain, snakemake_again):
     run = chain / "results/test/runs" / RUNS[0]
     rollout = (run / "rollout.npz").read_bytes()
     movie = (run / "activation.mp4").read_bytes()
     (run / "rollout.npz").write_bytes(rollout[:1000])
-    answer = run_snakemake(
-        chain,
+    answer = snakemake_again(
         f"results/test/runs/{RUNS[0]}/activation.mp4",
-        "--profile",
-        "profiles/local",
         "--forcerun",
         "activation_movie",
     )

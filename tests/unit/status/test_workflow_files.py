@@ -18,10 +18,18 @@ rule train:
 """
 
 
-def start(folder, *arguments):
-    (folder / "Snakefile").write_text(SNAKEFILE)
-    command = [sys.executable, "-m", "snakemake", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+@pytest.fixture
+def start(tmp_path, snakemake_environment):
+    """Starts Snakemake: `start(*arguments)`."""
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "snakemake", *arguments]
+        environment = {**snakemake_environment, "HOME": str(tmp_path)}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **streams)
+
+    return run
 
 
 @pytest.fixture
@@ -40,9 +48,9 @@ def test_where_no_snakemake_has_been_nothing_is_known(workflow):
     assert list(workflow.logs(("ga", "pong", "small", "1"))) == []
 
 
-def test_a_failed_job_is_told_from_one_that_went_well(tmp_path, workflow):
+def test_a_failed_job_is_told_from_one_that_went_well(start, workflow):
     before = time.time()
-    process = start(tmp_path, "--executor", "local", "--cores", "1", "--keep-going", GOOD, BAD)
+    process = start("--executor", "local", "--cores", "1", "--keep-going", GOOD, BAD)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 1, said
     assert workflow.failed(GOOD) is None
@@ -57,12 +65,14 @@ LONG = "".join(map(str, range(80)))  # Snakemake splits the names of marks that 
 
 
 @pytest.mark.parametrize("folder", ["results", LONG])
-def test_a_submitted_job_is_found_by_the_mark_of_its_output_even_after_snakemake_was_killed(tmp_path, workflow, folder):
+def test_a_submitted_job_is_found_by_the_mark_of_its_output_even_after_snakemake_was_killed(
+    tmp_path, start, workflow, folder
+):
     (tmp_path / "submit").write_text("#!/bin/sh\necho 4711\n")
     (tmp_path / "submit").chmod(0o755)
     output = GOOD.replace("results", folder)
     submit = ["--cluster-generic-submit-cmd", str(tmp_path / "submit")]
-    process = start(tmp_path, "--executor", "cluster-generic", *submit, "--jobs", "1", output)
+    process = start("--executor", "cluster-generic", *submit, "--jobs", "1", output)
     deadline = time.monotonic() + 60
     while workflow.under_way(output) is None and time.monotonic() < deadline:
         time.sleep(0.1)
