@@ -12,6 +12,7 @@ import numpy as np
 
 from neurozoo.algorithms.base import Solution
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
+from neurozoo.algorithms.dqn.playing import choose_actions, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import DqnSettings
@@ -205,7 +206,8 @@ class DeepQLearner:
         phase = self._phase("random" if self.steps < s.random_steps else "train")
         is_waiting = self._waits > 0
         draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
-        actions = _chosen(self._network.acting_values, self._worlds.stacks, epsilon, draws, self._layout.num_actions)
+        values_of, stacks = self._network.acting_values, self._worlds.stacks
+        actions = choose_actions(values_of, stacks, epsilon, draws, self._layout.num_actions)
         actions[is_waiting] = 0
         self._rounds += 1
         self._worlds.send(actions)
@@ -305,7 +307,16 @@ class DeepQLearner:
 
     def _finish_epoch(self, watch: Watch) -> dict:
         self._finish_learning()
-        test = self._test(watch)
+        test = play_test(
+            self._network.values,
+            settings=self.settings,
+            game=self._game,
+            protocol=self._protocol,
+            threads=self.threads,
+            address=(self._entropy, self.iteration),
+            num_actions=self._layout.num_actions,
+            beat=lambda: watch(0, 0),
+        )
         self.iteration += 1
         frames, before = self.frames, self.best.frames if self.best else 0
         scores = test.games or [test.unfinished]
@@ -334,62 +345,6 @@ class DeepQLearner:
             "TimestepsThisIter": steps,
             "TimestepsSoFar": frames // self._protocol.frame_skip,
         }
-
-    def _test(self, watch: Watch) -> PhaseStatistics:
-        """Plays whole episodes, or a number of steps, in worlds of their own."""
-        s = self.settings
-        phase, started = PhaseStatistics(), time.perf_counter()
-        count = min(s.num_test_episodes, 8) if s.test_steps is None else 1
-        worlds = VectorWorlds(
-            self._game, self._protocol, count=count, threads=self.threads, seed_of=self._test_seed_of(count)
-        )
-        returns, is_open = np.zeros(count), np.ones(count, bool)
-        waits = self._test_waits(np.zeros(count, np.int64), np.arange(count), 0)
-        lengths = np.zeros(count, np.int64)
-        rounds = 0
-        while is_open.any() if s.test_steps is None else phase.steps < s.test_steps:
-            draws = generator(self._entropy, Purpose.TEST_EXPLORATION, self.iteration, rounds)
-            actions = _chosen(self._network.values, worlds.stacks, s.test_epsilon, draws, self._layout.num_actions)
-            actions[waits > 0] = 0
-            worlds.send(actions)
-            step = worlds.receive()
-            rounds += 1
-            counts = is_open & (waits == 0)
-            phase.steps += int(np.sum(counts))
-            lengths += counts
-            returns += np.where(counts, step.rewards, 0.0)
-            waits = np.maximum(waits - 1, 0)
-            ended = step.is_over | step.is_cut
-            if s.test_cutoff is not None:
-                ended |= lengths >= s.test_cutoff
-            for world in np.flatnonzero(ended & is_open):
-                phase.add_game(float(returns[world]))
-            if ended.any():
-                returns[ended], lengths[ended] = 0.0, 0
-                worlds.start_episodes(ended)
-                if s.test_steps is None:
-                    is_open &= ~ended | (worlds.episodes * count + np.arange(count) < s.num_test_episodes)
-                waits = self._test_waits(waits, np.flatnonzero(ended), rounds)
-            watch(0, 0)
-        worlds.close()
-        phase.unfinished = float(returns.max())
-        phase.epsilon = s.test_epsilon
-        phase.seconds = time.perf_counter() - started
-        return phase
-
-    def _test_seed_of(self, count: int) -> Callable[[int, int], int]:
-        def seed_of(world: int, episode: int) -> int:
-            number = episode * count + world
-            return int(generator(self._entropy, Purpose.TEST_EPISODE, self.iteration, number).integers(MAX_SEED))
-
-        return seed_of
-
-    def _test_waits(self, waits: np.ndarray, worlds: np.ndarray, rounds: int) -> np.ndarray:
-        if self.settings.noop_steps:
-            least, most = self.settings.noop_steps
-            draws = generator(self._entropy, Purpose.WAIT, self.iteration, rounds, 0)
-            waits[worlds] = draws.integers(least, most + 1, len(worlds))
-        return waits
 
     # ---- state
 
@@ -448,22 +403,6 @@ class DeepQLearner:
         end = f"-at-{self._rounds}-{self.iteration}"
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)
-
-
-def _chosen(
-    values_of: Callable[[np.ndarray], np.ndarray],
-    stacks: np.ndarray,
-    epsilon: float,
-    random: np.random.Generator,
-    num_actions: int,
-) -> np.ndarray:
-    """Returns each world's action: with chance epsilon a random one, else the best, the first of equals."""
-    is_random = random.random(len(stacks)) < epsilon
-    actions = random.integers(num_actions, size=len(stacks))
-    if not is_random.all():
-        best = values_of(stacks).argmax(axis=-1)
-        actions = np.where(is_random, actions, best)
-    return actions
 
 
 def _keep_to_threads(threads: int) -> None:
