@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from neurozoo.__main__ import _parser, _setting, main
+from neurozoo.__main__ import build_parser, main
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.commands.arguments import read_overrides
 from neurozoo.errors import NeurozooError
 from neurozoo.simple_dqn import translate
 from neurozoo.simple_dqn.commands import COMMANDS
@@ -31,17 +32,14 @@ DEFAULTS = dict(entry.split() for entry in DEFAULTS.replace("\n", " ").split(","
 
 def settings_of(words):
     """The settings that `python -m neurozoo train` would take from these words."""
-    options = _parser().parse_args(words)
-    pairs = (text.partition("=")[::2] for text in options.set)
-    return resolve_settings(
-        options.algo, preset=options.preset, overrides={name: _setting(value) for name, value in pairs}
-    )
+    options = build_parser().parse_args(words)
+    return resolve_settings(options.algo, preset=options.preset, overrides=read_overrides(options))
 
 
 def trained(line):
     ((word, *rest),) = translate(["train", *line.split()])
     assert word == "train"
-    return _parser().parse_args(["train", *rest]), settings_of(["train", *rest])
+    return build_parser().parse_args(["train", *rest]), settings_of(["train", *rest])
 
 
 def test_every_option_of_the_original_is_known():
@@ -165,7 +163,7 @@ def test_resume_names_the_run_and_counts_epochs_to_the_last(tmp_path):
     assert translate(["resume", str(tmp_path / "checkpoint.npz")]) == [["resume", str(tmp_path)]]
     ((*words,),) = translate(["resume", str(tmp_path), "--epochs", "7"])
     assert words == ["resume", str(tmp_path), "--frames", "28000"]
-    assert _parser().parse_args(words).frames == 28000
+    assert build_parser().parse_args(words).frames == 28000
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({**facts, "algo": "ga"}))
     with pytest.raises(NeurozooError, match="is a run of ga, which has no epochs"):
         translate(["resume", str(tmp_path), "--epochs", "7"])
@@ -184,18 +182,18 @@ def test_resume_names_the_run_and_counts_epochs_to_the_last(tmp_path):
 )
 def test_tests_are_understood(line, expected):
     (words,) = translate(line.split())
-    options = _parser().parse_args(words)
+    options = build_parser().parse_args(words)
     assert words[0] == "test"
     assert {name: getattr(options, name) for name in expected} == expected
 
 
 def test_plots_are_understood():
     ((word, *rest),) = translate(["plot", "breakout.csv"])
-    options = _parser().parse_args([word, *rest])
+    options = build_parser().parse_args([word, *rest])
     assert (options.source, options.fields) == (Path("breakout.csv"), "average_reward,meanq,nr_games,meancost")
     assert (options.width, options.height, options.output) == (16.0, 9.0, None)
     words = ["plot", "a.csv", "--fields", "meanq", "--figure_width", "8", "--png_file", "b.png"]
-    options = _parser().parse_args(translate(words)[0])
+    options = build_parser().parse_args(translate(words)[0])
     assert (options.fields, options.width, options.output) == ("meanq", 8.0, Path("b.png"))
 
 
@@ -206,7 +204,7 @@ def test_filters_are_shown_of_a_frozen_agent(tmp_path):
     (tmp_path / "frozen").mkdir()
     (tmp_path / "frozen" / "model.json").touch()
     (page,) = translate(["nvis", str(tmp_path), "--visualization_file", "a.html"])
-    options = _parser().parse_args(page)
+    options = build_parser().parse_args(page)
     assert (options.run_dir, options.filters, options.play, options.output) == (tmp_path, 4, True, Path("a.html"))
 
 
@@ -218,13 +216,13 @@ def test_games_are_shown_and_filmed_of_a_frozen_agent(tmp_path):
     (tmp_path / "frozen" / "model.json").touch()
     line = "--play_games 3 --exploration_rate_test 0 --random_seed 5 --repeat_action_probability 0.25"
     (play,) = translate(["play", f"{tmp_path}/checkpoint.npz", "--display_screen", "true", *line.split()])
-    options = _parser().parse_args(play)
+    options = build_parser().parse_args(play)
     assert (options.folder, options.games, options.epsilon, options.seed) == (tmp_path, 3, 0.0, 5)
     assert (options.sticky_probability, options.manual) == (0.25, False)
     rollout, movie = translate(["record", str(tmp_path), *line.split()])
-    recorded = _parser().parse_args(rollout)
+    recorded = build_parser().parse_args(rollout)
     assert (recorded.episodes, recorded.max_steps, recorded.action_noise, recorded.seed) == (3, 27_000, 0.0, 5)
-    filmed = _parser().parse_args(movie)
+    filmed = build_parser().parse_args(movie)
     assert (filmed.game, filmed.overlay, filmed.rollout) == (True, False, recorded.output)
     assert recorded.output.parent.parent == filmed.output.parent == tmp_path
 
@@ -239,7 +237,7 @@ def test_games_are_shown_and_filmed_of_a_frozen_agent(tmp_path):
 )
 def test_profiles_have_the_originals_steps(command, steps, settings):
     ((word, *rest),) = translate([command])
-    options = _parser().parse_args([word, *rest])
+    options = build_parser().parse_args([word, *rest])
     assert (options.algo, options.model, options.preset) == ("dqn", "simple_dqn", "simple_dqn")
     assert (options.game, options.steps, options.set) == ("pong", steps, settings)
     with pytest.raises(NeurozooError, match="takes no options, but '-v' came"):

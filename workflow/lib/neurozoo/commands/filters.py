@@ -1,19 +1,18 @@
 """`python -m neurozoo filters`: the pictures of filters, by hand."""
 
-import argparse
 import tempfile
 from dataclasses import fields
 from pathlib import Path
 
+from neurozoo.commands.arguments import Commands, add_command, chosen
 from neurozoo.filters.objectives import OBJECTIVES
 from neurozoo.filters.parameterisations import PARAMETERISATIONS
 
 
-def add_filter_commands(commands: argparse._SubParsersAction) -> None:
-    """Adds `filters` and what stands below it to the commands of a parser."""
+def add_filter_commands(commands: Commands) -> None:
+    """Adds `filters` and what stands below it."""
     summary = "show what the filters of a frozen network look for (docs/filters.md)"
-    parser = commands.add_parser("filters", help=summary, description=summary[0].upper() + summary[1:] + ".")
-    kinds = parser.add_subparsers(required=True, metavar="picture")
+    kinds = add_command(commands, "filters", None, summary).add_subparsers(required=True, metavar="picture")
 
     weights = _of_run(kinds, "weights", _weights, "a mosaic of a convolution's weights", rollout=False)
     weights.add_argument("--filters", type=int, help="only the first so many; default: all")
@@ -65,9 +64,9 @@ def add_filter_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
-    command = kinds.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+    command = add_command(kinds, name, function, summary)
     suffix = {"lean": "csv", "guided-page": "html"}.get(name, "png")
-    command.set_defaults(command=function, name=name.removesuffix("-page"), suffix=suffix, layer=None)
+    command.set_defaults(name=name.removesuffix("-page"), suffix=suffix, layer=None)
     command.add_argument("run_dir", type=Path, help="such as results/runs/ga/frostbite/large/1, with frozen/")
     if layer:
         command.add_argument("--layer", required=True, help="such as conv1")
@@ -118,7 +117,7 @@ def _channels(options):
 def _ascent(options):
     from neurozoo.filters.synthetic import Ascent
 
-    return {field.name: getattr(options, field.name) for field in fields(Ascent)}
+    return chosen(options, *(field.name for field in fields(Ascent)))
 
 
 def _weights(options):
@@ -131,8 +130,8 @@ def _weights(options):
 def _patches(options):
     from neurozoo.filters.patches import draw_patches
 
-    chosen = {name: getattr(options, name) for name in ("layer", "count", "distance", "seed")}
-    draw_patches(*_inputs(options), _output(options), **chosen, **_channels(options))
+    choices = {**chosen(options, "layer", "count", "distance", "seed"), **_channels(options)}
+    draw_patches(*_inputs(options), _output(options), **choices)
     print(_output(options))
 
 
@@ -157,14 +156,8 @@ def _synthetic(options):
 def _inversion(options):
     from neurozoo.filters.inversion import draw_inversion
 
-    cosines = draw_inversion(
-        *_inputs(options),
-        _output(options),
-        layer=options.layer,
-        at=options.at,
-        observations=options.observations,
-        **_ascent(options),
-    )
+    choices = {**chosen(options, "layer", "at", "observations"), **_ascent(options)}
+    cosines = draw_inversion(*_inputs(options), _output(options), **choices)
     print(f"{_output(options)}: cosines {', '.join(f'{cosine:.2f}' for cosine in cosines)}")
 
 
@@ -192,8 +185,7 @@ def _guided_page(options):
 def _attribution(options):
     from neurozoo.filters.attribution import draw_attribution
 
-    chosen = {name: getattr(options, name) for name in ("at", "observations", "points")}
-    made = draw_attribution(*_inputs(options), _output(options), **chosen)
+    made = draw_attribution(*_inputs(options), _output(options), **chosen(options, "at", "observations", "points"))
     print(f"{_output(options)}: largest gap {abs(made.gaps).max():.2g}")
 
 

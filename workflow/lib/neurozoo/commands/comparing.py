@@ -1,0 +1,94 @@
+"""`python -m neurozoo compare`: runs beside each other."""
+
+import json
+import sys
+from pathlib import Path
+
+from neurozoo.commands.arguments import Commands, add_command, add_json, chosen, whole
+from neurozoo.errors import NeurozooError
+
+
+def add_comparing_commands(commands: Commands) -> None:
+    """Adds `compare` and what stands below it."""
+    compare = add_command(
+        commands, "compare", None, "set runs beside each other: statistics, embeddings of states, who made a state"
+    )
+    compared = compare.add_subparsers(title="what", metavar="WHAT", required=True)
+
+    statistics = add_command(compared, "statistics", _statistics, "scores with intervals, who beats whom, figures")
+    statistics.add_argument("metrics", type=Path, help="metrics of all runs: tables/metrics.parquet or a .csv")
+    statistics.add_argument("--output", type=Path, default=Path("statistics"), help="folder (default: %(default)s)")
+    statistics.add_argument("--replications", type=whole, default=50_000, help="default: %(default)s")
+    statistics.add_argument("--confidence", type=float, default=0.95, help="default: %(default)s")
+    statistics.add_argument("--seed", type=int, default=0)
+
+    embed = add_command(compared, "embed", _embed, "put the states of several runs of a game into one plane")
+    _add_run_dirs(embed)
+    embed.add_argument(
+        "--keys", nargs="+", default=["ram", "representation"], help="also ram_bits (default: the others)"
+    )
+    embed.add_argument("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
+    embed.add_argument("--max-points", type=whole, default=6000, help="default: %(default)s")
+    embed.add_argument("--seed", type=int, default=0)
+
+    classify = add_command(compared, "classify", _classify, "test whether states say who made them")
+    _add_run_dirs(classify)
+    classify.add_argument("--by", default="algo", help="algo, model or run (default: %(default)s)")
+    classify.add_argument("--source", default="observations", help="or frames, the screens (default: %(default)s)")
+    classify.add_argument("--epochs", type=whole, default=3, help="default: %(default)s")
+    classify.add_argument("--seed", type=int, default=0)
+    add_json(classify, "the facts as JSON")
+
+
+def _add_run_dirs(command):
+    command.add_argument("run_dirs", type=Path, nargs="+", help="of one game, each with frozen/ and rollout.npz")
+    command.add_argument("--output", type=Path, default=Path("comparison"), help="folder (default: %(default)s)")
+
+
+def _statistics(options):
+    from neurozoo.aggregate_plots import plot_aggregates, plot_improvement, plot_performance_profile
+    from neurozoo.improvement import comparison_table
+    from neurozoo.plots import FORMATS
+    from neurozoo.tables import read_metrics, score_table
+
+    if options.replications < 1 or not 0 < options.confidence < 1:
+        raise NeurozooError("There should be at least 1 replication, and a confidence between 0 and 1.")
+    metrics = read_metrics(options.metrics)
+    scores, comparison = options.output / "scores.csv", options.output / "comparison.csv"
+    bootstrap = chosen(options, "replications", "confidence", "seed")
+    score_table(metrics, scores, **bootstrap)
+    comparison_table(metrics, comparison, **bootstrap)
+
+    def figures(name):
+        return [options.output / f"{name}.{format}" for format in FORMATS]
+
+    plot_performance_profile(metrics, figures("performance_profile"), confidence=options.confidence, seed=options.seed)
+    plot_aggregates(scores, figures("aggregates"), confidence=options.confidence)
+    plot_improvement(comparison, figures("probability_of_improvement"), confidence=options.confidence)
+    print(f"{options.output}: scores.csv, comparison.csv, and figures")
+
+
+def _embed(options):
+    from neurozoo.comparing import embed_states, write_embedding_page
+
+    embedding, page = options.output / "embedding.npz", options.output / "embedding.html"
+    choices = chosen(options, "keys", "methods", "max_points", "seed")
+    left_out = embed_states(options.run_dirs, embedding, **choices)
+    for name, reason in left_out.items():
+        print(f"left out {name}: {reason}", file=sys.stderr)
+    write_embedding_page(embedding, options.run_dirs, page)
+    print(f"{page}: open it in a browser; the numbers are in {embedding}")
+
+
+def _classify(options):
+    from neurozoo.comparing import classify_states
+    from neurozoo.files import read_json
+
+    facts, csv, figure = (options.output / f"classification.{end}" for end in ("json", "csv", "png"))
+    choices = chosen(options, "by", "source", "epochs", "seed")
+    result = classify_states(options.run_dirs, facts=facts, csv=csv, figures=[figure], **choices)
+    if options.json:
+        print(json.dumps(read_json(facts, "")))
+    else:
+        low, high = result.interval
+        print(f"{csv}: accuracy {result.accuracy:.3f} ({low:.3f} to {high:.3f}), guessing {result.chance:.3f}")

@@ -1,0 +1,116 @@
+"""`python -m neurozoo bench`, `bench-dqn` and `profile`: how fast everything is here."""
+
+import itertools
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from neurozoo.commands.arguments import (
+    OPS,
+    Commands,
+    add_command,
+    add_engine,
+    add_json,
+    add_settings,
+    chosen,
+    read_overrides,
+    whole,
+)
+
+
+def add_measuring_commands(commands: Commands) -> None:
+    """Adds what measures speed."""
+    bench = add_command(commands, "bench", _bench, "measure frames per second and core, and what they consist of")
+    bench.add_argument("--networks", nargs="+", help="default: large, small, recurrent_large")
+    bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
+    bench.add_argument("--threads", nargs="+", type=int, help="default: 1, 2, 4, ... to the physical cores")
+    bench.add_argument("--seconds", type=float, default=5.0, help="of each measurement (default: %(default)s)")
+    bench.add_argument("--engine", choices=("native", "batched"), default="native", help="batched: see docs/gpu.md")
+    bench.add_argument("--slots", nargs="+", type=int, default=[256], help="of the batched engine (default: 256)")
+    add_json(bench)
+    bench.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
+    bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show what --save kept")
+    bench.add_argument("--write", type=Path, metavar="PAGE", help="replace what is measured in docs/benchmarks.md")
+    add_engine(bench, threads=False)
+
+    beside = add_command(
+        commands, "bench-dqn", _bench_dqn, "measure deep Q-learning beside PyTorch and the machine's floor"
+    )
+    beside.add_argument("--game", default="pong", help="default: %(default)s")
+    beside.add_argument("--model", default="nature", help="network (default: %(default)s)")
+    beside.add_argument(
+        "--torch", type=Path, metavar="PYTHON", help="one with PyTorch (make bench-dqn makes it); default: without"
+    )
+    beside.add_argument("--steps", type=whole, default=400, help="of each side in a turn (default: %(default)s)")
+    beside.add_argument("--repeats", type=whole, default=7, help="turns (default: %(default)s)")
+    beside.add_argument("--threads", type=int, help="of each side (default: physical cores)")
+    beside.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
+    add_json(beside)
+    beside.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
+
+    profile = add_command(
+        commands, "profile", _profile, "measure the parts of a learner: emulator, prediction, training"
+    )
+    profile.add_argument("--algo", default="dqn", help="default: %(default)s")
+    profile.add_argument("--game", default="pong", help="default: %(default)s")
+    profile.add_argument("--model", default="nature", help="network (default: %(default)s)")
+    profile.add_argument("--preset", default="nature", help="named settings (default: %(default)s)")
+    add_settings(profile)
+    profile.add_argument("--steps", type=whole, default=1000, help="of each part (default: %(default)s)")
+    profile.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
+    profile.add_argument("--flames", type=Path, metavar="HTML", help="trace a training run, too, into a flame graph")
+    add_json(profile)
+
+
+def _bench(options):
+    from neurozoo.benchmark import as_text, run_benchmark, write_page
+    from neurozoo.files import read_json, write_json
+
+    if options.engine == "batched":
+        return _bench_batched(options)
+    if options.load:
+        report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
+    else:
+        choices = chosen(options, "networks", "games", "threads", "seconds", "ops", "noise")
+        report = run_benchmark(**{name: value for name, value in choices.items() if value is not None})
+    if options.save:
+        write_json(options.save, report)
+    if options.write:
+        write_page(options.write, report)
+    print(json.dumps(report, indent=1) if options.json else as_text(report))
+
+
+def _bench_batched(options):
+    from neurozoo.clusters.gpus import claim_gpus
+
+    print(claim_gpus(cpu_allowed=True).reason, file=sys.stderr)  # before TensorFlow or JAX see them
+    from neurozoo.benchmark.batched import measure_batched
+
+    choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
+    for network, game, threads, slots in itertools.product(*choices, options.slots):
+        given = {"threads": threads, "slots": slots, "seconds": options.seconds}
+        speed = measure_batched(network, game, **given, ops=options.ops, noise=options.noise)
+        print(json.dumps(asdict(speed)), flush=True)
+
+
+def _bench_dqn(options):
+    from neurozoo.benchmark.side_by_side import as_table, compare
+    from neurozoo.files import write_json
+
+    choices = chosen(options, "game", "model", "steps", "repeats", "threads", "ops")
+    report = compare(**choices, torch_python=options.torch)
+    if options.save:
+        write_json(options.save, report)
+    print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
+
+
+def _profile(options):
+    from neurozoo.benchmark.learning_parts import as_table, profile_learning
+
+    choices = chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames")
+    report = profile_learning(**choices, overrides=read_overrides(options))
+    print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
+    if options.flames:
+        print(options.flames, file=sys.stderr)
