@@ -1,6 +1,8 @@
 """The command line, as a user meets it."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from neurozoo.__main__ import main
@@ -18,6 +20,13 @@ def genome(tmp_path):
     path = tmp_path / "genome.json"
     path.write_text(json.dumps({"game": "pong", "model": "small", "genome": [5, [7, 0.01]]}))
     return path
+
+
+def test_help_waits_for_nothing_that_takes_long_to_import():
+    script = "import sys, neurozoo.__main__ as command; command.build_parser().format_help(); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
+    assert "neurozoo.commands.training" in modules
+    assert not {"tensorflow", "jax", "pandas", "matplotlib", "dask"} & set(modules)
 
 
 def test_the_published_genome_scores_what_was_published(ops, noise_table, data_dir, capsys):

@@ -1,0 +1,34 @@
+import argparse
+
+import pytest
+from neurozoo.commands.arguments import add_settings, chosen, read_overrides, read_setting, whole
+from neurozoo.errors import NeurozooError
+
+
+def test_a_whole_number_may_have_an_exponent():
+    assert [whole(text) for text in ("5", "1e6", "2.0")] == [5, 1_000_000, 2]
+    for text in ("0.5", "many", "inf", "nan"):
+        with pytest.raises(ValueError, match=r".+"):
+            whole(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e6", 1_000_000), ("1e-5", 1e-5), ("adam", "adam"), ("true", True), ("null", None), ("[-1, 5]", [-1, 5])],
+)
+def test_a_setting_is_a_number_or_yaml(text, value):
+    setting = read_setting(text)
+    assert (type(setting), setting) == (type(value), value)
+
+
+def test_the_last_of_two_values_of_a_setting_counts():
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    options = parser.parse_args(["--set", "frames=1e3", "-s", "note=a=b", "-s", "frames=2e3"])
+    assert read_overrides(options) == {"frames": 2000, "note": "a=b"}
+    with pytest.raises(NeurozooError, match="looks like NAME=VALUE, but 'frames' came"):
+        read_overrides(parser.parse_args(["--set", "frames"]))
+
+
+def test_options_are_handed_on_under_their_names():
+    assert chosen(argparse.Namespace(seed=1, game="pong", noise=None), "noise", "seed") == {"noise": None, "seed": 1}
