@@ -61,9 +61,24 @@ def alone(world):
         yield evaluator
 
 
+def command_line(process):
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # it has ended since it was listed
+        return ""
+
+
 def workers():
     """Processes that play; the others watch over them."""
-    return [process for process in started_by_us() if "spawn_main" in " ".join(process.cmdline())]
+    return [process for process in started_by_us() if "spawn_main" in command_line(process)]
+
+
+def eventually(look, seconds=60):
+    """Looks until something is there, and returns it; workers come when they are ready."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
 
 
 def scores(results):
@@ -107,7 +122,7 @@ def test_killed_workers_cost_only_time(cluster, alone, parents):
     for share in (0.2, 0.5):
         while len(found) < share * len(episodes):
             found |= cluster.receive(timeout=1)
-        victims = workers()
+        victims = eventually(workers)
         assert victims
         for process in victims:
             process.send_signal(signal.SIGKILL)
@@ -137,17 +152,15 @@ def test_an_episode_can_be_recorded_on_a_worker(cluster, alone, parents):
 
 
 def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder, listening_before):
-    deadline = time.monotonic() + 60
-    while len(sockets := listening() - listening_before) < 3 and time.monotonic() < deadline:
-        time.sleep(0.1)  # workers come when they are ready
-    assert len(sockets) >= 3  # the scheduler and two workers
+    assert eventually(lambda: len(listening() - listening_before) >= 3)  # the scheduler and two workers
+    sockets = listening() - listening_before
     assert {address for _, address, _ in sockets} == {"127.0.0.1"}
     (keys,) = folder.glob("keys-*")
     assert stat.S_IMODE(keys.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o600}
     secret = (keys / "key.pem").read_text().splitlines()[1]
     for process in started_by_us():
-        assert secret not in " ".join(process.cmdline())
+        assert secret not in command_line(process)
         assert secret not in " ".join(process.environ().values())
 
 
