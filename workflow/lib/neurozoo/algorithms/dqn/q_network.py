@@ -1,6 +1,6 @@
 """The network that learns action values, its target, and one update of it.
 
-Keras' backend-neutral interface only, so that `KERAS_BACKEND` may be any.
+`KERAS_BACKEND` may be any; what depends on it is in `neurozoo.algorithms.dqn.compiled`.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neurozoo.algorithms.dqn.compiled import copier, fused, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.networks import Layout, PlacedLayer
@@ -45,8 +46,11 @@ class QNetwork:
         self.target.trainable = False
         for weights in self.online.weights:
             weights.assign(_initial(weights, settings.initialisation, random))
-        self._trainer = _trainer(self.online, self.target, settings)
         self.acting = _trainable(layout, is_dueling=settings.dueling) if settings.plays_on else self.online
+        self._trainer = _trainer(self.online, self.target, settings)
+        self._train = training_step(self._trainer)
+        self._set_target = copier(self.online, self.target)
+        self._set_acting = copier(self.online, self.acting)
         self.update_target()
         self.update_acting()
 
@@ -56,11 +60,11 @@ class QNetwork:
         Args:
             stacks: uint8, shape (batch, 4, height, width), oldest screen first.
         """
-        return np.asarray(self._predict(_stacked(stacks)))
+        return self._predict(_stacked(stacks))
 
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
         """The same with the weights of the last `update_acting`; may be asked while `update` runs in another thread."""
-        return np.asarray(self._predict_acting(_stacked(stacks)))
+        return self._predict_acting(_stacked(stacks))
 
     @cached_property
     def _predict(self):
@@ -74,11 +78,11 @@ class QNetwork:
         import keras
 
         inputs = keras.Input(self._layout.observation_shape, dtype="uint8")
-        return keras.Model(inputs, model(_seen(inputs))).predict_on_batch
+        return predictor(keras.Model(inputs, model(_seen(inputs))))
 
     def update(self, sample: "Sample") -> np.ndarray:
         """Takes one step towards what a minibatch says, and returns its errors: float32, shape (batch,)."""
-        self._trainer.train_on_batch(
+        self._train(
             {
                 "before": _stacked(sample.screens[:, : -self._settings.n_steps]),
                 "after": _stacked(sample.screens[:, self._settings.n_steps :]),
@@ -92,12 +96,12 @@ class QNetwork:
 
     def update_target(self) -> None:
         """Sets the target network to the online network."""
-        _copy(self.online, self.target)
+        self._set_target()
 
     def update_acting(self) -> None:
         """Sets the network that chooses actions to the online network, where it is another."""
         if self.acting is not self.online:
-            _copy(self.online, self.acting)
+            self._set_acting()
 
     def theta(self) -> np.ndarray:
         """Returns the online network in the order of the layout: float32, shape (parameters,)."""
@@ -136,11 +140,6 @@ class QNetwork:
         for kind, each in variables.items():
             for number, variable in enumerate(each):
                 variable.assign(arrays[f"{kind}-{number}"])
-
-
-def _copy(source: "keras.Model", destination: "keras.Model") -> None:
-    for new, old in zip(source.weights, destination.weights, strict=True):
-        old.assign(new)
 
 
 def _check(layout: Layout, settings: DqnSettings) -> None:
@@ -252,7 +251,7 @@ def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings
             return ops.mean(x["weights"] * huber)
 
     trainer = Trainer()
-    trainer.compile(optimizer=_fused(_optimizer(settings)), jit_compile=False)
+    trainer.compile(optimizer=fused(_optimizer(settings)), jit_compile=False)
     trainer.optimizer.build(online.trainable_variables)
     return trainer
 
@@ -269,17 +268,3 @@ def _optimizer(settings: DqnSettings) -> "keras.optimizers.Optimizer":
         case _:
             is_centered = settings.optimizer == "rmsprop_centered"
             return keras.optimizers.RMSprop(rate, rho=decay, epsilon=epsilon, centered=is_centered)
-
-
-def _fused(optimizer: "keras.optimizers.Optimizer") -> "keras.optimizers.Optimizer":
-    """Lets TensorFlow compile the optimizer's step, which then passes over the weights once: half the time."""
-    import keras
-
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        apply = optimizer.apply
-        optimizer.apply = lambda gradients, variables=None: tf.function(
-            lambda: apply(gradients, variables), jit_compile=True, autograph=False
-        )()
-    return optimizer
