@@ -120,13 +120,41 @@ def test_the_benchmark_of_the_batched_engine_says_how_long_worlds_were_stepped(e
         assert 0 < speed["emulator_share"] < 1
 
 
-def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_path, capsys):
+def words_of(settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_path):
     settings = ["population_size=2", "selection_threshold=1", "validation_threshold=1", "num_validation_episodes=1"]
     settings += ["num_test_episodes=1", "episode_cutoff_mode=5", "frames=1e2"]
-    words = [word for setting in settings for word in ("--set", setting)]
-    main(["train", "--game", "assault", "--model", "small", "--run-dir", str(tmp_path), *words, *engine])
+    words = ["--model", "small", "--run-dir", str(tmp_path), *words_of(settings)]
+    main(["train", "--game", "assault", *words, *engine])
     assert json.loads((tmp_path / "genome.json").read_text())["game"] == "assault"
     assert (tmp_path / "checkpoint.npz").exists()
+
+
+def test_an_agent_that_was_frozen_before_its_run_went_on_is_not_taken_for_the_new_one(engine, tmp_path, capsys):
+    def frozen_frames():
+        return json.loads((tmp_path / "frozen" / "model.json").read_text())["scores"]["frames"]
+
+    settings = ["frames=400", "random_steps=50", "epoch_steps=50", "test_steps=10", "replay_size=400", "batch_size=4"]
+    words = ["--model", "small", "--run-dir", str(tmp_path), *words_of(settings)]
+    main(["train", "--algo", "dqn", "--game", "breakout", *words, *engine])
+    test = ["test", str(tmp_path), "--steps", "5", *engine]
+    rollout = ["rollout", str(tmp_path), "--max-steps", "5"]
+    main(test)
+    before = frozen_frames()
+    main(["resume", str(tmp_path), "--frames", "800", *engine])
+    capsys.readouterr()
+    main(rollout)
+    said = capsys.readouterr()
+    assert f"frozen is the agent of {before:,} frames, but the run has come to " in said.err
+    assert "rollout.npz: 5 steps" in said.out
+    main(test)
+    assert frozen_frames() > before
+    capsys.readouterr()
+    main(rollout)
+    assert "frozen is the agent" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("setting", ["frames", "framse=5", "frames=many"])

@@ -39,7 +39,7 @@ def test_the_list_says_scores_and_names_what_is_damaged(results):
     assert rows[1].split() == ["ga", "ms_pacman", "small", "2", "final", "7", "uber2018", "rollout"]
     assert rows[2].split() == ["ga", "ms_pacman", "small", "2", "400M", "7", "uber2018"]
     assert problem.startswith("ga/ms_pacman/small/1: ")
-    assert as_table([]) == "There is no frozen agent yet."
+    assert as_table([]) == "There is no such frozen agent."
 
 
 def test_an_agent_is_found_by_its_name_or_its_folder(results):

@@ -1,6 +1,7 @@
 """`python -m neurozoo freeze`, `rollout` and `test`: a run's agent on its own, and what it does."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -71,9 +72,12 @@ def _freeze(options):
 
 def _rollout(options):
     from neurozoo.inspection import record_rollout
+    from neurozoo.inspection.frozen import outdated
     from neurozoo.inspection.tagged import frozen_tag_folder
 
     folder = frozen_tag_folder(options.run_dir, options.tag)
+    if complaint := outdated(folder):
+        print(f"neurozoo: {complaint}", file=sys.stderr)
     noise = chosen(options, "observation_noise", "parameter_noise", "action_noise", "sticky_probability")
     extent = chosen(options, "episodes", "max_steps", "min_steps", "noops", "streamlined")
     outputs = {options.seed: options.output or folder / "rollout.npz"}
@@ -93,6 +97,7 @@ def _rollout(options):
 def _test(options):
     from neurozoo.inspection import freeze_run, play_epsilon_greedily
     from neurozoo.inspection.epsilon_greedy import as_table
+    from neurozoo.inspection.frozen import outdated
     from neurozoo.inspection.tagged import tag_folder
     from neurozoo.training.results import snapshot_path
 
@@ -101,7 +106,7 @@ def _test(options):
         folder = snapshot_path(folder, options.snapshot).with_suffix("")
     elif options.tag is not None:
         folder = tag_folder(folder, options.tag)
-    if not (folder / "frozen" / "model.json").exists():
+    if not (folder / "frozen" / "model.json").exists() or outdated(folder):
         moment = {"snapshot": options.snapshot, "tag": None if folder == options.run_dir else options.tag}
         freeze_run(options.run_dir, ops=options.ops, noise=options.noise, **moment)
     record = play_epsilon_greedily(

@@ -1,6 +1,7 @@
 """`python -m neurozoo movie`, `generations` and `play`: agents to look at, on film or in a window."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -103,11 +104,13 @@ def _generations(options):
 
 
 def _play(options):
-    from neurozoo.inspection.frozen import RECORD_FILE, open_frozen
+    from neurozoo.inspection.frozen import RECORD_FILE, open_frozen, outdated
     from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
 
     folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"
     title = open_frozen(folder).title
+    if complaint := outdated(folder.parent):
+        print(f"neurozoo: {complaint}", file=sys.stderr)
     choices = chosen(options, "games", "epsilon", "sticky_probability", "seed")
     with TerminalDisplay() if options.terminal else WindowDisplay(title, is_heard=options.is_heard) as display:
         games = play_games(folder, display, is_manual=options.manual, **choices)

@@ -201,6 +201,28 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     return frozen
 
 
+def outdated(run_dir: str | os.PathLike) -> str | None:
+    """Says if a run has gone on since its result was frozen; None if not, or if there is nothing to compare.
+
+    Args:
+        run_dir: Folder with `genome.json` and `frozen/`.
+
+    Raises:
+        NeurozooError: One of them is damaged.
+    """
+    run_dir = Path(run_dir)
+    record, result = run_dir / "frozen" / RECORD_FILE, run_dir / "genome.json"
+    if not (record.exists() and result.exists()):
+        return None
+    before, now = read_json(record, REMEDY).get("scores", {}).get("frames"), read_json(result, REMEDY).get("frames")
+    if before is None or now is None or before == now:
+        return None
+    return (
+        f"{run_dir}/frozen is the agent of {before:,} frames, but the run has come to {now:,}. To freeze that one: "
+        f"python -m neurozoo freeze {run_dir}"
+    )
+
+
 _LAYER_KEYS = tuple(field.name for field in fields(LayerRecord))
 
 

@@ -100,7 +100,7 @@ def as_table(models: Iterable[ZooModel]) -> str:
         rows.append((model.algo, model.game, model.model, str(model.run), model.tag, *numbers, protocol, made))
         problems += [f"{model.title}: {facts['problem']}"] if "problem" in facts else []
     if not rows:
-        return "There is no frozen agent yet."
+        return "There is no such frozen agent."
     return "\n".join([*aligned([HEADS, *rows], right=RIGHT), *problems])
 
 
