@@ -1,67 +1,100 @@
-import sys
+"""Windows that SDL makes nowhere, each in a process of its own: the whole suite's once ended in one."""
 
-import numpy as np
+import json
+import sys
+import textwrap
+
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.play.window import WindowDisplay
 
+OPEN = """
+import json
+import numpy as np, pygame
+from neurozoo.play.window import WindowDisplay
+with WindowDisplay("title") as window:
+"""
+
 
 @pytest.fixture
-def window(monkeypatch):
-    """A window that SDL makes nowhere, with a loudspeaker that nobody hears."""
-    pytest.importorskip("pygame", reason="windows are tested with pygame-ce: pip install -r envs/requirements-play.txt")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setenv("SDL_AUDIODRIVER", "dummy")
-    with WindowDisplay("title") as display:
-        yield display
+def in_window(python):
+    """Runs a piece of Python that has a `window`, and returns the `answer` it leaves; nobody hears its loudspeaker."""
+
+    def run(code):
+        script = OPEN + textwrap.indent(textwrap.dedent(code), "    ") + "print(json.dumps(answer))"
+        said = python(script, SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy").stdout
+        return json.loads(said.splitlines()[-1])
+
+    return run
 
 
-def test_screen_is_shown_as_wide_as_a_television_whatever_the_window(window):
-    import pygame
-
-    screen = np.zeros((210, 160, 3), np.uint8)
-    screen[:105] = (200, 10, 20)
-    screen[105:] = (1, 2, 250)
-    for size in ((640, 504), (1000, 324), (300, 700)):
-        pygame.display.set_mode(size)
+@pytest.mark.parametrize("size", [(640, 504), (1000, 324), (300, 700)])
+def test_screen_is_shown_as_wide_as_a_television_whatever_the_window(in_window, size):
+    *extents, words = in_window(
+        f"""
+        screen = np.zeros((210, 160, 3), np.uint8)
+        screen[:105] = (200, 10, 20)
+        screen[105:] = (1, 2, 250)
+        pygame.display.set_mode({size})
         window.show(screen, "some words")
         pixels = pygame.surfarray.array3d(pygame.display.get_surface())
+        answer = []
         for colour in ((200, 10, 20), (1, 2, 250)):
-            width, height = (np.ptp(places) + 1 for places in np.nonzero((pixels == colour).all(axis=-1)))
-            assert width / (2 * height) == pytest.approx(4 / 3, rel=0.02)
-        assert len(np.unique(pixels[:, -24:].reshape(-1, 3), axis=0)) > 2  # the words
+            answer.append([int(np.ptp(places)) + 1 for places in np.nonzero((pixels == colour).all(axis=-1))])
+        answer.append(len(np.unique(pixels[:, -24:].reshape(-1, 3), axis=0)))
+        """
+    )
+    for width, height in extents:
+        assert width / (2 * height) == pytest.approx(4 / 3, rel=0.02)
+    assert words > 2
 
 
-def test_keys_are_pressed_and_released(window):
-    import pygame
-
-    list(window.read_keys())
-    for kind, key, text in (
-        (pygame.KEYDOWN, pygame.K_UP, ""),
-        (pygame.KEYDOWN, pygame.K_SPACE, " "),
-        (pygame.KEYDOWN, pygame.K_LEFTBRACKET, "["),
-        (pygame.KEYDOWN, pygame.K_m, "M"),
-        (pygame.KEYDOWN, pygame.K_LSHIFT, ""),
-        (pygame.KEYUP, pygame.K_UP, ""),
-        (pygame.KEYDOWN, pygame.K_RETURN, "\r"),
-    ):
-        pygame.event.post(pygame.event.Event(kind, key=key, unicode=text))
-    pygame.event.post(pygame.event.Event(pygame.QUIT))
-    assert list(window.read_keys()) == [
-        ("up", True), ("space", True), ("[", True), ("m", True), ("up", False), ("return", True), ("q", True)
+def test_keys_are_pressed_and_released(in_window):
+    pressed = in_window(
+        """
+        list(window.read_keys())
+        for kind, key, text in (
+            (pygame.KEYDOWN, pygame.K_UP, ""),
+            (pygame.KEYDOWN, pygame.K_SPACE, " "),
+            (pygame.KEYDOWN, pygame.K_LEFTBRACKET, "["),
+            (pygame.KEYDOWN, pygame.K_m, "M"),
+            (pygame.KEYDOWN, pygame.K_LSHIFT, ""),
+            (pygame.KEYUP, pygame.K_UP, ""),
+            (pygame.KEYDOWN, pygame.K_RETURN, chr(13)),
+        ):
+            pygame.event.post(pygame.event.Event(kind, key=key, unicode=text))
+        pygame.event.post(pygame.event.Event(pygame.QUIT))
+        answer = list(window.read_keys())
+        """
+    )
+    assert pressed == [
+        ["up", True], ["space", True], ["[", True], ["m", True], ["up", False], ["return", True], ["q", True]
     ]  # fmt: skip
 
 
-def test_sound_is_played_as_loud_as_it_is_wanted(window):
-    import pygame
+def test_sound_is_played_as_loud_as_it_is_wanted(in_window):
+    sound = in_window(
+        """
+        for _ in range(4):
+            window.hear(np.full(512, 140, np.uint8), 25)
+        channel = pygame.mixer.Channel(0)
+        answer = {"mixer": pygame.mixer.get_init(), "is_busy": channel.get_busy(), "volume": channel.get_volume()}
+        answer["seconds"] = channel.get_sound().get_length()
+        """
+    )
+    assert (sound["mixer"], sound["is_busy"]) == ([30720, 8, 1], True)
+    assert sound["seconds"] == pytest.approx(4 / 60, rel=0.01)
+    assert sound["volume"] == pytest.approx(0.25, abs=0.01)
 
-    assert pygame.mixer.get_init() == (30720, 8, 1)
-    for _ in range(4):
-        window.hear(np.full(512, 140, np.uint8), 25)
-    channel = pygame.mixer.Channel(0)
-    assert channel.get_busy()
-    assert channel.get_sound().get_length() == pytest.approx(4 / 60, rel=0.01)
-    assert channel.get_volume() == pytest.approx(0.25, abs=0.01)
+
+def test_a_frozen_agent_plays_a_short_game_in_a_window(python, own_copy):
+    record = json.loads((own_copy / "model.json").read_text())
+    record["protocol"]["max_frames"] = 160
+    (own_copy / "model.json").write_text(json.dumps(record))
+    script = "import sys; from neurozoo.__main__ import main; main(sys.argv[1:])"
+    said = python(script, "play", own_copy, "--seed", "3", SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy").stdout
+    assert said.splitlines()[-1].startswith("game 1: score ")
+    assert said.splitlines()[-1].endswith(" in 40 steps")
 
 
 def test_without_the_package_it_says_what_to_do(monkeypatch):
@@ -70,9 +103,9 @@ def test_without_the_package_it_says_what_to_do(monkeypatch):
         WindowDisplay("title")
 
 
-def test_without_a_screen_it_says_what_to_do(monkeypatch):
-    pytest.importorskip("pygame")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
-    monkeypatch.setenv("DISPLAY", ":999")
-    with pytest.raises(NeurozooError, match=r"no screen for a window .* Add --terminal"), WindowDisplay("title"):
-        pass
+def test_without_a_screen_it_says_what_to_do(python):
+    script = OPEN + "    pass"
+    run = python(script, check=False, SDL_VIDEODRIVER="x11", DISPLAY=":999")
+    assert run.returncode == 1
+    assert "NeurozooError: There is no screen for a window" in run.stderr
+    assert "Add --terminal." in run.stderr
