@@ -223,6 +223,7 @@ class Canvas:
         ]
         self._centre = max([CENTRE, *(GAME_X + screen_shape[1] + MARGIN + half for half in beside)])
         right = self._centre + max(panel.width for panel in self.panels) // 2 + TOP
+        right = max(right, GAME_X + screen_shape[1] + MARGIN)
         self.width = -(-max(WIDTH, right, self._centre - CENTRE + WIDTH) // 2) * 2
         self.height = -(-max(HEIGHT, y - SPACING // 2, GAME_Y + screen_shape[0] + 2 * SPACING) // 2) * 2
         self._base = np.full((self.height, self.width, 3), 255, np.uint8)
