@@ -1,5 +1,6 @@
 """A Dask cluster on this machine: the results of one process, whatever happens to the workers."""
 
+import contextlib
 import signal
 import stat
 import time
@@ -34,12 +35,12 @@ def started_by_us():
 
 
 def listening():
-    return {
-        (process.pid, *connection.laddr)
-        for process in [psutil.Process(), *started_by_us()]
-        for connection in process.net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    }
+    found = set()
+    for process in [psutil.Process(), *started_by_us()]:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since it was listed
+            sockets = process.net_connections()
+            found |= {(process.pid, *each.laddr) for each in sockets if each.status == psutil.CONN_LISTEN}
+    return found
 
 
 @pytest.fixture(scope="module")

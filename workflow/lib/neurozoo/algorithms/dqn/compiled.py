@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def predictor(model: "keras.Model") -> Callable[[np.ndarray], np.ndarray]:
-    """Returns a function from a batch of a model's inputs to its outputs; threads may call it at once."""
+    """Returns a function from a batch of a model's inputs to its outputs; threads may call it at once.
+
+    Args:
+        model: With one input, shape (batch, height, width, channels), and one output, shape (batch, actions).
+    """
     if not _is_tensorflow():
         return lambda inputs: np.asarray(model.predict_on_batch(inputs))
     import tensorflow as tf
@@ -25,7 +29,11 @@ def predictor(model: "keras.Model") -> Callable[[np.ndarray], np.ndarray]:
 
 
 def training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], object]:
-    """Returns a function that takes one step down the loss of a compiled model whose optimizer is built."""
+    """Returns a function that takes one step down the loss of a model.
+
+    Args:
+        trainer: Compiled, with an optimizer that is built; it takes a dictionary of arrays, shape (batch, ...).
+    """
     if not _is_tensorflow():
         return trainer.train_on_batch
     import tensorflow as tf
