@@ -13,7 +13,7 @@
 
 namespace neurozoo {
 
-// How an Atari game is played; the record `Protocol` of games.py with the game's action codes filled in.
+// How an Atari game is played: `Protocol` in Python, with the game's action codes filled in.
 struct AtariProtocol {
   std::string rom;
   std::vector<int> actions;        // the emulator library's codes, in the order of the network's outputs

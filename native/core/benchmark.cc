@@ -125,12 +125,12 @@ double PeakMultiplyAdds(double seconds) {
   double best = 0;
   for (double begin = ProcessorSeconds(), now = begin; now < begin + seconds;) {
     const double first = now;
-    asm volatile("" : "+x"(factor), "+x"(summand));  // not known to the compiler, which computes nothing beforehand
+    asm volatile("" : "+x"(factor), "+x"(summand));  // hides the values, so that nothing is computed at compile time
     for (std::int64_t round = 0; round < kRounds; ++round) {
 #pragma GCC unroll 12
       for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * factor + summand;
     }
-    for (Vector& sum : sums) asm volatile("" : "+x"(sum));  // needed, as far as the compiler knows
+    for (Vector& sum : sums) asm volatile("" : "+x"(sum));  // counts as a use of the sum
     now = ProcessorSeconds();
     best = std::max(best, static_cast<double>(kRounds * kChains * kLanes) / (now - first));
   }

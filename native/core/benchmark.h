@@ -10,8 +10,8 @@
 
 namespace neurozoo {
 
-// A span of time, in seconds: on the wall, and of the processor in the calling thread. On a machine that others use,
-// too, only the second says what the work costs.
+// A span of time in seconds: wall-clock time, and processor time of the calling thread. On a shared machine only the
+// second says what the work costs.
 struct Seconds {
   double wall = 0;
   double processor = 0;
@@ -26,8 +26,8 @@ struct WorldTimes {
   double score = 0;  // to be compared with the episode that is repeated
 };
 
-// Repeats an episode, given the number of the action in each step. Without `observes` nobody looks at the screens, so
-// that `play` is the emulator alone. Throws std::out_of_range for an action that there is not.
+// Repeats an episode, given the number of the action in each step. Without `observes` no observation is made, so that
+// `play` is the emulator alone. Throws std::out_of_range for an action that does not exist.
 WorldTimes TimeWorld(World* world, const EpisodeStart& start, const std::vector<std::int64_t>& actions, bool observes);
 
 // Shows `steps` planes, one after the other, to a network as an episode does, and times its answers.
@@ -40,12 +40,12 @@ Seconds TimeForward(Network* network, const NetworkPlan& plan, const float* plan
 // Floats in the widest vector that this library was built for.
 int VectorLanes();
 
-// Multiply-adds per second of processor time that one core does at most: independent fused ones of the widest vectors,
-// in registers. The best of several tries, `seconds` long in all.
+// The most multiply-adds that one core does per second of processor time: fused, independent, of the widest vectors, in
+// registers. The best of several tries, which take `seconds` together.
 double PeakMultiplyAdds(double seconds);
 
-// Bytes per second (of wall time) that `num_threads` threads read together from memory, far more of it than caches
-// hold. The best of several passes. Throws std::bad_alloc, and std::system_error if a thread cannot be started.
+// Bytes per second of wall time that `num_threads` threads together read from a buffer far larger than the caches. The
+// best of several passes. Throws std::bad_alloc, and std::system_error if a thread cannot be started.
 double ReadBandwidth(int num_threads);
 
 }  // namespace neurozoo

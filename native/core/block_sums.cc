@@ -24,7 +24,7 @@ inline bool Differ(const float* a, const float* b, std::int64_t count) {
 inline bool IsZero(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
-  return bits << 1 == 0;  // as whole numbers compare: without a branch for what is no number
+  return bits << 1 == 0;  // whole numbers compare without a branch for NaN
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void BlockSums::FindChanges(const float* in, std::int64_t row_stride, std::int64
       std::int64_t weight = index * shape_.block_weights + line * shape_.line_weights;
       for (std::int64_t k = 0; k < length; ++k, weight += shape_.channels) {
         *entry = {values[k], static_cast<std::int32_t>(weight)};
-        entry += !IsZero(values[k]);  // the next overwrites a zero
+        entry += !IsZero(values[k]);  // a zero is overwritten by the next entry
       }
     }
     changed_.push_back({index, begin, entry});
@@ -95,8 +95,8 @@ void BlockSums::AddEntries(const Block& block, const float* const* weights, std:
 }
 
 void BlockSums::MultiplyByTaps(const float* weights) {
-  // By the number of vectors: outputs that are summed at once, so that there are enough sums to hide an addition's
-  // latency.
+  // Indexed by the number of vectors: how many outputs are summed at once, so that there are enough sums to hide the
+  // latency of an addition.
   struct Variant {
     int taps;
     decltype(&AddEntries<1, 1>) several, one;

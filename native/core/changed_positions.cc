@@ -36,7 +36,8 @@ void ChangedPositions::Compare(const PaddedImage& in, bool is_new) {
 }
 
 void ChangedPositions::NextCycle() {
-  if (static_cast<std::int64_t>(outputs_.size()) == out_height_ * out_width_) return;  // all, and so it stays
+  if (static_cast<std::int64_t>(outputs_.size()) == out_height_ * out_width_)
+    return;  // all have changed, and so it stays
   for (const Position& output : outputs_) is_changed_[(top_ + output.y) * row_length_ + left_ + output.x] = 1;
   FindOutputs();
 }

@@ -20,13 +20,13 @@ class ChangedPositions {
   ChangedPositions() = default;
   explicit ChangedPositions(const LayerPlan& layer);
 
-  // Begins anew: compares the input with the one of the last time, unless it is to count as new altogether.
+  // Starts a new run: compares the input with that of the last call. If `is_new`, every position counts as changed.
   void Compare(const PaddedImage& in, bool is_new);
 
   // The outputs that see a changed input.
   const std::vector<Position>& outputs() const { return outputs_; }
 
-  // Takes the outputs as inputs of the next cycle. Needs a stride of 1.
+  // Makes these outputs the changed inputs of the next cycle. Needs a stride of 1.
   void NextCycle();
 
  private:

@@ -61,7 +61,7 @@ Emulator::Emulator(const std::string& rom, double sticky_probability, const std:
 Emulator::~Emulator() = default;
 
 void Emulator::LoadRom() {
-  // The library ends the whole process on a bad ROM, so that it must never see one.
+  // The library ends the whole process on a bad ROM, so it must never see one.
   if (!std::filesystem::is_regular_file(rom_)) throw std::runtime_error("The ROM " + rom_ + " is missing.");
   if (!ale::ALEInterface::isSupportedROM(rom_)) {
     throw std::runtime_error("The ROM " + rom_ + " is not a game that the emulator knows (its MD5 matches none).");

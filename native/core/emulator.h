@@ -25,14 +25,14 @@ struct RamCell {
 
 // One Atari console with a game in it.
 //
-// A reset first brings back the memory of the console as it was when the ROM had been loaded, and then resets it. The
-// emulator library's own reset alone would leave RAM as the game before left it, and its snapshots alone lack parts of
-// the video chip: either way, an episode would depend on what its thread played before. Together they take about 5 ms;
-// loading the ROM anew takes 100. That is done only where actions stick and the library walks through the game's menu
-// as it starts (double_dunk, berzerk), so that the start depends on the seed.
+// A reset restores the console as it was after the ROM was loaded, and then resets it. The emulator library's own reset
+// leaves RAM as the last game left it, and its snapshots lack parts of the video chip: with only one of the two, an
+// episode would depend on what its thread played before. Both take about 5 ms; loading the ROM again takes 100. That is
+// done only where actions stick and the library walks through the game's menu at the start (double_dunk, berzerk), so
+// that the start depends on the seed.
 //
-// An emulator belongs to one thread. Emulators may be constructed in several threads at once: the emulator library is
-// not thread-safe there, so that construction takes a global lock.
+// An emulator belongs to one thread. Emulators may be constructed in several threads at once; a global lock covers it,
+// because the emulator library is not thread-safe there.
 class Emulator {
  public:
   static constexpr int kNoop = 0;
@@ -40,7 +40,7 @@ class Emulator {
 
   // `sticky_probability` is the chance per frame that the previous action is repeated; `start_ram` is written after
   // every reset. Throws std::runtime_error if `rom` is missing or not a game that the emulator library knows, and
-  // std::invalid_argument for a RAM cell that there is not.
+  // std::invalid_argument for a RAM cell that does not exist.
   Emulator(const std::string& rom, double sticky_probability, const std::vector<RamCell>& start_ram);
   ~Emulator();
 

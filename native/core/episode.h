@@ -32,7 +32,7 @@ struct EpisodeOutcome {
   // Counts a step.
   void Add(const StepOutcome& step);
 
-  // Appends the world's memory, as after each step, or where the episode's attempts ended, as after the last.
+  // Append to `behaviour`: the world's memory, after each step; where the attempts ended, after the last step.
   void AppendRam(const World& world);
   void AppendFinalPositions(const World& world);
 };

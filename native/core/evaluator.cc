@@ -10,12 +10,12 @@
 namespace neurozoo {
 namespace {
 
-// Mutations that are added whenever the weights of a held genome are needed (a millisecond and a half each for 4
-// million parameters); of more, all but the last few become a base, which relatives share.
+// A held genome adds up to kMostMutations mutations whenever its weights are needed (1.5 ms each for 4 million
+// parameters). If it has more, all but the last few become a base, which its relatives share.
 constexpr std::size_t kMostMutations = 16;
 constexpr std::size_t kLastMutations = 8;
 
-// Calls `function` with 0 ... count - 1 in several threads; throws what the first of them that fails throws.
+// Calls `function` with 0 ... count - 1 in several threads; rethrows the first exception.
 template <typename Function>
 void ForEach(int num_threads, std::size_t count, const Function& function) {
   std::atomic<std::size_t> next{0};
@@ -35,7 +35,7 @@ void ForEach(int num_threads, std::size_t count, const Function& function) {
   try {
     for (std::size_t i = 1; i < most; ++i) helpers.emplace_back(work);
   } catch (const std::system_error&) {
-    // No further thread can be started: those that run do it.
+    // No more threads can be started; those that run do the work.
   }
   work();
   for (std::thread& helper : helpers) helper.join();
@@ -225,7 +225,7 @@ void Evaluator::Work(std::unique_ptr<EpisodePlayer> player) {
       }
       const auto begin = std::chrono::steady_clock::now();
       if (parent == nullptr || queued.parent != held) {
-        parent = nullptr;  // first, so that the next ones can have its memory
+        parent = nullptr;  // first, so that the next weights can take its memory
         held = queued.parent;
         if (held != nullptr) parent = held->Weights(decoder_, pool_.get());
       }

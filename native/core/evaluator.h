@@ -21,7 +21,7 @@
 
 namespace neurozoo {
 
-// A recipe for weights, see genomes.py.
+// A recipe for weights: `Genome` in Python.
 struct Genome {
   int base = -1;                   // slot of a held genome to start from, or -1: `weights`
   const float* weights = nullptr;  // parameters to start from, which Hold copies, or null: scaled noise at `initial`
@@ -56,7 +56,7 @@ struct EvaluatorOptions {
 // Hold, Submit, Receive, Parameters and Trace may be called from any thread. Each worker owns an EpisodePlayer and
 // the weights that it plays with. Held genomes are shared, read-only; a task keeps its parent alive, so that Hold may
 // be called while episodes run. The weights of a held genome are in memory only while episodes of it or of its children
-// are played, which is why these are played one genome after the other. An exception in a worker ends all workers and
+// are played; therefore these are played one genome after the other. An exception in a worker ends all workers and
 // is thrown by the next Receive. The destructor drops what is queued and breaks off running episodes within a step.
 class Evaluator {
  public:
@@ -66,13 +66,13 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Sets the observations that virtual batch norm is computed from, in episodes that are submitted from now on. Throws
-  // std::invalid_argument if they are not of the network's shape.
+  // Sets the observations that virtual batch norm is measured on, for episodes that are submitted from now on. Throws
+  // std::invalid_argument if they do not have the network's shape.
   void SetReference(Reference reference);
 
   // Replaces the held genomes; `base` refers to the ones held before. What long genomes have in common is decoded once,
-  // in `num_threads` threads, and kept as their base. Throws
-  // std::out_of_range for a slot or a noise index that does not exist, and changes nothing then.
+  // in `num_threads` threads, and kept as their base. Throws std::out_of_range for a slot or a noise index that does
+  // not exist, and changes nothing then.
   void Hold(const std::vector<Genome>& genomes);
 
   // Queues tasks. Throws std::out_of_range for a parent that is not held and std::logic_error if the network needs a
@@ -85,11 +85,11 @@ class Evaluator {
   // Weights of a held genome: `plan.parameter_count()` floats. Throws std::out_of_range for an unknown slot.
   std::shared_ptr<const Floats> Parameters(int slot) const;
 
-  // Plays one episode in the calling thread and shows it to `observer`, one caller at a time. Its player is kept from
-  // call to call as a worker keeps its own, so that what is seen here is what workers do.
+  // Plays one episode in the calling thread, one caller at a time, and shows it to `observer`. Its player is kept from
+  // call to call, as a worker keeps its own, so the episode goes as it would in a worker.
   EpisodeOutcome Trace(int slot, const EpisodeStart& start, const EpisodeObserver& observer);
 
-  // Of the observations.
+  // The shape of the observations.
   const ObservationShape& shape() const { return shape_; }
 
   const EvaluatorOptions& options() const { return options_; }

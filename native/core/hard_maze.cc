@@ -37,7 +37,7 @@ bool Collides(double x, double y) {
                      [&](const double* wall) { return DistanceToWall(x, y, wall) < kRadius; });
 }
 
-// Moves a speed towards what an output asks for. An output that is no number asks for rest.
+// Moves a speed towards what an output asks for. NaN asks for rest.
 double Approach(double now, float output) {
   const double asked = std::isnan(output) ? 0.5 : std::clamp(static_cast<double>(output) + 0.5, 0.0, 1.0);
   const double wanted = (asked - 0.5) * 6;

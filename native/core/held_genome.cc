@@ -13,7 +13,7 @@ std::shared_ptr<Floats> WeightPool::Take() {
       weights = std::move(spare_.back());
       spare_.pop_back();
     } else {
-      spare_.reserve(++made_);  // so that giving back cannot fail
+      spare_.reserve(++made_);  // so that giving memory back cannot fail
     }
   }
   if (weights == nullptr) weights = std::make_unique<Floats>(parameter_count_);

@@ -18,7 +18,7 @@ struct Mutation {
   bool operator<(const Mutation& other) const { return std::tie(index, power) < std::tie(other.index, other.power); }
 };
 
-// How weights are made: from a base, or from scaled noise at `initial`, and mutations that are added in order.
+// How weights are made: a base, or scaled noise at `initial`, plus mutations in their order.
 struct Recipe {
   std::shared_ptr<const Floats> base;  // or null
   std::int64_t initial = 0;
@@ -28,12 +28,12 @@ struct Recipe {
   }
 };
 
-// Memory for weights, used again and again, since the system takes milliseconds to hand out 16 MB. Thread-safe.
+// Memory for weights that is reused, because the system takes milliseconds to hand out 16 MB. Thread-safe.
 class WeightPool : public std::enable_shared_from_this<WeightPool> {
  public:
   explicit WeightPool(std::int64_t parameter_count) : parameter_count_(parameter_count) {}
 
-  // Memory that comes back to the pool by itself. What is in it is left over.
+  // Returns memory with arbitrary content. It goes back to the pool with its last reference.
   std::shared_ptr<Floats> Take();
 
  private:
@@ -43,30 +43,30 @@ class WeightPool : public std::enable_shared_from_this<WeightPool> {
   std::vector<std::unique_ptr<Floats>> spare_;
 };
 
-// Makes weights. The references outlive it.
+// Makes weights from recipes. The references must outlive it.
 struct Decoder {
   const NetworkPlan& plan;
   const NoiseTable& noise;
   std::int64_t parameter_count;
 
-  // Base or scaled noise.
+  // Writes the base or scaled noise.
   void Start(const Recipe& recipe, float* weights) const;
 
-  // The mutations, of `count` weights from `start` on. Products and sums are rounded one by one (no fused
-  // multiply-add), as NumPy does it.
+  // Adds the mutations to `count` weights from `start` on. Products and sums are rounded one by one (no fused
+  // multiply-add), as in NumPy.
   void Mutate(const Recipe& recipe, std::int64_t start, std::int64_t count, float* weights) const;
 };
 
-constexpr std::int64_t kDecodedAtOnce = 16384;  // parameters, whose sums stay in the cache
+constexpr std::int64_t kDecodedAtOnce = 16384;  // parameters: few enough to stay in the cache
 
-// A genome whose weights are in memory only while somebody uses them. Thread-safe.
+// A genome whose weights are in memory only while they are used. Thread-safe.
 class HeldGenome {
  public:
   explicit HeldGenome(Recipe recipe) : recipe_(std::move(recipe)) {}
 
   const Recipe& recipe() const { return recipe_; }
 
-  // The same memory for all who use it at one time.
+  // Returns the weights. All who use them at the same time share the memory.
   std::shared_ptr<const Floats> Weights(const Decoder& decoder, WeightPool* pool);
 
  private:

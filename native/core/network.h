@@ -4,16 +4,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/batch_norm.h"
 #include "core/block_sums.h"
 #include "core/changed_positions.h"
+#include "core/layer_kernels.h"
 #include "core/network_plan.h"
 #include "core/padded_image.h"
+#include "core/recurrence.h"
 #include "core/vectors.h"
 
 namespace neurozoo {
 
-// Observations by which a network with virtual batch normalisation measures its layers: `count` times (height, width,
-// channels).
+// The observations on which a network with virtual batch normalisation measures its layers: `count` times (height,
+// width, channels).
 struct Reference {
   std::int64_t count = 0;
   Floats observations;
@@ -21,43 +24,35 @@ struct Reference {
 
 // Runs one observation at a time through a network, without allocating.
 //
-// What did not change since the last run is not computed again, see BlockSums and ChangedPositions. Every sum has one
-// fixed order, whatever was kept, whatever the machine's caches or the number of threads: same weights, same bits.
+// What has not changed since the last run is not computed again (BlockSums, ChangedPositions). Every sum has one fixed
+// order, whatever was kept and however many threads there are: same weights, same bits.
 //
 // A network belongs to one thread.
 class Network {
  public:
   explicit Network(const NetworkPlan& plan);
 
-  // The observation, (height, width, channels), to be filled by the caller; its content stays. Without a border, and
-  // so without gaps between the rows, if the first layer is dense.
+  // The observation, (height, width, channels). The caller fills it; the content stays from run to run. It has no
+  // border, and so no gaps between the rows, if the first layer is dense.
   PaddedImage& observation() { return stages_.front().in; }
 
-  // Sets the weights, `parameter_count()` floats that should outlive their use by Run. A network with virtual batch
-  // normalisation is run on the reference batch here, which takes as long as that many calls of Run; others ignore it.
-  // Throws std::invalid_argument if the reference is missing or of the wrong size.
+  // Sets the weights: `parameter_count()` floats, which must live as long as Run uses them. A network with virtual
+  // batch normalisation runs on the reference batch here, which takes as long as that many calls of Run; others ignore
+  // it. Throws std::invalid_argument if the reference is missing or of the wrong size.
   void SetParameters(const float* parameters, const Reference* reference);
 
-  // Returns `num_outputs()` values that stay valid until the next call. The weights should have been set.
+  // Returns `num_outputs()` values that stay valid until the next call. Set the weights first.
   const float* Run();
 
-  // Multiply-adds that all calls of Run since SetParameters have done; what was zero or unchanged is not among them.
+  // The multiply-adds that Run has done since SetParameters, without those that zeros and unchanged inputs saved.
   std::int64_t multiply_adds() const { return multiply_adds_; }
 
  private:
-  // Where a layer writes: rows of an image or of a plain array.
-  struct Target {
-    float* first_row;
-    std::int64_t row_stride;
-  };
-
   struct Stage {
     LayerPlan layer;
-    PaddedImage in;                            // convolutions and the first layer: the input
-    std::vector<PaddedImage> between;          // recurrent convolutions: the states between the cycles
-    PaddedImage skip;                          // recurrent convolutions with factors: input times factors
-    std::vector<std::int64_t> channel_cycles;  // gated recurrent convolutions: cycles of each channel
-    Floats mean, factor, shift;                // normalised layers: y = (x - mean) * factor + shift, per channel
+    PaddedImage in;         // of convolutions and of the first layer
+    Recurrence recurrence;  // of recurrent convolutions
+    BatchNorm norm;         // of normalised layers
 
     bool is_new = true;  // since the weights have changed
     bool has_blocks = false;
@@ -65,17 +60,10 @@ class Network {
     ChangedPositions changes;  // other convolutions, and all while the reference batch is measured
   };
 
-  void RunConv(const Stage& stage, const PaddedImage& in, const PaddedImage* residual, const Target& out, bool relu);
-  void RunRecurrentConv(Stage* stage, const Target& out);
-  static void KeepStates(const Stage& stage, std::int64_t cycle, const PaddedImage& state, const Target& out,
-                         bool relu);
-  // The same for several inputs, each weight being fetched for six of them at once.
-  static void RunDenseBatch(const LayerPlan& layer, const float* parameters, const float* in, std::int64_t count,
-                            float* out);
-  void RunBlockedConv(Stage* stage, const Target& out);
+  void RunBlockedConv(Stage* stage, const OutputRows& out);
   void RunDense(Stage* stage, const float* in, float* out);
-  void RunWholeConv(Stage* stage, const Target& out);
-  static void Finish(const Stage& stage, const Target& out);
+  void RunWholeConv(Stage* stage, const OutputRows& out);
+  static void Finish(const Stage& stage, const OutputRows& out);
   static void FinishPosition(const Stage& stage, float* values);
   void Measure(const Reference& reference);
 

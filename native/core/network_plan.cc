@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
 namespace neurozoo {
 namespace {
 
-constexpr std::size_t kPlanFields = 20;
-constexpr std::size_t kPlanScales = 3;
+// The order in which numbers and scales come: that of `LayerPlan` and `PLAN_SCALES` in networks/description.py.
+constexpr std::int64_t LayerPlan::* kFields[] = {
+    &LayerPlan::kind,          &LayerPlan::in_height,     &LayerPlan::in_width,     &LayerPlan::in_channels,
+    &LayerPlan::out_height,    &LayerPlan::out_width,     &LayerPlan::out_channels, &LayerPlan::kernel,
+    &LayerPlan::stride,        &LayerPlan::weight_offset, &LayerPlan::bias_offset,  &LayerPlan::activation,
+    &LayerPlan::cycles,        &LayerPlan::skip,          &LayerPlan::inner_relu,   &LayerPlan::vector_offset,
+    &LayerPlan::normalisation, &LayerPlan::shift_offset,  &LayerPlan::gain_offset,  &LayerPlan::initialisation};
+constexpr float LayerPlan::* kScales[] = {&LayerPlan::weight_scale, &LayerPlan::vector_scale, &LayerPlan::output_gain};
 
 [[noreturn]] void Refuse(std::size_t index, const std::string& reason) {
   throw std::invalid_argument("Layer " + std::to_string(index) + " of the network's plan " + reason + ".");
@@ -33,89 +40,112 @@ void UnitColumns(const float* noise, std::int64_t rows, std::int64_t columns, fl
   }
 }
 
+void CheckChoices(std::size_t index, const LayerPlan& layer) {
+  const auto is_in = [](std::int64_t value, std::int64_t first, std::int64_t last) {
+    return value >= first && value <= last;
+  };
+  if (!is_in(layer.kind, LayerPlan::kConv, LayerPlan::kDense)) Refuse(index, "has an unknown kind");
+  if (!is_in(layer.activation, LayerPlan::kLinear, LayerPlan::kTanh)) Refuse(index, "has an unknown activation");
+  if (!is_in(layer.initialisation, LayerPlan::kScaled, LayerPlan::kUnitColumns)) {
+    Refuse(index, "has an unknown initialisation");
+  }
+  if (!is_in(layer.skip, LayerPlan::kState, LayerPlan::kGated)) Refuse(index, "has an unknown recurrence");
+  if (!is_in(layer.normalisation, LayerPlan::kNotNormalised, LayerPlan::kAfterBias)) {
+    Refuse(index, "has an unknown normalisation");
+  }
+}
+
+void CheckShape(std::size_t index, const LayerPlan& layer) {
+  for (std::int64_t size :
+       {layer.in_height, layer.in_width, layer.in_channels, layer.out_height, layer.out_width, layer.out_channels}) {
+    if (size < 1) Refuse(index, "has an empty shape");
+  }
+  if (layer.is_dense()) {
+    const bool has_flat_input = index == 0 || (layer.in_height == 1 && layer.in_width == 1);
+    if (!has_flat_input || layer.out_height != 1 || layer.out_width != 1) {
+      Refuse(index, "is dense, but not one-dimensional");
+    }
+    return;
+  }
+  if (layer.kernel < 1 || layer.stride < 1 || layer.cycles < 1) Refuse(index, "has no kernel, stride or cycle");
+  const auto is_same = [&](std::int64_t in, std::int64_t out) { return out == (in - 1) / layer.stride + 1; };
+  const auto is_valid = [&](std::int64_t in, std::int64_t out) {
+    return in >= layer.kernel && out == (in - layer.kernel) / layer.stride + 1;
+  };
+  if (!(is_same(layer.in_height, layer.out_height) && is_same(layer.in_width, layer.out_width)) &&
+      !(is_valid(layer.in_height, layer.out_height) && is_valid(layer.in_width, layer.out_width))) {
+    Refuse(index, "has an output shape that does not follow from its input and stride, padded or not");
+  }
+}
+
+void CheckRecurrence(std::size_t index, const LayerPlan& layer) {
+  if (!layer.is_recurrent()) {
+    if (layer.cycles != 1 || layer.skip != LayerPlan::kState || layer.inner_relu != 0) {
+      Refuse(index, "is not recurrent, but has cycles");
+    }
+    return;
+  }
+  if (layer.in_channels != layer.out_channels || layer.in_height != layer.out_height ||
+      layer.in_width != layer.out_width) {
+    Refuse(index, "is recurrent, but changes the shape");
+  }
+  if (layer.is_normalised()) Refuse(index, "is recurrent and normalised, which is not supported");
+}
+
+void CheckFit(std::size_t index, const LayerPlan& before, const LayerPlan& layer) {
+  const bool fits = layer.is_dense()
+                        ? layer.in_channels == before.out_size()
+                        : !before.is_dense() && layer.in_height == before.out_height &&
+                              layer.in_width == before.out_width && layer.in_channels == before.out_channels;
+  if (!fits) Refuse(index, "does not fit the layer before it");
+}
+
+// Checks that the layer's parameters begin at `start` and leave no gap; returns where they end.
+std::int64_t CheckOffsets(std::size_t index, const LayerPlan& layer, std::int64_t start) {
+  std::int64_t offset = start;
+  const auto place = [&](std::int64_t given, bool is_there, std::int64_t count, const char* what) {
+    if (given != (is_there ? offset : -1)) Refuse(index, std::string("leaves a gap before its ") + what);
+    if (is_there) offset += count;
+  };
+  const bool has_affine = layer.normalisation == LayerPlan::kAfterBias;
+  if (layer.normalisation == LayerPlan::kBeforeBias && layer.bias_offset < 0) {
+    Refuse(index, "is normalised, but has no bias to follow");
+  }
+  place(layer.vector_offset, layer.skip != LayerPlan::kState, layer.out_channels, "factors");
+  place(layer.weight_offset, true, layer.weight_count(), "weights");
+  place(layer.bias_offset, layer.bias_offset >= 0, layer.out_channels, "biases");
+  place(layer.shift_offset, has_affine, layer.out_channels, "offsets");
+  place(layer.gain_offset, has_affine, layer.out_channels, "gains");
+  return offset;
+}
+
 }  // namespace
 
 NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const std::vector<float>& scales) {
-  if (numbers.empty() || numbers.size() % kPlanFields != 0) {
-    throw std::invalid_argument("A network's plan has 20 numbers for each layer, but " +
+  constexpr std::size_t kNumFields = std::size(kFields), kNumScales = std::size(kScales);
+  if (numbers.empty() || numbers.size() % kNumFields != 0) {
+    throw std::invalid_argument("A network's plan has " + std::to_string(kNumFields) + " numbers for each layer, but " +
                                 std::to_string(numbers.size()) + " came.");
   }
-  const std::size_t num_layers = numbers.size() / kPlanFields;
-  if (scales.size() != num_layers * kPlanScales) {
-    throw std::invalid_argument("A network's plan has 3 scales for each layer, but " + std::to_string(scales.size()) +
-                                " came for " + std::to_string(num_layers) + " layers.");
+  const std::size_t num_layers = numbers.size() / kNumFields;
+  if (scales.size() != num_layers * kNumScales) {
+    throw std::invalid_argument("A network's plan has " + std::to_string(kNumScales) + " scales for each layer, but " +
+                                std::to_string(scales.size()) + " came for " + std::to_string(num_layers) + " layers.");
   }
   NetworkPlan plan;
   std::int64_t offset = 0;
   for (std::size_t index = 0; index < num_layers; ++index) {
-    const std::int64_t* n = &numbers[index * kPlanFields];
-    const float* s = &scales[index * kPlanScales];
-    const LayerPlan layer{n[0],  n[1],  n[2],  n[3],  n[4],  n[5],  n[6],  n[7],  n[8], n[9], n[10], n[11],
-                          n[12], n[13], n[14], n[15], n[16], n[17], n[18], n[19], s[0], s[1], s[2]};
-    const bool is_dense = layer.kind == LayerPlan::kDense;
-    const bool is_recurrent = layer.kind == LayerPlan::kRecurrentConv;
-    if (layer.kind < LayerPlan::kConv || layer.kind > LayerPlan::kDense) Refuse(index, "has an unknown kind");
-    if (layer.activation < LayerPlan::kLinear || layer.activation > LayerPlan::kTanh) {
-      Refuse(index, "has an unknown activation");
-    }
-    if (layer.initialisation < LayerPlan::kScaled || layer.initialisation > LayerPlan::kUnitColumns) {
-      Refuse(index, "has an unknown initialisation");
-    }
-    for (std::int64_t size : {n[1], n[2], n[3], n[4], n[5], n[6]}) {
-      if (size < 1) Refuse(index, "has an empty shape");
-    }
-    if (is_dense) {
-      if ((index > 0 && (n[1] != 1 || n[2] != 1)) || n[4] != 1 || n[5] != 1) {
-        Refuse(index, "is dense, but not one-dimensional");
-      }
-    } else {
-      if (layer.kernel < 1 || layer.stride < 1 || layer.cycles < 1) Refuse(index, "has no kernel, stride or cycle");
-      const auto is_same = [&](std::int64_t in, std::int64_t out) { return out == (in - 1) / layer.stride + 1; };
-      const auto is_valid = [&](std::int64_t in, std::int64_t out) {
-        return in >= layer.kernel && out == (in - layer.kernel) / layer.stride + 1;
-      };
-      if (!(is_same(layer.in_height, layer.out_height) && is_same(layer.in_width, layer.out_width)) &&
-          !(is_valid(layer.in_height, layer.out_height) && is_valid(layer.in_width, layer.out_width))) {
-        Refuse(index, "has an output shape that does not follow from its input and stride, padded or not");
-      }
-      if (is_recurrent && (layer.in_channels != layer.out_channels || layer.in_height != layer.out_height ||
-                           layer.in_width != layer.out_width)) {
-        Refuse(index, "is recurrent, but changes the shape");
-      }
-    }
-    if (!is_recurrent && (layer.cycles != 1 || layer.skip != LayerPlan::kState || layer.inner_relu != 0)) {
-      Refuse(index, "is not recurrent, but has cycles");
-    }
-    if (layer.skip < LayerPlan::kState || layer.skip > LayerPlan::kGated) Refuse(index, "has an unknown recurrence");
-    if (layer.normalisation < LayerPlan::kNotNormalised || layer.normalisation > LayerPlan::kAfterBias) {
-      Refuse(index, "has an unknown normalisation");
-    }
-    if (is_recurrent && layer.normalisation != LayerPlan::kNotNormalised) {
-      Refuse(index, "is recurrent and normalised, which is not supported");
-    }
-    if (layer.normalisation == LayerPlan::kBeforeBias && layer.bias_offset < 0) {
-      Refuse(index, "is normalised, but has no bias to follow");
-    }
-    if (index > 0) {
-      const LayerPlan& before = plan.layers.back();
-      const bool fits = is_dense ? layer.in_channels == before.out_size()
-                                 : before.kind != LayerPlan::kDense && layer.in_height == before.out_height &&
-                                       layer.in_width == before.out_width && layer.in_channels == before.out_channels;
-      if (!fits) Refuse(index, "does not fit the layer before it");
-    }
-    const auto place = [&](std::int64_t given, bool is_there, std::int64_t count, const char* what) {
-      if (given != (is_there ? offset : -1)) Refuse(index, std::string("leaves a gap before its ") + what);
-      if (is_there) offset += count;
-    };
-    const bool has_affine = layer.normalisation == LayerPlan::kAfterBias;
-    place(layer.vector_offset, layer.skip != LayerPlan::kState, layer.out_channels, "factors");
-    place(layer.weight_offset, true, layer.weight_count(), "weights");
-    place(layer.bias_offset, layer.bias_offset >= 0, layer.out_channels, "biases");
-    place(layer.shift_offset, has_affine, layer.out_channels, "offsets");
-    place(layer.gain_offset, has_affine, layer.out_channels, "gains");
+    LayerPlan layer;
+    for (std::size_t i = 0; i < kNumFields; ++i) layer.*kFields[i] = numbers[index * kNumFields + i];
+    for (std::size_t i = 0; i < kNumScales; ++i) layer.*kScales[i] = scales[index * kNumScales + i];
+    CheckChoices(index, layer);
+    CheckShape(index, layer);
+    CheckRecurrence(index, layer);
+    if (index > 0) CheckFit(index, plan.layers.back(), layer);
+    offset = CheckOffsets(index, layer, offset);
     plan.layers.push_back(layer);
   }
-  if (plan.layers.back().kind != LayerPlan::kDense) Refuse(plan.layers.size() - 1, "should be dense, as the last one");
+  if (!plan.layers.back().is_dense()) Refuse(num_layers - 1, "should be dense, as the last one");
   return plan;
 }
 
@@ -131,8 +161,7 @@ std::int64_t NetworkPlan::parameter_count() const {
 }
 
 bool NetworkPlan::needs_reference() const {
-  return std::any_of(layers.begin(), layers.end(),
-                     [](const LayerPlan& layer) { return layer.normalisation != LayerPlan::kNotNormalised; });
+  return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) { return layer.is_normalised(); });
 }
 
 void NetworkPlan::Initialise(const float* noise, float* parameters) const {

@@ -8,8 +8,9 @@
 
 namespace neurozoo {
 
-// The zeros before the first and after the last row (or column) by which TensorFlow's SAME makes the output as long as
-// the input over the stride; the odd one comes last. None are needed for the shorter output of VALID.
+// The rows (or columns) of zeros that TensorFlow's SAME puts before the first and after the last one, so that the
+// output is as long as the input divided by the stride, rounded up; an odd row comes last. VALID, whose output is
+// shorter, needs none.
 inline std::int64_t PaddingBefore(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
   return std::max<std::int64_t>((out - 1) * stride + kernel - in, 0) / 2;
 }
@@ -19,8 +20,7 @@ inline std::int64_t PaddingAfter(std::int64_t in, std::int64_t out, std::int64_t
   return total - total / 2;
 }
 
-// A three-dimensional array, (height, width, channels), with a border of zeros, which convolutions read beyond its
-// edge.
+// An array (height, width, channels) with a border of zeros, which convolutions read beyond its edge.
 class PaddedImage {
  public:
   PaddedImage() = default;

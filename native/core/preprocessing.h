@@ -15,13 +15,13 @@ namespace neurozoo {
 inline constexpr int kPlaneSide = 84;
 inline constexpr int kPlanePixels = kPlaneSide * kPlaneSide;
 
-// Tells which rows of the last two frames are others than in the call before.
+// Tells which rows of the last two frames differ from those of the call before.
 class ChangedRows {
  public:
   ChangedRows(int height, int width);
 
-  // Compares both frames with those of the last call, and remembers them. Without a `previous`, `current` stands for
-  // it.
+  // Compares both frames with those of the last call, and remembers them. A null `previous` counts as equal to
+  // `current`.
   void Update(const std::uint8_t* previous, const std::uint8_t* current);
 
   bool operator[](int row) const { return changed_[row]; }
@@ -34,20 +34,20 @@ class ChangedRows {
 
 // Makes one plane of an observation out of the last two frames.
 //
-// A plane depends on its two frames only. What stands still from call to call is kept: of a game's picture, that is
-// most. A preprocessor belongs to one thread.
+// A plane depends on its two frames only. What does not change from call to call is kept; in most games that is most of
+// the picture. A preprocessor belongs to one thread.
 class Preprocessor {
  public:
   virtual ~Preprocessor() = default;
 
-  // Height, width and channels of a plane, and the planes of an observation.
+  // Height, width and channels of a plane, and how many planes an observation has.
   virtual ObservationShape shape() const { return {kPlaneSide, kPlaneSide, 1, 4}; }
 
-  // Writes the plane, row-major, to `plane`. `previous` and `current` are screens of palette
-  // indices; `previous` may be null, then there is no older frame.
+  // Writes the plane, row-major, to `plane`. `previous` and `current` are screens of palette indices; `previous` is
+  // null if there is no older frame.
   virtual void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) = 0;
 
-  // Whether the first plane of an episode, too, is made of two frames.
+  // Whether the first plane of an episode is made of two frames, too.
   virtual bool starts_with_two_frames() const = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace neurozoo {
 
 // Random numbers that are the same in every language, compiler and library, unlike the distributions of <random>.
-// Twin: environments/randomness.py.
+// Twin: environments/splitmix64.py.
 //
 // Source: SplitMix64, Steele, Lea and Flood 2014, doi:10.1145/2714064.2660195.
 class SplitMix64 {

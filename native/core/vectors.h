@@ -10,9 +10,9 @@
 
 namespace neurozoo {
 
-// Floats on cache-line boundaries; large arrays in huge pages where the system has some, since a step reads
-// megabytes of weights from all over them. The system gets those back as soon as they go: what a thread's allocator is
-// given it keeps, and that would be the weights of every thread that ever was.
+// Puts arrays on cache-line boundaries, and large ones in huge pages where the system has some, because a step reads
+// megabytes of weights from all over them. Large arrays go back to the system at once: a thread's allocator would keep
+// them, and with them the weights of every thread that has ended.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
@@ -54,7 +54,7 @@ struct AlignedAllocator {
 };
 using Floats = std::vector<float, AlignedAllocator<float>>;
 
-// Eight floats, or the bits of eight, that may lie anywhere.
+// Eight floats, or their bits, at any address.
 using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));
 using Bits = std::int64_t __attribute__((vector_size(32), aligned(4), may_alias));
 inline constexpr std::int64_t kVector = sizeof(Vector) / sizeof(float);

@@ -7,7 +7,7 @@
 
 namespace neurozoo {
 
-// What a network sees: the last `stack` planes side by side, oldest first; the record of the same name in games.py.
+// What a network sees: the last `stack` planes side by side, oldest first. Python has a record of the same name.
 struct ObservationShape {
   std::int64_t height, width, channels, stack;
 
@@ -33,8 +33,8 @@ class World {
   // Starts an episode after `noops` single frames without action; `seed` decides whatever is drawn at random.
   virtual void Reset(std::int64_t noops, std::int64_t seed) = 0;
 
-  // Does what the network's outputs say: the largest of them (the first of equals), or all if they are continuous.
-  // Plays at most `max_frames` frames.
+  // Plays the action of the largest output (the first of equals), or takes all outputs for continuous actions. Plays at
+  // most `max_frames` frames.
   virtual StepOutcome Step(const float* outputs, std::int64_t max_frames) = 0;
 
   // Writes the newest plane: `shape().plane_size()` floats, row-major.

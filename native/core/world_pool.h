@@ -23,7 +23,7 @@ struct WorldPoolOptions {
   int num_threads = 1;
 };
 
-// Many worlds of one kind, played in lockstep by whoever computes the outputs of many networks at once.
+// Many worlds of one kind, played in lockstep, for callers that compute the outputs of many networks at once.
 //
 // Each world plays one episode at a time. What it plays depends on its start and its outputs only, not on the number of
 // threads. The threads are the pool's own. All methods may be called from any thread; Start, Advance and Take wait for
@@ -46,12 +46,12 @@ class WorldPool {
 
   // Advances the worlds `first` ... `first + count - 1`: one that was started is reset, one that plays does one step.
   //
-  // Row i of each array belongs to world `first + i`: `outputs`, `num_outputs()` values of which only playing worlds
-  // make use; `planes`, the newest plane, of zeros where nothing is played any more; `rewards` of the steps; `states`.
+  // Row i of each array belongs to world `first + i`. `outputs`: `num_outputs()` values, ignored unless the world is
+  // playing. `planes`: the newest plane, zeros if no episode goes on. `rewards`: of this step. `states`: a State each.
   // Throws std::out_of_range for worlds that do not exist.
   void Advance(int first, int count, const float* outputs, float* planes, double* rewards, std::uint8_t* states);
 
-  // What came of the episode that ended last in a world. Throws std::logic_error if there is none.
+  // Returns the outcome of the episode that ended last in a world, once. Throws std::logic_error if there is none.
   EpisodeOutcome Take(int world);
 
   const ObservationShape& shape() const { return worlds_.front().world->shape(); }
@@ -77,7 +77,7 @@ class WorldPool {
   std::vector<Slot> worlds_;
   std::mutex use_mutex_;
 
-  // The job of the threads, guarded by `job_mutex_` but for `next_`.
+  // The job of the threads. `job_mutex_` guards all of it but `next_`.
   std::mutex job_mutex_;
   std::condition_variable has_job_, is_done_;
   const std::function<void(int)>* function_ = nullptr;

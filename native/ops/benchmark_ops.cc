@@ -1,4 +1,4 @@
-// What the benchmark measures inside of the library: parts of a step, and what the machine can do at most.
+// What the benchmark measures inside the library: the parts of a step, and the most that the machine can do.
 
 #include <functional>
 #include <memory>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/benchmark.h"
+#include "ops/attributes.h"
 #include "ops/op_support.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -39,10 +40,7 @@ REGISTER_OP("NeurozooTimeForward")
     .Input("planes: float")
     .Output("seconds: double")
     .Output("outputs: float")
-    .Output("multiply_adds: int64")
-    .Attr("plan: list(int)")
-    .Attr("plan_scales: list(float)")
-    .Attr("repetitions: int = 1")
+    .Output("multiply_adds: int64") NEUROZOO_PLAN_ATTRIBUTES.Attr("repetitions: int = 1")
     .SetIsStateful()
     .Doc(R"doc(
 Runs a network over the observations of an episode, in their order, and times it.
@@ -52,7 +50,7 @@ reference: (batch, height, width, channels), for virtual batch norm; empty other
 planes: (steps, height, width, channels), the newest plane of each observation.
 seconds: (repetitions, 2), by the wall clock, and of processor time in this thread.
 outputs: (steps, outputs), of the last repetition.
-multiply_adds: Those that were done in it; zeros and what did not change are left out.
+multiply_adds: Those of the last repetition, without those that zeros and unchanged inputs saved.
 )doc");
 
 REGISTER_OP("NeurozooMachinePeak")
@@ -61,7 +59,7 @@ REGISTER_OP("NeurozooMachinePeak")
     .Output("lanes: int32")
     .SetIsStateful()
     .Doc(R"doc(
-Measures what one core does at most with the widest vectors that the library was built for.
+Measures the most that one core does with the widest vectors that the library was built for.
 
 seconds: How long to try.
 multiply_adds: Fused ones of floats, per second.
@@ -79,7 +77,7 @@ class TimeWorldOp : public tf::OpKernel {
   explicit TimeWorldOp(tf::OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("observes", &observes_));
     OP_REQUIRES_OK(context, context->GetAttr("repetitions", &repetitions_));
-    OP_REQUIRES_OK(context, WorldMaker(context, &make_world_));
+    OP_REQUIRES_OK(context, ReadWorld(context, &make_world_));
   }
 
   void Compute(tf::OpKernelContext* context) override {
@@ -112,14 +110,8 @@ class TimeWorldOp : public tf::OpKernel {
 class TimeForwardOp : public tf::OpKernel {
  public:
   explicit TimeForwardOp(tf::OpKernelConstruction* context) : OpKernel(context) {
-    std::vector<tf::int64> plan;
-    std::vector<float> scales;
-    OP_REQUIRES_OK(context, context->GetAttr("plan", &plan));
-    OP_REQUIRES_OK(context, context->GetAttr("plan_scales", &scales));
+    OP_REQUIRES_OK(context, ReadPlan(context, &plan_));
     OP_REQUIRES_OK(context, context->GetAttr("repetitions", &repetitions_));
-    OP_REQUIRES_OK(context, Guarded([&] {
-                     plan_ = NetworkPlan::Parse(std::vector<std::int64_t>(plan.begin(), plan.end()), scales);
-                   }));
   }
 
   void Compute(tf::OpKernelContext* context) override {

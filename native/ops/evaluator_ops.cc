@@ -6,25 +6,20 @@
 #include <vector>
 
 #include "core/evaluator.h"
+#include "ops/attributes.h"
 #include "ops/op_support.h"
+#include "ops/resources.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/resource_op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
 namespace neurozoo {
 namespace {
 
 REGISTER_OP("NeurozooEvaluator")
-    .Output("handle: resource") NEUROZOO_WORLD_ATTRIBUTES.Attr("behaviour: {'none', 'ram', 'final_position'} = 'none'")
-    .Attr("plan: list(int)")
-    .Attr("plan_scales: list(float)")
+NEUROZOO_HANDLE NEUROZOO_WORLD_ATTRIBUTES NEUROZOO_BEHAVIOUR_ATTRIBUTE NEUROZOO_PLAN_ATTRIBUTES
     .Attr("noise_path: string")
     .Attr("num_threads: int")
-    .Attr("container: string = ''")
-    .Attr("shared_name: string = ''")
-    .SetIsStateful()
-    .SetShapeFn(tf::shape_inference::ScalarShape)
     .Doc(R"doc(
 Starts the threads that play episodes. Equal `shared_name`s share one evaluator.
 
@@ -39,9 +34,9 @@ least_frame_skip: Fewest frames of a step; if they differ, each step draws its n
 preprocessing: `published_bilinear`, `area` or `rgb`.
 rules: `fixed` or `faithful` (river crossing task).
 observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing task).
-behaviour: What episodes are described by.
-plan: Rows of whole numbers, one for each layer, see `PLAN_FIELDS` in networks.py.
-plan_scales: Rows of numbers, one for each layer, see `PLAN_SCALES` in networks.py.
+behaviour: What results describe their episodes by.
+plan: Rows of whole numbers, one for each layer: `LayerPlan` in networks/description.py.
+plan_scales: Rows of numbers, one for each layer: `PLAN_SCALES` in networks/description.py.
 noise_path: The noise table.
 )doc");
 
@@ -61,7 +56,7 @@ Replaces the held genomes.
 
 bases: (genomes,), slot of a genome held before, or -1 for initial weights.
 initials: (genomes,), noise index of the initial weights.
-weights: (rows, parameters), weights that are no noise.
+weights: (rows, parameters), weights that do not come from the noise table.
 weight_rows: (genomes,), the row of `weights` to start from, or -1.
 starts: (genomes + 1,), where each genome's mutations start in `indices` and `powers`.
 indices: (mutations,), noise indices.
@@ -74,7 +69,7 @@ REGISTER_OP("NeurozooReference")
     .SetIsStateful()
     .SetShapeFn(tf::shape_inference::NoOutputs)
     .Doc(R"doc(
-Sets what virtual batch norm is computed from in episodes that are submitted from now on.
+Sets what virtual batch norm is measured on, for episodes that are submitted from now on.
 
 observations: (batch, height, width, channels).
 )doc");
@@ -109,7 +104,7 @@ parents: Slot of a held genome, or -1 for initial weights at `noise_indices`.
 noise_indices: Mutation of the parent, or -1 for the parent itself.
 noops: Single frames without action at the start.
 seeds: Decide which actions stick.
-max_frames: Frames after the start at which an episode is broken off.
+max_frames: Frames after the start at which an episode is cut off.
 )doc");
 
 REGISTER_OP("NeurozooReceive")
@@ -148,40 +143,24 @@ REGISTER_OP("NeurozooTrace")
     .Output("rewards: float")
     .SetIsStateful()
     .Doc(R"doc(
-Plays one episode of a held genome and returns all that happened in it.
+Plays one episode of a held genome and returns every step.
 
 planes: (steps, height, width, channels), the newest plane of each observation.
 outputs: (steps, outputs), the network's outputs.
 rewards: (steps,), points.
 )doc");
 
-using EvaluatorResource = Held<Evaluator>;
-using EvaluatorUser = HeldUser<Evaluator>;
+using EvaluatorUser = ResourceUser<Evaluator>;
 
-class EvaluatorOp : public tf::ResourceOpKernel<EvaluatorResource> {
+class EvaluatorOp : public ResourceMaker<Evaluator, EvaluatorOptions> {
  public:
-  explicit EvaluatorOp(tf::OpKernelConstruction* context) : ResourceOpKernel(context) {
-    std::vector<tf::int64> plan;
-    std::vector<float> plan_scales;
-    OP_REQUIRES_OK(context, context->GetAttr("plan", &plan));
-    OP_REQUIRES_OK(context, context->GetAttr("plan_scales", &plan_scales));
+  explicit EvaluatorOp(tf::OpKernelConstruction* context) : ResourceMaker(context) {
+    OP_REQUIRES_OK(context, ReadWorld(context, &options_.make_world));
     OP_REQUIRES_OK(context, ReadBehaviour(context, &options_.behaviour));
+    OP_REQUIRES_OK(context, ReadPlan(context, &options_.plan));
     OP_REQUIRES_OK(context, context->GetAttr("noise_path", &options_.noise_path));
     OP_REQUIRES_OK(context, context->GetAttr("num_threads", &options_.num_threads));
-    OP_REQUIRES_OK(context, WorldMaker(context, &options_.make_world));
-    OP_REQUIRES_OK(context, Guarded([&] {
-                     options_.plan =
-                         NetworkPlan::Parse(std::vector<std::int64_t>(plan.begin(), plan.end()), plan_scales);
-                   }));
   }
-
- private:
-  absl::Status CreateResource(EvaluatorResource** resource) override {
-    *resource = nullptr;
-    return Guarded([&] { *resource = new EvaluatorResource(options_); });
-  }
-
-  EvaluatorOptions options_;
 };
 
 class ReferenceOp : public EvaluatorUser {

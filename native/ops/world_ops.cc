@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "core/world_pool.h"
+#include "ops/attributes.h"
 #include "ops/op_support.h"
+#include "ops/resources.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/resource_op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
 namespace neurozoo {
@@ -20,16 +21,11 @@ absl::Status UnknownShapes(tf::shape_inference::InferenceContext* context) {
 }
 
 REGISTER_OP("NeurozooWorlds")
-    .Output("handle: resource") NEUROZOO_WORLD_ATTRIBUTES.Attr("behaviour: {'none', 'ram', 'final_position'} = 'none'")
-    .Attr("num_worlds: int")
+NEUROZOO_HANDLE NEUROZOO_WORLD_ATTRIBUTES NEUROZOO_BEHAVIOUR_ATTRIBUTE.Attr("num_worlds: int")
     .Attr("num_threads: int")
-    .Attr("container: string = ''")
-    .Attr("shared_name: string = ''")
-    .SetIsStateful()
-    .SetShapeFn(tf::shape_inference::ScalarShape)
     .Doc(R"doc(
-Makes worlds that are played in lockstep, and the threads that do it. Equal `shared_name`s share them. The attributes
-are those of NeurozooEvaluator.
+Makes worlds that are played in lockstep, and the threads that play them. Equal `shared_name`s share one pool. The
+attributes are those of NeurozooEvaluator.
 )doc");
 
 REGISTER_OP("NeurozooStart")
@@ -40,7 +36,7 @@ REGISTER_OP("NeurozooStart")
     .Input("max_frames: int64")
     .SetIsStateful()
     .SetShapeFn(tf::shape_inference::NoOutputs)
-    .Doc("Lets worlds begin an episode when they are advanced next; all inputs but the handle have shape (worlds,).");
+    .Doc("Makes worlds begin an episode when they are advanced next; all inputs but the handle have shape (worlds,).");
 
 REGISTER_OP("NeurozooAdvance")
     .Input("handle: resource")
@@ -52,11 +48,11 @@ REGISTER_OP("NeurozooAdvance")
     .SetIsStateful()
     .SetShapeFn(UnknownShapes)
     .Doc(R"doc(
-Resets the worlds that were started and lets the playing ones do a step.
+Resets the worlds that were started, and plays one step in those that are playing.
 
 first: The first of the worlds; there is a row of `outputs` for each.
-outputs: (worlds, outputs), what the networks say.
-planes: (worlds, height, width, channels), the newest plane of each; zeros where nothing is played.
+outputs: (worlds, outputs), of the networks.
+planes: (worlds, height, width, channels), the newest plane of each; zeros where no episode goes on.
 rewards: (worlds,), of this step.
 states: (worlds,), 0: nothing is played, 1: an episode has begun, 2: it goes on, 3: it has ended.
 )doc");
@@ -73,27 +69,19 @@ REGISTER_OP("NeurozooOutcomes")
     .SetIsStateful()
     .SetShapeFn(UnknownShapes)
     .Doc(
-        "Returns what came of the episodes that ended in some worlds, once. The outputs are those of NeurozooReceive.");
+        "Returns the outcomes of the episodes that ended in some worlds, once. The outputs are those of "
+        "NeurozooReceive.");
 
-using WorldsResource = Held<WorldPool>;
-using WorldsUser = HeldUser<WorldPool>;
+using WorldsUser = ResourceUser<WorldPool>;
 
-class WorldsOp : public tf::ResourceOpKernel<WorldsResource> {
+class WorldsOp : public ResourceMaker<WorldPool, WorldPoolOptions> {
  public:
-  explicit WorldsOp(tf::OpKernelConstruction* context) : ResourceOpKernel(context) {
+  explicit WorldsOp(tf::OpKernelConstruction* context) : ResourceMaker(context) {
+    OP_REQUIRES_OK(context, ReadWorld(context, &options_.make_world));
     OP_REQUIRES_OK(context, ReadBehaviour(context, &options_.behaviour));
     OP_REQUIRES_OK(context, context->GetAttr("num_worlds", &options_.num_worlds));
     OP_REQUIRES_OK(context, context->GetAttr("num_threads", &options_.num_threads));
-    OP_REQUIRES_OK(context, WorldMaker(context, &options_.make_world));
   }
-
- private:
-  absl::Status CreateResource(WorldsResource** resource) override {
-    *resource = nullptr;
-    return Guarded([&] { *resource = new WorldsResource(options_); });
-  }
-
-  WorldPoolOptions options_;
 };
 
 class StartOp : public WorldsUser {
