@@ -15,13 +15,13 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-# Snakemake would merge the two, and the experiments of config.yaml would run along.
+# Snakemake would merge both files, and would also run the experiments of config.yaml.
 if not workflow.overwrite_configfiles:
 
     configfile: "config.yaml"
 
 
-# Folders that a configuration may move, see `pathvars` there; <results> is one of Snakemake's own.
+# Folders that a configuration may move under `pathvars`; <results> is built into Snakemake.
 pathvars:
     noise="results/noise",
 
@@ -54,5 +54,5 @@ localrules:
 
 rule all:
     input:
-        products(),
+        planned_products(config),
         "<results>/site/manifest.json",

@@ -1,12 +1,12 @@
-"""How much a Dask cluster carries: evaluations of known duration, real workers, and many pretended ones.
+"""Measures how many workers a Dask scheduler can keep busy, with episodes of known duration.
 
-    python benchmarks/dask_load.py workers          16 worker processes here, episodes that last 50 ms
-    python benchmarks/dask_load.py crowd            more and more pretended workers, tasks of one episode of 1.5 s
+    python benchmarks/dask_load.py workers          16 worker processes on this machine, episodes of 10 ms to 1 s
+    python benchmarks/dask_load.py crowd            more and more workers in few processes, episodes of 1.5 s
     python benchmarks/dask_load.py all --json FILE
 
-Episodes sleep, so that two cores carry what a cluster would compute: what is measured is the path of episodes from the
-algorithm to a worker and back. `crowd` puts many workers into each of a few processes, all of them with TLS; the
-scheduler and the client share one process, as in a training. It stops when less than 90 % of the slots are busy.
+Episodes sleep instead of play, so two cores can stand in for a cluster. The path of an episode from the algorithm to a
+worker and back is measured. `crowd` puts many workers with TLS into each of a few processes. The scheduler and the
+client share one process, as in training. `crowd` stops when less than 90 % of the slots are busy.
 """
 
 import argparse
@@ -26,22 +26,22 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow" / "lib"))
 
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.evaluation.distributed import DistributedEvaluator
-from neurozoo.genomes import Genome, Mutation
+from neurozoo.genomes.genome import Genome, Mutation
 
-PARENTS = 20  # as the published genetic algorithm has them
+PARENTS = 20  # as in the published genetic algorithm
 GENES = 500  # mutations of a parent, as after 500 generations
 CROWD_PROCESSES = 2
 IDLE_SECONDS = 5
 
 
 class SleepingEvaluator:
-    """Plays by sleeping: an episode lasts as many milliseconds as its `max_frames`.
+    """An evaluator that sleeps instead of playing: an episode lasts `max_frames` milliseconds.
 
     Args:
-        threads: Episodes at once.
+        threads: Number of episodes at once.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -49,7 +49,7 @@ class SleepingEvaluator:
         self._waiting: list[tuple[int, Episode]] = []
         self._playing: dict[int, tuple[float, Episode]] = {}
 
-    def hold(self, genomes: object) -> None:
+    def pin(self, genomes: object) -> None:
         """Takes no time."""
 
     def submit(self, episodes: dict[int, Episode]) -> None:
@@ -86,21 +86,21 @@ def parents() -> list[Genome]:
 
 
 def measure(evaluator: DistributedEvaluator, *, slots: int, milliseconds: int, seconds: float) -> dict[str, float]:
-    """Plays generations for a while, the first of them not counted.
+    """Plays a first generation that does not count, and then a long one that does.
 
     Returns:
-        Episodes a second, the share of what the slots could play at best, the processor time of this process
-        (scheduler and client) in each second without and with tasks and for each task, and that of the workers.
+        Episodes per second; this rate as a share of the best that the slots could reach; the processor time of this
+        process (scheduler and client) per second, without and with tasks, and per task; and that of the workers.
     """
-    held, process = parents(), psutil.Process()
+    genomes, process = parents(), psutil.Process()
     size = max(2 * slots, int(slots * seconds * 1000 / milliseconds))
-    evaluator.hold(held)
+    evaluator.pin(genomes)
     count = 0
 
     def generation(size: int) -> None:
         nonlocal count
         children = {
-            count + n: Episode(held[n % PARENTS].mutated(count + n, 0.002), 0, n, milliseconds) for n in range(size)
+            count + n: Episode(genomes[n % PARENTS].mutated(count + n, 0.002), 0, n, milliseconds) for n in range(size)
         }
         count += size
         evaluator.submit(children)
@@ -143,7 +143,7 @@ def used_by_workers(process: psutil.Process) -> float:
 
 
 def real_workers(count: int, seconds: float) -> list[dict]:
-    """Measures worker processes of this machine, with episodes of several lengths."""
+    """Measures worker processes on this machine, with episodes of several lengths."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         settings = ClusterSettings.of(f"local workers={count} least_workers={count}")
@@ -157,17 +157,17 @@ def real_workers(count: int, seconds: float) -> list[dict]:
 
 
 def wait_for(evaluator: DistributedEvaluator, slots: int, seconds: float = 240) -> None:
-    """Waits until all workers are there."""
+    """Waits until all workers are connected."""
     end = time.monotonic() + seconds
     while evaluator._client.scheduler_info(n_workers=0)["total_threads"] < slots:
         if time.monotonic() > end:
-            raise TimeoutError(f"{slots} workers did not come")
+            raise TimeoutError(f"{slots} workers did not connect within {seconds:g} s")
         time.sleep(0.5)
     evaluator._slots = slots
 
 
 def crowd(seconds: float, sizes: list[int] | None) -> list[dict]:
-    """Measures more and more workers, many in each process: given numbers, or until they are no longer busy."""
+    """Measures growing numbers of workers, many in each process: the given sizes, or until they are no longer busy."""
     rows = []
     for count in sizes or (50, 100, 200, 400, 800, 1600, 3200):
         with tempfile.TemporaryDirectory() as folder, own_cluster(Path(folder), count) as evaluator:
@@ -182,7 +182,7 @@ def crowd(seconds: float, sizes: list[int] | None) -> list[dict]:
 
 @contextlib.contextmanager
 def own_cluster(folder: Path, count: int) -> Iterator[DistributedEvaluator]:
-    """Starts a scheduler as a run does, and crowds of workers instead of its own."""
+    """Starts a scheduler as a run does, and processes with many workers each instead of the run's own workers."""
     settings = ClusterSettings.of("local workers=1 least_workers=0")
     with DistributedEvaluator(make_sleeper, settings=settings, folder=folder) as evaluator:
         (keys,) = folder.glob("keys-*")
@@ -199,7 +199,7 @@ def own_cluster(folder: Path, count: int) -> Iterator[DistributedEvaluator]:
 
 
 async def be_a_crowd(address: str, keys: Path, count: int) -> None:
-    """Is many workers at once, until it is killed or nobody measures any more."""
+    """Runs many workers in this process, until it is killed or its parent has ended."""
     import dask
     from distributed import Security, Worker
 
@@ -232,7 +232,7 @@ async def be_a_crowd(address: str, keys: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Measures what the command line asks for."""
+    """Runs the measurements that the command line names."""
     if sys.argv[1:2] == ["be-a-crowd"]:
         address, keys, count = sys.argv[2:]
         asyncio.run(be_a_crowd(address, Path(keys), int(count)))
@@ -240,9 +240,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("workers", "crowd", "all"))
     parser.add_argument("--workers", type=int, default=16)
-    parser.add_argument("--crowds", type=int, nargs="+", help="sizes of crowds (default: until one is too large)")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement (default: %(default)s)")
-    parser.add_argument("--json", type=Path, help="keep the figures here")
+    parser.add_argument("--crowds", type=int, nargs="+", help="numbers of workers (default: grow until some are idle)")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="duration of each measurement (default: %(default)s)"
+    )
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     rows = real_workers(options.workers, options.seconds) if options.what in ("workers", "all") else []
     rows += crowd(options.seconds, options.crowds) if options.what in ("crowd", "all") else []

@@ -1,11 +1,11 @@
-"""How good is the elite that a rule chooses from one real population? Sticky actions, episodes drawn again and again.
+"""How good is the elite that a rule chooses from one real population? Sticky actions, resampled episodes.
 
     PYTHONPATH=workflow/lib python benchmarks/elite_choice.py play --threads 2
     PYTHONPATH=workflow/lib python benchmarks/elite_choice.py show
 
-`play` makes a second generation (60 children of the best 10 of 60 random networks) in each game, lets everybody in it
-play 24 episodes, and writes all scores. `show` takes these for the truth: an episode is one of the 24, drawn with
-replacement. The rules of the library choose from it, three generations of the same 60, thousands of times.
+`play` makes a second generation in each game (60 children of the best 10 of 60 random networks), lets each child play
+24 episodes, and writes all scores. `show` takes these scores as the truth: an episode is one of the 24, drawn with
+replacement. The library's rules choose elites from these 60 for three generations, thousands of times.
 """
 
 import argparse
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from neurozoo.algorithms.elites import ELITE_RULES, Elite, Individual
-from neurozoo.algorithms.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Elite, Individual
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.evaluation import Episode, EpisodeResult, native
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome
+from neurozoo.genomes.noise_table import open_noise_table
 
 FOLDER = Path("docs/results/racing")
 GAMES = ("asterix", "assault")
@@ -27,7 +27,7 @@ GENERATIONS = 3
 
 
 def play(*, threads: int, ops: Path, noise: Path) -> None:
-    """Plays both populations."""
+    """Plays the population of each game."""
     rows = []
     for game in GAMES:
         random = np.random.default_rng(7)
@@ -52,7 +52,7 @@ def play(*, threads: int, ops: Path, noise: Path) -> None:
             first = [Genome(int(index)) for index in random.integers(indices, size=POPULATION)]
             best = np.argsort(-scores(first, 1)[:, 0], kind="stable")[:PARENTS]
             parents = [first[place] for place in best]
-            evaluator.hold(parents)
+            evaluator.pin(parents)
             children = [
                 parents[random.integers(PARENTS)].mutated(int(random.integers(indices)), POWER)
                 for _ in range(POPULATION)

@@ -1,11 +1,11 @@
-"""Whose elite is better, that of the published validation or that of a race? Short paired runs with sticky actions.
+"""Which rule chooses the better elite, the published validation or racing? Short paired runs with sticky actions.
 
     PYTHONPATH=workflow/lib python benchmarks/elite_rules.py play --threads 2 --runs 6
     PYTHONPATH=workflow/lib python benchmarks/elite_rules.py show
 
-`play` trains pairs of runs that differ in nothing but the rule, lets the elite of each play fresh episodes, and adds a
-row to runs.csv (what is there already is not played again). `show` makes summary.csv and the figure of it, from the
-pairs that are whole. Both are in docs/results/racing/.
+`play` trains pairs of runs that differ only in the rule, lets each elite play new episodes, and adds a row to runs.csv.
+Runs that already have a row are skipped. `show` makes summary.csv and its figure from the complete pairs. All files are
+in docs/results/racing/.
 """
 
 import argparse
@@ -17,17 +17,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import plotnine as p9
+from neurozoo.agents.scoring import score_genome
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.games import protocol_of
-from neurozoo.genomes import read_genome
-from neurozoo.plots import figure_theme, save_figure
-from neurozoo.scoring import score_genome
-from neurozoo.training import train
+from neurozoo.environments.protocols import protocol_of
+from neurozoo.figures.style import figure_theme, save_figure
+from neurozoo.genomes.genome import read_genome
+from neurozoo.training import make_context, train
 
 FOLDER = Path("docs/results/racing")
 GAMES = ("asterix", "assault")
 RULES = ("validated", "racing")
-CUTOFF = 250  # steps, in training and in the fresh episodes
+CUTOFF = 250  # steps, in training and in the new episodes
 SETTINGS = {
     "population_size": 60,
     "selection_threshold": 10,
@@ -65,11 +65,12 @@ def play(*, runs: int, episodes: int, threads: int, ops: Path, noise: Path) -> N
 
 
 def play_one(game: str, seed: int, rule: str, *, episodes: int, threads: int, ops: Path, noise: Path) -> dict:
-    """Trains one run, and plays its elite again."""
+    """Trains one run, and lets its elite play new episodes."""
     where = {"ops": ops, "noise": noise, "threads": threads}
     settings = vars(resolve_settings("ga", preset="uber2018", overrides={**SETTINGS, "elite_rule": rule, "seed": seed}))
     with tempfile.TemporaryDirectory() as folder:
-        train(algo="ga", game=game, model="small", run=1, settings=settings, run_dir=folder, terminal="lines", **where)
+        names = {"algo": "ga", "game": game, "model": "small", "run": 1}
+        train(make_context(**names, settings=settings, run_dir=folder, **where), terminal="lines")
         reports = [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text().splitlines()]
         genome = read_genome(Path(folder) / "genome.json").genome
         reported = json.loads((Path(folder) / "genome.json").read_text())["validation_score"]
@@ -146,7 +147,7 @@ def _draw(runs: pd.DataFrame, both: dict) -> None:
         + p9.labs(
             title="The final elite under both rules",
             subtitle=(
-                "Points: mean of fresh episodes of one run's elite; lines join runs of equal seed; bars: means.\n"
+                "Points: mean of new episodes of one run's elite; lines join runs of equal seed; bars: means.\n"
                 f"Difference relative to the validated rule, both games: {both['relative_difference']:+.0%} "
                 f"(95 % bootstrap interval {both['low']:+.0%} to {both['high']:+.0%}, {both['pairs']} pairs)."
             ),
@@ -163,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["play", "show"])
     parser.add_argument("--runs", type=int, default=6, help="pairs per game")
-    parser.add_argument("--episodes", type=int, default=200, help="fresh episodes of each elite")
+    parser.add_argument("--episodes", type=int, default=200, help="new episodes of each elite")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ops", type=Path, default=Path("results/native/libneurozoo_ops.so"))
     parser.add_argument("--noise", type=Path, default=Path("results/noise/table.f32"))

@@ -1,11 +1,11 @@
-"""How good are the elites that the rules choose, where the truth is known? A genetic algorithm without games.
+"""How good are the elites that the rules choose if the true scores are known? A genetic algorithm without games.
 
     PYTHONPATH=workflow/lib python benchmarks/racing_simulation.py --replications 100
 
-An individual is its true mean score. A mutation changes it by a factor: 40 % of mutations change next to nothing, half
-of them harm, one in ten helps. An episode's score is the true mean times noise, and it has as many frames as points:
-good players play long. The rules are those of the library, everything else is the algorithm's. Replications of the same
-number are paired by their seed. Writes docs/results/racing/simulation.csv.
+An individual is its true mean score. A mutation multiplies it by a factor: 40 % of the mutations change almost nothing,
+50 % make it worse, 10 % make it better. An episode's score is the true mean times noise. An episode has as many frames
+as points, because good players play long. The elite rules come from the library; this file simulates the rest of the
+algorithm. Replications with the same number share their seed. Writes docs/results/racing/simulation.csv.
 """
 
 import argparse
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from neurozoo.algorithms.elites import ELITE_RULES, Elite, Individual
-from neurozoo.algorithms.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Elite, Individual
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 
 OUTPUT = Path("docs/results/racing/simulation.csv")
 GENERATIONS = 25
-SIZES = {  # the published size, and that of the experiment with games
+SIZES = {  # the published size, and the size of the experiment with games
     "1000, 10 x 30": {"population_size": 1000, "selection_threshold": 20, "validation_threshold": 10,
                       "num_validation_episodes": 30},
     "60, 5 x 10": {"population_size": 60, "selection_threshold": 10, "validation_threshold": 5,
                    "num_validation_episodes": 10},
 }  # fmt: skip
-RANKED = 200  # of the population, from whom the rules and parents are taken
+RANKED = 200  # best individuals of the population, from which the rules and the parents are taken
 
 
 def mild(random: np.random.Generator, size: int) -> np.ndarray:
@@ -50,7 +50,7 @@ Noise = Callable[[np.random.Generator, int], np.ndarray]
 
 
 def mutated(means: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Returns the true means of children, one for each."""
+    """Returns the true means of the children, one per parent."""
     kind, size = random.random(len(means)), random.normal(size=len(means))
     factor = np.where(
         kind < 0.4, 1 + 0.02 * size, np.where(kind < 0.9, np.exp(-0.5 * np.abs(size)), np.exp(0.15 * np.abs(size)))
@@ -60,9 +60,15 @@ def mutated(means: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 @dataclass
 class Outcome:
-    """What came of one run: true means of the elite of generation 1 and of the result, the latter's reported score,
-    episodes of validation in a generation at most, and its frames as a share of what the published rule would be
-    expected to need."""  # noqa: D205, D209
+    """The outcome of one run.
+
+    Attributes:
+        first: True mean of the elite of generation 1.
+        result: True mean of the final elite.
+        reported: Reported score of the final elite.
+        episodes: Most validation episodes in a generation.
+        frames: Frames of validation, as a share of the frames that the published rule is expected to need.
+    """
 
     first: float
     result: float
@@ -75,7 +81,7 @@ def simulate(rule: str, settings: GaSettings, noise: Noise, seed: int) -> Outcom
     """Runs one genetic algorithm."""
     random = np.random.default_rng(seed)
     elite: Elite | None = None
-    truth: dict[tuple[int, int], float] = {}  # of the elite
+    truth: dict[tuple[int, int], float] = {}  # true means of the elite and this generation's individuals
     parents = np.empty(0)
     best, best_score, first, most, shares = 0.0, -np.inf, 0.0, 0, []
     for generation in range(1, GENERATIONS + 1):
@@ -121,7 +127,7 @@ def interval(values: np.ndarray, random: np.random.Generator) -> tuple[float, fl
 
 
 def main() -> None:
-    """Compares the rules with the published one of 2018."""
+    """Compares the rules with the published rule of 2018."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replications", type=int, default=100)
     replications = parser.parse_args().replications
@@ -140,7 +146,7 @@ def main() -> None:
                     outcomes = [simulate(rule, settings, noise, seed) for seed in range(replications)]
                     results = np.array([outcome.result for outcome in outcomes])
                     base = results if base is None else base
-                    ratio = np.log(results / base)  # growth is exponential: a ratio is fair to all replications
+                    ratio = np.log(results / base)  # growth is exponential, so ratios weigh replications equally
                     low, high = interval(ratio, np.random.default_rng(0))
                     numbers = [
                         np.mean([outcome.first for outcome in outcomes]),

@@ -1,10 +1,10 @@
-"""How long the replay memory of deep Q-learning takes to store and to draw, and how much memory it really occupies.
+"""Measures the replay memory of deep Q-learning: the time to append and to sample, and the memory it really occupies.
 
-    python benchmarks/replay_memory.py                     1,000,000 screens of 8 worlds, in memory
+    python benchmarks/replay_memory.py                     1,000,000 screens of 8 environments, in memory
     python benchmarks/replay_memory.py --folder FOLDER     in files (7.1 GB) in FOLDER, deleted afterwards
     python benchmarks/replay_memory.py --screens 200000
 
-Times are those of the processor (user and system), which a busy machine disturbs least: the median of some rounds.
+Times are processor times (user and system), because other load disturbs them least; the median of several rounds.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def microseconds(function, repeats: int = REPEATS) -> float:
 
 
 def measure(screens: int, folder: Path | None, *, steps: int, prioritised: bool) -> None:
-    """Fills a memory, goes on until its oldest rows are overwritten, draws, and prints one line."""
+    """Fills a replay memory, overwrites its oldest rows, draws samples, and prints one line."""
     random = np.random.default_rng(0)
     before = resident()
     replay = Replay(
@@ -78,7 +78,7 @@ def measure(screens: int, folder: Path | None, *, steps: int, prioritised: bool)
     if folder is not None:
         start = time.perf_counter()
         replay.flush()
-        row.append(f", flush of all {time.perf_counter() - start:.1f} s")
+        row.append(f", flushing everything {time.perf_counter() - start:.1f} s")
     gathering = microseconds(lambda: sample.screens.copy())
     print("".join(row) + f" (copying a batch: {gathering:.0f} us)", flush=True)
 

@@ -1,5 +1,5 @@
 """
-Sets the runs of one game beside each other.
+Compares the runs of a game.
 
 REQUIRED INPUTS:
 
@@ -14,8 +14,8 @@ OUTPUTS:
     facts      = <results>/comparisons/{game}/classification.json
     confusion  = <results>/comparisons/{game}/classification.{csv,png}
 
-The runs are those of the configuration, planned and imported. Of games that are not listed under `comparisons`, these
-files can be asked for by their paths.
+The compared runs are the planned and imported ones of the configuration. For games that are not listed under
+`comparisons`, request these files by their paths.
 """
 
 

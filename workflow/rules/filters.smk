@@ -1,5 +1,5 @@
 """
-Shows what the filters of networks look for (docs/filters.md).
+Shows what the filters of networks respond to (docs/filters.md).
 
 REQUIRED INPUTS:
 
@@ -11,7 +11,7 @@ OUTPUTS:
 
     weights     = <results>/runs/{algo}/{game}/{model}/{run}/filters/weights_{layer}.png
     patches     = <results>/runs/{algo}/{game}/{model}/{run}/filters/patches_{layer}.png
-    synthetic   = <results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.png, .csv
+    synthetic   = <results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.{png,csv}
     inversion   = <results>/runs/{algo}/{game}/{model}/{run}/filters/inversion_{layer}.png
     guided      = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png
     page        = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided.html
@@ -19,8 +19,8 @@ OUTPUTS:
     lean        = <results>/runs/{algo}/{game}/{model}/{run}/filters/lean.csv
     figures     = <results>/figures/temporal_lean.{pdf,svg,png}
 
-`all` makes them for the experiments that the configuration names under `filters`; of other runs, any can be asked for by
-its path. TensorFlow computes with one thread, so that the same files come out on every machine.
+`all` makes them for the experiments that the configuration lists under `filters`; for other runs, request a file by its
+path. TensorFlow computes with one thread, so that every machine makes the same files.
 """
 
 

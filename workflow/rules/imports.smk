@@ -1,5 +1,5 @@
 """
-Brings in genomes from elsewhere, and says how good they are.
+Imports genomes, and evaluates them.
 
 REQUIRED INPUTS:
 
@@ -15,7 +15,7 @@ OUTPUTS:
     evaluation = <results>/runs/{algo}/{game}/{model}/{run}/evaluation.json
     scores     = <results>/tables/imported_scores.csv
 
-An imported run has the files that the other rules need: it is frozen, recorded and filmed like one that was trained.
+An imported run has the files that the other rules need: it is frozen, recorded and filmed like a trained run.
 """
 
 
@@ -46,7 +46,6 @@ rule import_genome:
 rule evaluate:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
         ops=ancient("results/native/libneurozoo_ops.so"),
         noise=ancient("<noise>/table.f32"),
     output:

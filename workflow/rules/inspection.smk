@@ -1,17 +1,18 @@
 """
-Freezes the trained agents and records what they do.
+Freezes the trained agents, and records and tests them.
 
 REQUIRED INPUTS:
 
     ops         = results/native/libneurozoo_ops.so
     noise       = <noise>/table.f32
     checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
-    genome      = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
+    config      = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
+    records     = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
 
 OUTPUTS:
 
     keras       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
-    saved_model = <results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model/
+    saved_model = <results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model
     graph       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb
     record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
@@ -19,18 +20,17 @@ OUTPUTS:
     of_seed     = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.{npz,parquet}
     test        = <results>/runs/{algo}/{game}/{model}/{run}/test.json
 
-All exist of tagged moments of a run, too, such as <results>/runs/{algo}/{game}/{model}/{run}/tags/human/rollout.npz; the
-rule freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
+Tagged moments of a run can have all these files, too, such as tags/human/rollout.npz. The rule
+freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
-A model is frozen only if its three forms act like the native op on a recorded episode. A rollout needs nothing but
-the frozen model, so that it can be made again wherever that folder is.
+A model is frozen only if its three forms act like the native op on a recorded episode. A rollout needs only the frozen
+model, so it can be made again wherever that folder is.
 """
 
 
 rule freeze_model:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
         ops=ancient("results/native/libneurozoo_ops.so"),
         noise=ancient("<noise>/table.f32"),
     output:
@@ -52,7 +52,6 @@ rule freeze_model:
 rule freeze_tag:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
         ops=ancient("results/native/libneurozoo_ops.so"),
@@ -91,7 +90,7 @@ rule rollout:
     resources:
         mem_mb=3000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
     params:
         rollout=config["rollout"],
     script:

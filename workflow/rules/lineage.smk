@@ -1,17 +1,17 @@
 """
-Says who descends from whom.
+Makes the lineage of a run: which individual descends from which.
 
 REQUIRED INPUTS:
 
     log        = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
-    genome     = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
+    result     = <results>/runs/{algo}/{game}/{model}/{run}/result.json
 
 OUTPUTS:
 
     lineage    = <results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet
     figures    = <results>/runs/{algo}/{game}/{model}/{run}/lineage.{pdf,svg,png}
 
-Only the genetic algorithms (and random search) keep one; a run of another algorithm has no lineage to ask for.
+Only the genetic algorithms and random search have a lineage.
 """
 
 
@@ -34,7 +34,7 @@ rule lineage:
 rule plot_lineage:
     input:
         lineage="<results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
+        result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
     output:
         figures=[
             report(

@@ -1,11 +1,15 @@
 """
-Films rollouts: all layers, one layer, the game with its sound, all runs of a game or some generations of a run side by side.
+Makes movies: of all layers, one layer, the game with its sound, all runs of a game or some generations of a run.
 
 REQUIRED INPUTS:
 
     record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     keras       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+    checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
+    records     = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
+    ops         = results/native/libneurozoo_ops.so
+    noise       = <noise>/table.f32
 
 OUTPUTS:
 
@@ -15,9 +19,9 @@ OUTPUTS:
     grid        = <results>/movies/{game}.mp4
     generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
-The first three exist of tagged moments of a run, too. What the configuration does not name under `movie` or `generations`
-is made if it is asked for by its path. What generations.mp4 is made of stays in generations/{N}/, which is not declared: a
-generation that was frozen by hand lies there, too.
+Tagged moments of a run can have the first three, too. For what the configuration does not list under `movie` or
+`generations`, request the file by its path. The frozen models and rollouts for generations.mp4 stay in
+generations/{N}/. That folder is not a declared output, because it can also hold generations that were frozen by hand.
 """
 
 
@@ -43,7 +47,7 @@ rule activation_movie:
     resources:
         mem_mb=3000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
     params:
         movie={key: config["movie"][key] for key in ("fps", "max_steps")},
     script:
@@ -71,7 +75,7 @@ rule game_movie:
     resources:
         mem_mb=1000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # side by side, bars would overwrite each other
+        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
     params:
         movie={key: config["movie"][key] for key in ("max_steps", "overlay")},
     script:
@@ -142,7 +146,6 @@ rule movie_grid:
 rule generations:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
         ops=ancient("results/native/libneurozoo_ops.so"),
         noise=ancient("<noise>/table.f32"),
@@ -161,7 +164,7 @@ rule generations:
     resources:
         mem_mb=4000,
         runtime="2h",
-        terminal="bar" if len(FILMED_RUNS) == 1 else "lines",
+        terminal="bar" if len(filmed_runs(config)) == 1 else "lines",
     params:
         generations={key: value for key, value in config["generations"].items() if key != "experiments"},
     script:

@@ -11,13 +11,17 @@ OUTPUTS:
     library    = results/native/libneurozoo_ops.so
     build_info = results/native/build.json
 
-ALE comes as the source package that ale-py publishes. The op is linked with it, so the library is under
-GPL-2.0 and must not be given away as a binary (see NOTICE).
+ALE comes as the source package that ale-py publishes. The op is linked with it, so the library is under GPL-2.0 and
+must not be distributed as a binary (see NOTICE).
+
+The files in native/ are not inputs of the rule, because Snakemake would plan nothing else when the op must be built
+again (https://github.com/snakemake/snakemake/issues/4166). Instead, build.json holds their hash: `make setup` builds
+the op again if they have changed, and the library refuses to load an op that does not fit them.
 """
 
 
 localrules:
-    fetch_ale,  # nodes of a cluster often see no network
+    fetch_ale,  # nodes of a cluster often have no network
 
 
 rule fetch_ale:
@@ -35,8 +39,7 @@ rule fetch_ale:
 
 rule build_native_op:
     input:
-        source="results/native/ale-py-0.12.1.tar.gz",
-        sources=native_sources(),
+        source=ancient("results/native/ale-py-0.12.1.tar.gz"),
     output:
         library="results/native/libneurozoo_ops.so",
         build_info="results/native/build.json",

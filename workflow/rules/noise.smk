@@ -1,5 +1,5 @@
 """
-Draws the table of random numbers from which all weights come.
+Makes the table of random numbers from which all weights of neuroevolution come.
 
 OUTPUTS:
 

@@ -1,9 +1,11 @@
 """
-Makes pages of the results: the gallery, and a page that says where they come from.
+Makes pages of the results: the gallery, and a page about their provenance.
 
 REQUIRED INPUTS:
 
     products   = what the configuration plans
+    settings   = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
+    build      = results/native/build.json
 
 OUTPUTS:
 
@@ -11,9 +13,9 @@ OUTPUTS:
     index      = <results>/site/index.html
     provenance = <results>/provenance.{html,json}
 
-The gallery shows what there is. `build_site` makes it at the end of everything. `refresh_site` makes the same pages
-again whenever somebody asks for index.html, also while another Snakemake trains: it needs nothing but the folders that
-exist, because Snakemake lets nobody wait for files that another one is making.
+The gallery shows the results that exist. `build_site` makes it after everything else. `refresh_site` makes the same
+pages again when index.html is requested, also while another Snakemake trains. Its only inputs are existing folders,
+because one Snakemake cannot wait for files that another one is making.
 """
 
 
@@ -23,7 +25,7 @@ localrules:
 
 rule build_site:
     input:
-        products=products(),
+        products=planned_products(config),
         provenance="<results>/provenance.html",
     output:
         manifest="<results>/site/manifest.json",

@@ -14,12 +14,13 @@ OUTPUTS:
     scores     = <results>/tables/scores.csv
     comparison = <results>/tables/comparison.csv
 
-Runs that learn in epochs have phases: random play, training and tests. The merged table and the scores span the planned runs, not whatever else lies in <results>/runs/.
+Runs that learn in epochs have phases: random play, training and tests. The merged table and the scores contain the
+planned runs only, not all runs in <results>/runs/.
 """
 
 
 localrules:
-    parse_log,  # a second or two, for every run
+    parse_log,  # takes a second or two, for every run
     phase_table,
 
 

@@ -3,56 +3,92 @@ Trains the agents.
 
 REQUIRED INPUTS:
 
-    ops        = results/native/libneurozoo_ops.so
-    noise      = <noise>/table.f32
+    ops        = the native op, for algorithms that need it
+    noise      = the noise table, for algorithms that need it
 
 OUTPUTS:
 
     config     = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
     checkpoint = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
-    genome     = <results>/runs/{algo}/{game}/{model}/{run}/genome.json
+    archive    = <results>/runs/{algo}/{game}/{model}/{run}/archive.npz
     records    = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
-    profile    = <results>/runs/{algo}/{game}/{model}/{run}/profile.json, profile.html, if they are asked for
+    result     = <results>/runs/{algo}/{game}/{model}/{run}/result.json
+    profile    = <results>/runs/{algo}/{game}/{model}/{run}/profile.{json,html}
 
-A run killed half-way continues from state/ when it is started again. Neither that folder nor snapshots/ is
-declared, because Snakemake deletes the outputs of a failed job, and its logs as soon as a job starts: training keeps
-both in state/ too, and writes log.jsonl whole at the end.
+A killed run continues from state/ when it is started again. Neither that folder nor snapshots/ is a declared output,
+because Snakemake deletes the outputs of a failed job. It also deletes a job's logs when the job starts, so training
+keeps both logs in state/, too, and writes log.jsonl complete at the end.
 
-Op and noise table are ancient: building them again makes the same bits, so nothing is trained again.
+A run results in a network (checkpoint.npz) or, in quality diversity, in an archive (archive.npz). Neuroevolution also
+writes genome.json; no rule needs it, because the checkpoint contains the genome, too.
+
+Training writes result.json. For runs of earlier versions, the rule describe_result makes it from the existing files, so
+that nothing is trained again.
+
+A profile is made only if it is requested by its path.
 """
+
+
+localrules:
+    describe_result,  # takes a second, for every run
 
 
 rule train:
     input:
-        ops=ancient("results/native/libneurozoo_ops.so"),
-        noise=ancient("<noise>/table.f32"),
+        unpack(foundations_of),
     output:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        genome="<results>/runs/{algo}/{game}/{model}/{run}/genome.json",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/train.log",
     benchmark:
         "<results>/runs/{algo}/{game}/{model}/{run}/train.benchmark.tsv"
+    wildcard_constraints:
+        algo=f"(?!({algo_pattern(lambda spec: spec.result == 'archive')})/)[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     threads: share_of_cores
     resources:
-        mem_mb=memory_of,
+        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
         runtime="12h",
-        # The batched engine (docs/gpu.md): a GPU, and episodes at once, as many as its memory holds.
-        gpu=gpus_of,
+        # For the batched engine (docs/gpu.md): a GPU, and as many episodes at once as its memory can hold.
+        gpu=lambda wildcards: resources_of(wildcards)["gpus"],
         batched_slots=256,
-        # A Dask cluster that plays the episodes (docs/dask.md), such as "slurm workers=20 threads=8"; a way to run, not
-        # a setting of the run, so that changing it repeats nothing.
-        distributed=cluster_of,
-        # What the terminal gets: bar, lines or log. Bars of runs side by side would overwrite each other.
+        # A Dask cluster that plays the episodes (docs/dask.md), such as "slurm workers=20 threads=8". It is not a
+        # setting of the run, so changing it repeats nothing.
+        distributed=lambda wildcards: resources_of(wildcards)["cluster"],
+        # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
     params:
-        settings=settings_of,
+        settings=recorded_settings_of,
     script:
         "../scripts/train.py"
+
+
+use rule train as train_archive with:
+    output:
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    wildcard_constraints:
+        algo=algo_pattern(lambda spec: spec.result == "archive"),
+
+
+rule describe_result:
+    input:
+        result_of,
+    output:
+        result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/describe_result.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    script:
+        "../scripts/describe_result.py"
 
 
 rule profile_learner:
@@ -68,6 +104,6 @@ rule profile_learner:
         mem_mb=4000,
         runtime="10m",
     params:
-        settings=settings_of,
+        settings=recorded_settings_of,
     script:
         "../scripts/profile_learner.py"

@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.render_activation_movie` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.movies.activation_movie.render_activation_movie` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import render_activation_movie
+from neurozoo.movies.activation_movie import render_activation_movie
 
 with plain_errors(snakemake.log[0]):
     render_activation_movie(

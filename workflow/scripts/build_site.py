@@ -1,9 +1,9 @@
-"""Runs `neurozoo.site.pages.build_site`."""
+"""Runs `neurozoo.gallery.pages.build_site`."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.site.pages import build_site
+from neurozoo.gallery.pages import build_site
 
 with plain_errors(snakemake.log[0]):
     site = Path(snakemake.output[0]).parent

@@ -1,8 +1,8 @@
-"""Runs `neurozoo.comparing.classify_states` over the runs of one {game}."""
+"""Runs `neurozoo.comparison.classify_states` over the runs of one {game}."""
 
 from pathlib import Path
 
-from neurozoo.comparing import classify_states
+from neurozoo.comparison import classify_states
 from neurozoo.errors import plain_errors
 
 with plain_errors(snakemake.log[0]):

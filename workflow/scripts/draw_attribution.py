@@ -1,9 +1,9 @@
-"""Runs `neurozoo.filters.attribution.draw_attribution` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.feature_visualization.attribution.draw_attribution` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.filters.attribution import draw_attribution
+from neurozoo.feature_visualization.attribution import draw_attribution
 
 with plain_errors(snakemake.log[0]):
     draw_attribution(

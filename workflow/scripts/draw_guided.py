@@ -1,9 +1,9 @@
-"""Runs `neurozoo.filters.guided.draw_guided` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.feature_visualization.guided.draw_guided` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.filters.guided import draw_guided
+from neurozoo.feature_visualization.guided import draw_guided
 
 with plain_errors(snakemake.log[0]):
     draw_guided(

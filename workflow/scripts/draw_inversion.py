@@ -1,9 +1,9 @@
-"""Runs `neurozoo.filters.inversion.draw_inversion` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.feature_visualization.inversion.draw_inversion` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.filters.inversion import draw_inversion
+from neurozoo.feature_visualization.inversion import draw_inversion
 
 with plain_errors(snakemake.log[0]):
     draw_inversion(

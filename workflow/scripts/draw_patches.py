@@ -1,9 +1,9 @@
-"""Runs `neurozoo.filters.patches.draw_patches` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.feature_visualization.patches.draw_patches` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.filters.patches import draw_patches
+from neurozoo.feature_visualization.patches import draw_patches
 
 with plain_errors(snakemake.log[0]):
     draw_patches(

@@ -1,9 +1,9 @@
-"""Runs `neurozoo.filters.synthetic.draw_synthetic` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.feature_visualization.synthetic.draw_synthetic` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.filters.synthetic import draw_synthetic
+from neurozoo.feature_visualization.synthetic import draw_synthetic
 
 with plain_errors(snakemake.log[0]):
     draw_synthetic(

@@ -1,8 +1,8 @@
-"""Runs `neurozoo.comparing.embed_states` over the runs of one {game}."""
+"""Runs `neurozoo.comparison.embed_states` over the runs of one {game}."""
 
 from pathlib import Path
 
-from neurozoo.comparing import embed_states
+from neurozoo.comparison import embed_states
 from neurozoo.errors import plain_errors
 
 with plain_errors(snakemake.log[0]):

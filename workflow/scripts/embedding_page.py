@@ -1,8 +1,8 @@
-"""Runs `neurozoo.comparing.write_embedding_page` over the runs of one {game}."""
+"""Runs `neurozoo.comparison.write_embedding_page` over the runs of one {game}."""
 
 from pathlib import Path
 
-from neurozoo.comparing import write_embedding_page
+from neurozoo.comparison import write_embedding_page
 from neurozoo.errors import plain_errors
 
 with plain_errors(snakemake.log[0]):

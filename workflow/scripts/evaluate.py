@@ -1,9 +1,9 @@
-"""Runs `neurozoo.scoring.evaluate_run` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.agents.scoring.evaluate_run` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
+from neurozoo.agents.scoring import evaluate_run
 from neurozoo.errors import plain_errors
-from neurozoo.scoring import evaluate_run
 
 with plain_errors(snakemake.log[0]):
     evaluate_run(

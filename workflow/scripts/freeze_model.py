@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.freeze_run` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.agents.freeze.freeze_run` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
+from neurozoo.agents.freeze import freeze_run
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import freeze_run
 
 with plain_errors(snakemake.log[0]):
     freeze_run(

@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.film_game` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.movies.game_movie.film_game` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import film_game
+from neurozoo.movies.game_movie import film_game
 
 with plain_errors(snakemake.log[0]):
     film_game(

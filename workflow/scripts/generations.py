@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.film_generations` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.movies.generations.film_generations` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import film_generations
+from neurozoo.movies.generations import film_generations
 
 with plain_errors(snakemake.log[0]):
     film_generations(

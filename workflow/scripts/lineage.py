@@ -1,7 +1,7 @@
-"""Runs `neurozoo.lineage.write_lineage` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.records.lineage.write_lineage` for one {algo}/{game}/{model}/{run}."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.lineage import write_lineage
+from neurozoo.records.lineage import write_lineage
 
 with plain_errors(snakemake.log[0]):
     write_lineage(snakemake.input.log, snakemake.output.parquet)

@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.film_grid` for one {game}."""
+"""Runs `neurozoo.movies.grid.film_grid` for one {game}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import film_grid
+from neurozoo.movies.grid import film_grid
 
 with plain_errors(snakemake.log[0]):
     film_grid(

@@ -1,7 +1,7 @@
-"""Runs `neurozoo.noise.build_noise_table`."""
+"""Runs `neurozoo.genomes.noise_table.build_noise_table`."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.noise import build_noise_table
+from neurozoo.genomes.noise_table import build_noise_table
 
 with plain_errors(snakemake.log[0]):
     build_noise_table(snakemake.output.table, size=snakemake.params.size)

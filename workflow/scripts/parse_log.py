@@ -1,7 +1,7 @@
-"""Runs `neurozoo.logs.parse_log` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.records.run_log.parse_log` for one {algo}/{game}/{model}/{run}."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.logs import parse_log, read_identity
+from neurozoo.records.run_log import parse_log, read_identity
 
 with plain_errors(snakemake.log[0]):
     parse_log(

@@ -1,8 +1,8 @@
-"""Runs `neurozoo.algorithms.dqn.statistics_csv.write_statistics` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.records.simple_dqn_csv.write_statistics` for one {algo}/{game}/{model}/{run}."""
 
-from neurozoo.algorithms.dqn.statistics_csv import write_statistics
 from neurozoo.errors import plain_errors
-from neurozoo.logs import read_run_settings
+from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.simple_dqn_csv import write_statistics
 
 with plain_errors(snakemake.log[0]):
     settings = read_run_settings(snakemake.input.config)

@@ -1,9 +1,9 @@
-"""Runs `neurozoo.plots.plot_learning_curves`."""
+"""Runs `neurozoo.figures.learning_curves.plot_learning_curves`."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.plots import plot_learning_curves
-from neurozoo.reference_curves import read_references
-from neurozoo.tables import read_metrics
+from neurozoo.figures.learning_curves import plot_learning_curves
+from neurozoo.records.reference_curves import read_references
+from neurozoo.records.tables import read_metrics
 
 with plain_errors(snakemake.log[0]):
     plot_learning_curves(

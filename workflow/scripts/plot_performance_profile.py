@@ -1,8 +1,8 @@
-"""Runs `neurozoo.aggregate_plots.plot_performance_profile`."""
+"""Runs `neurozoo.figures.aggregates.plot_performance_profile`."""
 
-from neurozoo.aggregate_plots import plot_performance_profile
 from neurozoo.errors import plain_errors
-from neurozoo.tables import read_metrics
+from neurozoo.figures.aggregates import plot_performance_profile
+from neurozoo.records.tables import read_metrics
 
 with plain_errors(snakemake.log[0]):
     plot_performance_profile(

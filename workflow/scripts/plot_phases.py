@@ -1,7 +1,7 @@
-"""Runs `neurozoo.phase_panels.draw_panels` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.figures.phases.draw_panels` for one {algo}/{game}/{model}/{run}."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.phase_panels import draw_panels
+from neurozoo.figures.phases import draw_panels
 
 with plain_errors(snakemake.log[0]):
     draw_panels(

@@ -1,8 +1,8 @@
-"""Runs `neurozoo.filters.lean_plot.plot_temporal_lean`."""
+"""Runs `neurozoo.figures.temporal_lean.plot_temporal_lean`."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.filters.lean import read_leans
-from neurozoo.filters.lean_plot import plot_temporal_lean
+from neurozoo.feature_visualization.lean import read_leans
+from neurozoo.figures.temporal_lean import plot_temporal_lean
 
 with plain_errors(snakemake.log[0]):
     plot_temporal_lean(

@@ -1,7 +1,7 @@
-"""Runs `neurozoo.site.origins.write_provenance`."""
+"""Runs `neurozoo.gallery.provenance_page.write_provenance`."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.site.origins import write_provenance
+from neurozoo.gallery.provenance_page import write_provenance
 
 with plain_errors(snakemake.log[0]):
     write_provenance(

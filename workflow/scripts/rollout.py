@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.record_rollout` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.rollouts.rollout.record_rollout` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import record_rollout
+from neurozoo.rollouts.rollout import record_rollout
 
 with plain_errors(snakemake.log[0]):
     record_rollout(

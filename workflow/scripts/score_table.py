@@ -1,7 +1,7 @@
-"""Runs `neurozoo.tables.score_table`."""
+"""Runs `neurozoo.records.tables.score_table`."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.tables import read_metrics, score_table
+from neurozoo.records.tables import read_metrics, score_table
 
 with plain_errors(snakemake.log[0]):
     score_table(read_metrics(snakemake.input.metrics), snakemake.output.csv, **snakemake.params.statistics)

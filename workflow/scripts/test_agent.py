@@ -1,9 +1,9 @@
-"""Runs `neurozoo.inspection.play_epsilon_greedily` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.rollouts.epsilon_greedy.play_epsilon_greedily` for one {algo}/{game}/{model}/{run}."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.inspection import play_epsilon_greedily
+from neurozoo.rollouts.epsilon_greedy import play_epsilon_greedily
 
 with plain_errors(snakemake.log[0]):
     play_epsilon_greedily(

@@ -1,20 +1,23 @@
-"""`python -m neurozoo`: the functions behind the rules, by hand."""
+"""The command line: `python -m neurozoo` calls the functions behind the Snakemake rules."""
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 
 from neurozoo import __version__
-from neurozoo.commands.agents import add_agent_commands
-from neurozoo.commands.comparing import add_comparing_commands
-from neurozoo.commands.filters import add_filter_commands
-from neurozoo.commands.inspection import add_inspection_commands
-from neurozoo.commands.logs import add_log_commands
-from neurozoo.commands.measuring import add_measuring_commands
-from neurozoo.commands.results import add_result_commands
-from neurozoo.commands.simple_dqn import add_simple_dqn_command
-from neurozoo.commands.training import add_training_commands
-from neurozoo.commands.watching import add_watching_commands
-from neurozoo.commands.zoo import add_zoo_commands
+from neurozoo.cli.agents import add_agent_commands
+from neurozoo.cli.benchmarks import add_benchmark_commands
+from neurozoo.cli.comparing import add_comparing_commands
+from neurozoo.cli.filters import add_filter_commands
+from neurozoo.cli.frozen_agents import add_frozen_agent_commands
+from neurozoo.cli.logs import add_log_commands
+from neurozoo.cli.movies_and_play import add_movie_and_play_commands
+from neurozoo.cli.results import add_result_commands
+from neurozoo.cli.settings import add_settings_command
+from neurozoo.cli.simple_dqn import add_simple_dqn_command
+from neurozoo.cli.training import add_training_commands
+from neurozoo.cli.zoo import add_zoo_commands
 from neurozoo.errors import plain_errors
 
 
@@ -22,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command.
 
     Args:
-        arguments: Words of the command line; None takes the process's own.
+        arguments: Words of the command line; None for those of this process.
 
     Raises:
-        SystemExit: Status 1 after an error that the user can mend, which is one sentence on standard error.
+        SystemExit: Status 1 after an error that the user can fix. Standard error then shows one sentence.
     """
     options = build_parser().parse_args(arguments)
     with plain_errors():
@@ -33,20 +36,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Returns the parser of all commands; what it has parsed holds the function to call, `command`."""
+    """Returns the parser of all commands. Parsed options have the function to call in `command`."""
     parser = argparse.ArgumentParser(
-        prog="python -m neurozoo", description="The functions behind the rules, by hand. Paths are relative to here."
+        prog="python -m neurozoo",
+        description="Calls the functions behind the Snakemake rules. Paths are relative to the current folder.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
     add_training_commands(commands)
+    add_settings_command(commands)
     add_log_commands(commands)
     add_agent_commands(commands)
-    add_inspection_commands(commands)
-    add_watching_commands(commands)
+    add_frozen_agent_commands(commands)
+    add_movie_and_play_commands(commands)
     add_filter_commands(commands)
     add_zoo_commands(commands)
-    add_measuring_commands(commands)
+    add_benchmark_commands(commands)
     add_comparing_commands(commands)
     add_result_commands(commands)
     add_simple_dqn_command(commands, main)
@@ -54,4 +59,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough; Python would complain again when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The one exception that users see, and the sentence that helps them to go on."""
+"""The exception for errors that users can fix, and helpers that word its message."""
 
 import contextlib
 import difflib
@@ -8,30 +8,30 @@ from collections.abc import Iterable, Iterator
 
 
 class NeurozooError(Exception):
-    """Something that the user can mend: says what was expected, what came and what to do."""
+    """An error that the user can fix. The message says what is wrong, what was expected and what to do."""
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """Finds the name that was probably meant, so that a slip of the finger costs no search.
+    """Finds the name that a user probably meant, so that error messages can suggest it.
 
     Args:
-        name: What came.
-        allowed: What would have been accepted.
+        name: The name that the user gave.
+        allowed: The valid names.
 
     Returns:
-        The closest allowed name, or None if none is close.
+        The most similar valid name, or None if none is similar.
     """
     matches = difflib.get_close_matches(str(name), list(allowed), n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 
 def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
-    """Words the error for a name that is not in a list, with the nearest one that is.
+    """Makes the error for an unknown name, with the most similar valid name as a suggestion.
 
     Args:
-        kind: What is named, such as "game".
-        name: What came.
-        allowed: All names that would have been accepted.
+        kind: What the name stands for, such as "game".
+        name: The name that the user gave.
+        allowed: All valid names.
 
     Returns:
         The error, for the caller to raise.
@@ -44,13 +44,13 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
 
 @contextlib.contextmanager
 def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
-    """Ends a program that people start with one sentence instead of a traceback, where they can mend the cause.
+    """Ends a program with one sentence instead of a traceback if the user can fix the error.
 
     Args:
-        log: Optional file that gets the sentence, too.
+        log: Optional file to which the sentence is appended, too.
 
     Raises:
-        SystemExit: Status 1, after a `NeurozooError` was written to standard error.
+        SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writes files atomically: they appear complete or not at all. Reads JSON, computes checksums."""
 
 import contextlib
 import errno
@@ -13,17 +13,18 @@ from neurozoo.errors import NeurozooError
 
 @contextlib.contextmanager
 def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterator[Path]:
-    """Gives a temporary name beside `path` and renames it on success, so that nobody ever reads half a file.
+    """Gives a temporary path and renames it to `path` on success, so that nobody ever reads half a file.
 
     Args:
-        path: The file that is to appear. Its folder is made if it is missing.
-        is_durable: Whether it is to survive a power cut from here on, which takes the disk some time.
+        path: The file to write. Its folder is made if it is missing.
+        is_durable: Whether to wait until the disk has the data, so that the file survives a power cut.
 
     Yields:
-        The path to write to. It keeps the suffix of `path`, because some writers choose the format by it.
+        The temporary path to write to, in the same folder. It has the suffix of `path`, because some writers choose
+        the format by it.
 
     Raises:
-        NeurozooError: The disk is full. What stood at `path` before is untouched.
+        NeurozooError: The disk is full. An earlier file at `path` is unchanged.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,28 +43,28 @@ def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterat
 
 
 def explained(error: OSError, path: str | os.PathLike) -> Exception:
-    """Turns a full disk into a sentence with the remedy; other errors stay what they are."""
+    """Returns an error that says what to do if the disk is full; returns other errors unchanged."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return NeurozooError(
             f"{path} could not be written: {os.strerror(error.errno).lower()}. "
-            "What stood there before is untouched; free some space and start the same command again."
+            "An earlier file of that name is unchanged; free some space and start the same command again."
         )
     return error
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Writes a text file whole or not at all (UTF-8)."""
+    """Writes a text file atomically (UTF-8)."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: str | os.PathLike, value: object) -> None:
-    """Writes JSON whole or not at all; NaN and infinity are refused, since other readers choke on them."""
+    """Writes JSON atomically. NaN and infinity raise a ValueError, because they are not valid JSON."""
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
 def read_json(path: str | os.PathLike, remedy: str) -> dict:
-    """Reads a JSON object, or says how to mend the file.
+    """Reads a JSON object.
 
     Args:
         path: The file.
@@ -76,7 +77,7 @@ def read_json(path: str | os.PathLike, remedy: str) -> dict:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. {remedy}") from error
-    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, a number without end, too deep
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, too many digits, too deep
         raise NeurozooError(f"{path} is damaged ({error}). {remedy}") from error
     if not isinstance(value, dict):
         raise NeurozooError(f"{path} should hold a JSON object, but holds a {type(value).__name__}. {remedy}")

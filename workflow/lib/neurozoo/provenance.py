@@ -1,4 +1,4 @@
-"""Where a result comes from."""
+"""The version and commit that a result comes from."""
 
 import contextlib
 import subprocess
@@ -8,7 +8,7 @@ from neurozoo import __version__
 
 
 def current_commit() -> str | None:
-    """Returns the Git commit of this library's sources, or None outside of a checkout."""
+    """Returns the Git commit of this library's sources, or None if they are not in a Git checkout."""
     folder = Path(__file__).resolve().parent
     with contextlib.suppress(OSError):
         result = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True)

@@ -1,14 +1,14 @@
-"""Counted randomness: every draw has an address, so that threads, workers and restarts change nothing."""
+"""Random generators by address (purpose, generation, episode), the same for any number of threads or restarts."""
 
 from enum import IntEnum
 
 import numpy as np
 
-MAX_SEED = 2**31  # of the emulator's random numbers
+MAX_SEED = 2**31  # seeds of the emulator are below this
 
 
 class Purpose(IntEnum):
-    """What a draw is for. Numbers are part of every published result: never reuse or change one."""
+    """What random numbers are for. Every published result depends on these values: never change or reuse one."""
 
     OFFSPRING = 0
     POPULATION_EPISODE = 1
@@ -30,11 +30,11 @@ class Purpose(IntEnum):
 
 
 def generator(entropy: tuple[int, ...], purpose: Purpose, *address: int) -> np.random.Generator:
-    """Returns the random generator of one draw.
+    """Returns the random generator of one address. The same address always gives the same numbers.
 
     Args:
-        entropy: The run: its seed and its number.
-        purpose: What is drawn.
+        entropy: The seed of the experiment and the number of the run.
+        purpose: What the random numbers are for.
         address: Generation, individual, episode, as far as they apply.
     """
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(int(purpose), *address)))

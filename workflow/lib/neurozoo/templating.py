@@ -1,16 +1,16 @@
-"""The pages' templates; whatever they print is escaped, because names come from files."""
+"""Loads the templates of the HTML pages. They escape all values, because names come from files."""
 
 from pathlib import Path
 
 import jinja2
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "data" / "static"
 
 
 def environment() -> jinja2.Environment:
-    """Returns a new environment of the templates, to which filters may be added."""
+    """Returns a new Jinja environment for the templates. Callers may add filters."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "data" / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,21 +1,23 @@
-"""The result of a run: the weights of its best solution."""
+"""Checkpoints: the weights of a run's best solution and what they belong to, in one file."""
 
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from neurozoo.environments.games import check_game
+from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.games import Protocol, check_game, layout_of, protocol_of
-from neurozoo.networks import Layout
+from neurozoo.networks.description import Layout
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Weights, and what they are for.
+    """Weights, and the game, network and protocol that they belong to.
 
     Attributes:
         theta: float32, shape (parameters,).
@@ -24,9 +26,9 @@ class Checkpoint:
         model: Network name.
         run: Number of the run.
         protocol: How its episodes are played.
-        num_actions: Outputs of the network.
-        reference: Observations by which virtual batch norm sets its statistics: float32, (batch, height, width,
-            channels); None for networks without it.
+        num_actions: Number of outputs of the network.
+        reference: Reference observations of virtual batch norm: float32, shape (batch, height, width, channels);
+            None for networks without it.
     """
 
     theta: np.ndarray
@@ -45,28 +47,30 @@ class Checkpoint:
 
 
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: Mapping | None = None) -> None:
-    """Writes `theta`, `reference` if there is one, and, as JSON text, the rest; equal checkpoints give equal bytes.
+    """Writes a checkpoint as arrays (`theta`, `reference`) and JSON text; equal checkpoints give equal bytes.
 
     Args:
-        path: The file, which appears whole or not at all.
+        path: The file. It appears complete or not at all.
         checkpoint: What to write.
-        facts: What `genome.json` would say, for a checkpoint without one beside it; kept as `facts`, JSON text.
+        facts: The content of `genome.json`, for a checkpoint without one beside it; stored as JSON text in `facts`.
 
     Raises:
         NeurozooError: The disk is full.
     """
     about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
     about["protocol"] = asdict(checkpoint.protocol)
-    arrays = {"theta": checkpoint.theta}
+    arrays: dict[str, Any] = {"theta": checkpoint.theta}
     if checkpoint.reference is not None:
         arrays["reference"] = checkpoint.reference
-    texts = {"about": np.array(json.dumps(about))} | ({"facts": np.array(json.dumps(facts))} if facts else {})
+    arrays["about"] = np.array(json.dumps(about))
+    if facts:
+        arrays["facts"] = np.array(json.dumps(facts))
     with written_whole(path) as temporary:
-        np.savez(temporary, **arrays, **texts)
+        np.savez(temporary, **arrays)
 
 
 def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
-    """Reads a checkpoint; a file from a stranger is safe to read.
+    """Reads a checkpoint; a file from a stranger is safe to open.
 
     Raises:
         NeurozooError: The file is missing or damaged, or its weights do not fit its network.
@@ -81,9 +85,7 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
             raise ValueError(f"{checkpoint.num_actions!r} actions")
     except FileNotFoundError as error:
         raise NeurozooError(f"The checkpoint {path} is missing. Train first: snakemake --cores all {path}") from error
-    except (
-        Exception
-    ) as error:  # zipfile and NumPy raise whatever they stumble over: SyntaxError, TokenError, zlib.error
+    except Exception as error:  # zipfile and NumPy raise many kinds: SyntaxError, TokenError, zlib.error
         reason = f"{type(error).__name__}: {error}"[:200]
         raise NeurozooError(f"The checkpoint {path} is damaged ({reason}). Delete it and train again.") from error
     check_game(checkpoint.game)
@@ -107,10 +109,10 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
 
 
 def read_facts(path: str | os.PathLike) -> dict:
-    """Reads what a snapshot says of its agent beside the weights: the keys of `genome.json`.
+    """Reads the facts in a snapshot, which are those of a `genome.json`.
 
     Raises:
-        NeurozooError: The file is missing or damaged, or no snapshot.
+        NeurozooError: The file is missing, damaged or not a snapshot.
     """
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -121,23 +123,23 @@ def read_facts(path: str | os.PathLike) -> dict:
         raise NeurozooError(f"The snapshot {path} is missing.") from error
     except Exception as error:  # as in `read_checkpoint`
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise NeurozooError(f"{path} is damaged or no snapshot ({reason}).") from error
+        raise NeurozooError(f"{path} is damaged or not a snapshot ({reason}). Use another one.") from error
     return facts
 
 
 def check_reference(reference: np.ndarray | None, layout: Layout, *, source: str = "The checkpoint") -> None:
-    """Refuses a virtual batch norm without observations to set its statistics by.
+    """Checks that a network with virtual batch norm has its reference observations.
 
     Raises:
-        NeurozooError: The network needs a reference and there is none, or it has another shape.
+        NeurozooError: The reference is missing, or has another shape or type, or numbers that are not finite.
     """
     if reference is None and not layout.needs_reference:
         return
     wanted = f"float32 of shape (batch, {', '.join(map(str, layout.observation_shape))})"
     if reference is None:
         raise NeurozooError(
-            f"{source} lacks the reference of {layout.network.name!r}, {wanted}: its weights alone do not say how the "
-            "agent acts. Train it again."
+            f"{source} lacks the reference of {layout.network.name!r}, {wanted}. Its weights alone do not determine "
+            "how the agent acts. Train it again."
         )
     fits = reference.dtype == np.float32 and reference.shape[1:] == tuple(layout.observation_shape) and len(reference)
     if not fits or not np.isfinite(reference).all():

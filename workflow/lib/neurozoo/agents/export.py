@@ -1,8 +1,8 @@
-"""Agents in the folders and under the names of the Atari Zoo, so that its tools find, load and show them.
+"""Exports agents under the Atari Zoo's file names, so that its tools can load them, or as plain arrays of weights.
 
     <root>/<algo>/<Game>NoFrameskip-v4/model<run>_<tag>.pb               the frozen graph
     <root>/<algo>/<Game>NoFrameskip-v4/model<run>_<tag>_rollout.npz      its rollout, if there is one
-    <root>/<algo>/checkpoints/<Game>NoFrameskip-v4_<run>.json            which tags there are
+    <root>/<algo>/checkpoints/<Game>NoFrameskip-v4_<run>.json            index of the run's tags
     <root>/<algo>/checkpoints/<Game>NoFrameskip-v4_<run>_log.json        the training log
 
 Source: Such et al. 2018, arXiv:1812.07069, and its code.
@@ -13,39 +13,47 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from neurozoo.agents.agent import read_agent
+from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.agents.frozen import GRAPH_FILE, FrozenModel, open_frozen
+from neurozoo.agents.graph_reader import read_graph
+from neurozoo.agents.tags import FINAL
+from neurozoo.agents.zoo_listing import facts_of
+from neurozoo.agents.zoo_models import ZooModel
+from neurozoo.agents.zoo_names import gym_id
+from neurozoo.environments.protocols import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
-from neurozoo.inspection.frozen import GRAPH_FILE, FrozenModel, open_frozen
-from neurozoo.logs import read_log
-from neurozoo.tags import FINAL
-from neurozoo.zoo.graph_reader import read_graph
-from neurozoo.zoo.listing import facts_of
-from neurozoo.zoo.models import ZooModel
-from neurozoo.zoo.names import gym_id
+from neurozoo.genomes.genome import Weights, decode
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.records.run_log import read_log
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 
 def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path]:
-    """Writes agents under the Atari Zoo's names; what lies there already of other agents stays.
+    """Writes agents under the Atari Zoo's names; files of other agents in `root` stay.
 
     Args:
-        models: Agents of one network for each algorithm, game and run: the zoo's names do not tell networks apart.
+        models: The agents. The zoo's names do not contain the network, so each algorithm, game and run may have only
+            one network.
         root: The folder of the zoo.
 
     Returns:
         All files, in order.
 
     Raises:
-        NeurozooError: There are no agents, two would have one name, `root` has one of that name with another network,
-            or a file is missing or damaged.
+        NeurozooError: There are no agents, two would have the same name, `root` has an agent of that name with another
+            network, or a file is missing or damaged.
     """
     models = list(models)
     if not models:
-        raise NeurozooError("There is no frozen agent to export; freeze one, or look what there is: zoo list.")
+        raise NeurozooError("There is no frozen agent to export. Freeze one, or list what there is: zoo list.")
     places: dict[Path, ZooModel] = {}
     runs: dict[tuple, ZooModel] = {}
     for model in models:
@@ -54,8 +62,8 @@ def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path
         if graph in places or first.model != model.model:
             raise NeurozooError(
                 f"{places.get(graph, first).title} and {model.title} would both be model{model.run} of {model.game}, "
-                "because the Atari Zoo's names do not say the network. Export one network at a time (--model), each "
-                "into a root of its own."
+                "because the Atari Zoo's names do not contain the network. Export one network at a time (--model), "
+                "each into a root of its own."
             )
         places[graph] = model
     present = {identity: _read_index(model, root) for identity, model in runs.items()}
@@ -90,7 +98,7 @@ def _index(model: ZooModel, root: str | os.PathLike) -> Path:
 
 
 def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
-    """Returns what earlier exports of a run say of its tags, which have to be of the same network."""
+    """Returns the index entries of earlier exports of a run, after checking that they are of the same network."""
     path = _index(model, root)
     try:
         entries = {entry["criteria"]: entry for entry in json.loads(path.read_text(encoding="utf-8"))}
@@ -98,13 +106,13 @@ def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
         return {}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise NeurozooError(f"{path} is no index of tags ({reason}). Delete it, or name another ROOT.") from error
+        raise NeurozooError(f"{path} is not an index of tags ({reason}). Delete it, or give another ROOT.") from error
     for entry in entries.values():
         if entry.get("network") != model.model:
             raise NeurozooError(
                 f"{path} should list tags of the network {model.model!r}, but lists {entry['criteria']} of "
-                f"{entry.get('network', 'one that it does not name')!r}, because the Atari Zoo's names do not say the "
-                f"network. Name another ROOT than {root}: networks are exported each into a root of its own."
+                f"{entry.get('network', 'a network that it does not name')!r}. The Atari Zoo's names do not contain "
+                f"the network, so each network needs a root of its own. Give another ROOT than {root}."
             )
     return entries
 
@@ -132,16 +140,16 @@ def _export_run(
 
 
 def _log_entry(record: Mapping) -> dict:
-    """Turns a report into a record of the Atari Zoo: seconds, frames and score, and the iteration besides."""
+    """Turns a report into a record of the Atari Zoo (seconds, frames and score), with the iteration added."""
     names = {"time": "TimeElapsedTotal", "frames": "frames", "score": "score", "iteration": "Iteration"}
     return {theirs: record.get(ours) for theirs, ours in names.items()}
 
 
 def zoo_graph(frozen: FrozenModel) -> "tf.compat.v1.GraphDef":
-    """Returns the graph of a frozen model with the nodes' names that the Atari Zoo has for its algorithm.
+    """Returns the graph of a frozen model with the node names that the Atari Zoo uses for its algorithm.
 
-    `model.pb` has those of `ga` for every algorithm; `es` has names of its own: `es/layer1/Relu`, `es/layer1/conv1/w`,
-    ..., `es/layer5/out/out`.
+    `model.pb` uses the names of `ga` for every algorithm. The zoo has other names for `es`: `es/layer1/Relu`,
+    `es/layer1/conv1/w`, ..., `es/layer5/out/out`.
 
     Raises:
         NeurozooError: The graph is missing or damaged.
@@ -161,3 +169,41 @@ def zoo_graph(frozen: FrozenModel) -> "tf.compat.v1.GraphDef":
             name, colon, output = tensor.partition(":")
             node.input[index] = renamed.get(name, name) + colon + output
     return definition
+
+
+def export_weights(path: str | os.PathLike, output: str | os.PathLike, *, noise: str | os.PathLike) -> dict[str, tuple]:
+    """Writes an agent's weights as plain arrays, for programs that know nothing of genomes.
+
+    Args:
+        path: A `genome.json`, a `checkpoint.npz`, or the folder of a run.
+        output: The `.npz` to write: `conv1/w` of shape (height, width, in, out), `conv1/b`, ... in the order of the
+            layers, and `reference` for virtual batch norm. They can be opened without pickle.
+        noise: The noise table; opened only if the weights have to be decoded.
+
+    Returns:
+        The arrays' shapes by name.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or `output` does not end in `.npz`.
+    """
+    path, output = Path(path), Path(output)
+    if output.suffix != ".npz":
+        raise NeurozooError(f"Weights are written as .npz, but got {output}. Give a name that ends in .npz.")
+    if path.is_dir():
+        path = path / "checkpoint.npz"
+    if path.suffix == ".npz":
+        checkpoint = read_checkpoint(path)
+        layout, theta, reference = checkpoint.layout, checkpoint.theta, checkpoint.reference
+    else:
+        agent = read_agent(path)
+        layout, reference = layout_of(agent.game, agent.model, agent.protocol), agent.reference
+        if isinstance(agent.genome.initial, Weights) and not agent.genome.mutations:
+            theta = agent.genome.initial.theta
+        else:
+            theta = decode(agent.genome, noise=open_noise_table(noise), layout=layout)
+    arrays: dict[str, Any] = layout.split(theta)
+    if reference is not None:
+        arrays["reference"] = reference
+    with written_whole(output) as temporary:
+        np.savez(temporary, **arrays)
+    return {name: array.shape for name, array in arrays.items()}

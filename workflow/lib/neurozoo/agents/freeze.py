@@ -1,4 +1,4 @@
-"""Freezing: from a run's checkpoint to a folder that opens without this package."""
+"""Freezes agents: turns a run's checkpoint into a folder that opens without this package."""
 
 import contextlib
 import errno
@@ -8,16 +8,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from neurozoo import __version__
-from neurozoo.errors import NeurozooError
-from neurozoo.files import explained, read_json, write_json, write_text
-from neurozoo.games import ObservationShape, has_continuous_outputs, layout_of, observation_shape, output_names
-from neurozoo.genomes import Genome, Weights, decode
-from neurozoo.inspection.frozen import (
+from neurozoo.agents.agent import read_agent
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts
+from neurozoo.agents.frozen import (
     FORMAT,
     GRAPH_FILE,
     KERAS_FILE,
@@ -29,25 +27,35 @@ from neurozoo.inspection.frozen import (
     open_frozen,
     to_json,
 )
-from neurozoo.inspection.graph import INPUT_NODE, build_graph, layer_record, load_graph
-from neurozoo.inspection.reports import generation_folder, report_of
-from neurozoo.inspection.tagged import tag_folder, tagged_agent
-from neurozoo.networks import Layout
-
-if TYPE_CHECKING:
-    from neurozoo.evaluation import Trace
-    from neurozoo.training.checkpoint import Checkpoint
+from neurozoo.agents.generation_reports import generation_folder, report_of
+from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record, load_graph
+from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
+from neurozoo.agents.tags import snapshot_path
+from neurozoo.environments.protocols import (
+    ObservationShape,
+    has_continuous_outputs,
+    layout_of,
+    observation_shape,
+    output_names,
+)
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, Trace, trace_episode
+from neurozoo.files import explained, write_json, write_text
+from neurozoo.genomes.genome import Genome, Weights, decode
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.description import Layout
+from neurozoo.records.run_result import read_run_result
 
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
-CHUNK = 64  # observations that are run at once
+CHUNK = 64  # observations per batch
 
-# Float sums in another order differ by about 1e-6 of the largest output after 3,136 terms; a tie closer than this
-# may fall either way without either form being wrong.
-TIE = 1e-5  # distance of the two best outputs, as a part of the largest absolute output
-CLOSE = 1e-4  # largest error of a continuous output, as a part of the episode's largest absolute output
+# Float sums in another order differ by about 1e-6 of the largest output after 3,136 terms. If the two best outputs are
+# closer than this, either action is right.
+TIE = 1e-5  # difference of the two best outputs, as a fraction of the largest absolute output
+CLOSE = 1e-4  # largest error of a continuous output, as a fraction of the episode's largest absolute output
 
-CHECKED_FRAMES = 10_000  # longest episode for the check, 2,500 steps of an Atari game
-CHECKED_BYTES = 2**27  # of its observations: 128 MB
+CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps of an Atari game
+CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
 
 
 def freeze_run(
@@ -60,31 +68,30 @@ def freeze_run(
     tag: str | None = None,
     log: str | os.PathLike | None = None,
 ) -> dict[str, int]:
-    """Freezes a run's result as `frozen/` beside it, or what the run had come to before.
+    """Freezes a run's result as `frozen/` in its folder, or an earlier agent of the run.
 
-    A generation's elite becomes `generations/N/frozen/`, a snapshot `snapshots/FRAMES/frozen/`, the best at a moment
-    with a name `tags/TAG/frozen/`.
+    A generation's elite becomes `generations/N/frozen/`, a snapshot `snapshots/FRAMES/frozen/`, the best agent at a
+    tag `tags/TAG/frozen/`.
 
-    The episode for the check is played by the evaluator from the run's genome, so that the check also proves that
-    genome and weights belong together.
+    The evaluator plays the episode for the check from the run's genome. The check therefore also proves that genome
+    and weights belong together.
 
     Args:
-        run_dir: Folder with `checkpoint.npz` and `genome.json`, and `log.jsonl` for a generation; a snapshot needs
-            nothing but itself.
+        run_dir: Folder with `checkpoint.npz` and `result.json`. A generation also needs `log.jsonl`; a tag needs the
+            log and `config.yaml`; a snapshot needs only its own file.
         ops: The op library.
         noise: The noise table.
         generation: Number of a generation, from 1.
-        snapshot: Frames in the name of a snapshot.
-        tag: Name of a moment such as `human` or `2HR`, see `neurozoo.tags`; the run's log and `config.yaml` have to be
-            there.
+        snapshot: Number of frames in the name of a snapshot.
+        tag: A tag such as `human` or `2HR`, see `agents.tags`.
         log: Optional file for a line about the check.
 
     Returns:
-        Steps that were compared, and how many of them were ties that fell the other way.
+        `steps` that were compared, and `ties` among them in which a form took the other of two equal actions.
 
     Raises:
-        NeurozooError: A file is missing or damaged, there is no such generation, snapshot or moment, or anything that
-            `freeze` refuses.
+        NeurozooError: A file is missing or damaged, the run has no such generation, snapshot or tag, or `freeze`
+            refuses.
     """
     run_dir = Path(run_dir)
     if tag is not None:
@@ -101,40 +108,33 @@ def freeze_run(
     return check
 
 
-def _snapshot_agent(run_dir: Path, frames: int) -> tuple["Checkpoint", Genome, Path, dict]:
-    from neurozoo.training.checkpoint import read_checkpoint, read_facts
-    from neurozoo.training.results import snapshot_path
-
+def _snapshot_agent(run_dir: Path, frames: int) -> tuple[Checkpoint, Genome, Path, dict]:
     path = snapshot_path(run_dir, frames)
     if not path.exists():
         kept = sorted(int(file.stem) for file in path.parent.glob("*.npz") if file.stem.isdigit())
         raise NeurozooError(
-            f"{run_dir} has no snapshot of {frames:,} frames; it has: {', '.join(map(str, kept)) or 'none'}. "
-            "The setting snapshot_frames says how often one is kept."
+            f"{run_dir} has no snapshot of {frames:,} frames. Its snapshots: {', '.join(map(str, kept)) or 'none'}. "
+            "The setting snapshot_frames says how often a run keeps one."
         )
     checkpoint, facts = read_checkpoint(path), read_facts(path)
-    kept = facts.get("genome")
-    genome = Genome(Weights.of(checkpoint.theta)) if kept is None else Genome.from_json(kept)
+    recipe = facts.get("genome")
+    genome = Genome(Weights.of(checkpoint.theta)) if recipe is None else Genome.from_json(recipe)
     return checkpoint, genome, path.with_suffix("") / "frozen", facts
 
 
 def _run_agent(
     run_dir: Path, noise: str | os.PathLike, generation: int | None
-) -> tuple["Checkpoint", Genome, Path, dict]:
-    from neurozoo.imports import read_agent
-    from neurozoo.noise import open_noise_table
-    from neurozoo.training.checkpoint import read_checkpoint
-
+) -> tuple[Checkpoint, Genome, Path, dict]:
     checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
-    agent = read_agent(run_dir / "genome.json")
+    agent = read_agent(run_dir)
     if (agent.game, agent.model) != (checkpoint.game, checkpoint.model):
         raise NeurozooError(
             f"{run_dir} holds a genome for {agent.game}/{agent.model}, but weights for "
-            f"{checkpoint.game}/{checkpoint.model}. Copy both files from one run, or train it again."
+            f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
         )
     if generation is None:
         genome, folder = agent.genome, run_dir / "frozen"
-        scores = read_json(run_dir / "genome.json", REMEDY)
+        scores: dict[str, Any] = read_run_result(run_dir)
     else:
         report = report_of(run_dir, generation)
         genome, folder = report.genome, generation_folder(run_dir, generation) / "frozen"
@@ -144,10 +144,8 @@ def _run_agent(
     return checkpoint, genome, folder, scores
 
 
-def _played(checkpoint: "Checkpoint", genome: Genome, *, ops: str | os.PathLike, noise: str | os.PathLike) -> "Trace":
-    """Lets the evaluator play the episode for the check."""
-    from neurozoo.evaluation import Episode, trace_episode
-
+def _played(checkpoint: Checkpoint, genome: Genome, *, ops: str | os.PathLike, noise: str | os.PathLike) -> Trace:
+    """Plays the episode for the check with the evaluator."""
     protocol = checkpoint.protocol
     plane_bytes = 4 * math.prod(observation_shape(checkpoint.game, protocol).plane)
     frames = min(CHECKED_FRAMES, CHECKED_BYTES // plane_bytes * protocol.frame_skip, protocol.max_frames)
@@ -164,30 +162,30 @@ def _played(checkpoint: "Checkpoint", genome: Genome, *, ops: str | os.PathLike,
 
 
 def freeze(
-    checkpoint: "Checkpoint",
+    checkpoint: Checkpoint,
     folder: str | os.PathLike,
     *,
-    trace: "Trace",
+    trace: Trace,
     scores: dict | None = None,
     generation: int | None = None,
     tag: str | None = None,
 ) -> dict[str, int]:
-    """Writes a frozen model, and proves on a recorded episode that it acts like the agent that was trained.
+    """Writes a frozen model, and checks on a recorded episode that it acts like the trained agent.
 
     Args:
         checkpoint: The agent: weights, game, network, protocol.
-        folder: The folder that is to appear, whole or not at all; an older frozen model there is replaced.
-        trace: An episode of this agent, recorded by the engine that it was trained with.
+        folder: The folder to write. It appears complete or not at all, and replaces an older frozen model.
+        trace: An episode of this agent, recorded by the engine that trained it.
         scores: Optional facts of `genome.json`, which `model.json` repeats.
-        generation: Number of the generation that the weights are from; None for the run's result.
-        tag: Name of the moment at which they were the best; None for the run's result.
+        generation: Generation of the weights; None for the run's result.
+        tag: Tag of the weights; None for the run's result.
 
     Returns:
-        Steps that were compared, and how many of them were ties that fell the other way.
+        `steps` that were compared, and `ties` among them in which a form took the other of two equal actions.
 
     Raises:
-        NeurozooError: The weights do not fit the network or are not finite; a form acts otherwise than the trace; the
-            folder holds other files or cannot be written. Nothing appears then.
+        NeurozooError: The weights do not fit the network or are not finite, a form acts differently from the trace,
+            or the folder holds other files or cannot be written. In all these cases nothing is written.
     """
     import tensorflow as tf
 
@@ -202,7 +200,7 @@ def freeze(
         served.model = model
         try:
             tf.saved_model.save(served, str(new / SAVED_MODEL), signatures=_serving(model, layout))
-        except tf.errors.ResourceExhaustedError as error:  # how TensorFlow says that the disk is full
+        except tf.errors.ResourceExhaustedError as error:  # the disk is full
             raise OSError(errno.ENOSPC, error.message) from error
         graph = build_graph(layout, theta, scope=checkpoint.algo, **reference)
         (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
@@ -212,7 +210,7 @@ def freeze(
     return record["check"]
 
 
-def _checked_theta(checkpoint: "Checkpoint", layout: Layout) -> np.ndarray:
+def _checked_theta(checkpoint: Checkpoint, layout: Layout) -> np.ndarray:
     theta = np.asarray(checkpoint.theta, np.float32)
     if theta.shape != (layout.parameter_count,):
         raise NeurozooError(
@@ -220,11 +218,11 @@ def _checked_theta(checkpoint: "Checkpoint", layout: Layout) -> np.ndarray:
             f"parameters, but the checkpoint holds {theta.size:,}. Is it the checkpoint of another network or game?"
         )
     if not np.isfinite(theta).all():
-        raise NeurozooError("The checkpoint's weights hold NaN or infinity; the run that wrote it went astray.")
+        raise NeurozooError("The checkpoint's weights contain NaN or infinity: its run diverged. Train it again.")
     return theta
 
 
-def _describe(checkpoint: "Checkpoint", layout: Layout, scores: dict) -> dict:
+def _describe(checkpoint: Checkpoint, layout: Layout, scores: dict) -> dict:
     import keras
     import tensorflow as tf
 
@@ -281,22 +279,22 @@ def _serving(model, layout: Layout):
     return {"serving_default": serving_default}
 
 
-def check_same_actions(folder: str | os.PathLike, trace: "Trace") -> dict[str, int]:
-    """Lets all three forms of a frozen model act on a recorded episode.
+def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int]:
+    """Checks that all three forms of a frozen model act as in a recorded episode.
 
     Args:
         folder: The frozen model.
-        trace: The episode: `planes` (steps, height, width, channels) float32, the channels left out where there is
-            one, `actions` (steps,), `logits` (steps, outputs).
+        trace: The episode: `planes` (steps, height, width, channels) float32, without the last axis if there is one
+            channel; `actions` (steps,); `logits` (steps, outputs).
 
     Returns:
-        `steps` that were compared, and `ties`: steps at which a form chose another of two equally good actions, their
-        outputs lying within 1e-5 of the largest. Float sums in another order cannot be told apart there. Continuous
-        outputs have no ties.
+        `steps` that were compared, and `ties`: steps in which a form took the other of two equally good actions.
+        Actions are equally good if their outputs differ by at most 1e-5 of the largest, because float sums in another
+        order differ that much. Continuous outputs have no ties.
 
     Raises:
-        NeurozooError: A form chose another action where the outputs differ by more, or its continuous outputs differ by
-            more than 1e-4 of the largest; the message names the step.
+        NeurozooError: A form chose another action in a step that is not a tie, or its continuous outputs differ by more
+            than 1e-4 of the largest. The message names the step.
     """
     frozen = open_frozen(folder)
     keras_model = frozen.load_keras()
@@ -307,7 +305,9 @@ def check_same_actions(folder: str | os.PathLike, trace: "Trace") -> dict[str, i
     }
     steps = len(trace.actions)
     if steps == 0:
-        raise NeurozooError("The recorded episode is empty, so that the frozen model cannot be checked with it.")
+        raise NeurozooError(
+            "The recorded episode is empty, so the frozen model cannot be checked. Record a longer one."
+        )
     is_tie = _ties(trace.logits) if not frozen.is_continuous else np.zeros(steps, bool)
     tied = np.zeros(steps, bool)
     for name, outputs_of in forms.items():
@@ -319,22 +319,22 @@ def check_same_actions(folder: str | os.PathLike, trace: "Trace") -> dict[str, i
         wrong = np.flatnonzero(differs & ~is_tie)
         if wrong.size:
             step = int(wrong[0])
-            came, wanted = (
+            got, expected = (
                 (outputs[step].tolist(), trace.logits[step].tolist())
                 if frozen.is_continuous
                 else (f"action {int(outputs[step].argmax())}", int(trace.actions[step]))
             )
             raise NeurozooError(
-                f"{name} acts otherwise than the agent in {wrong.size} of {steps} steps, first in step "
-                f"{step}: {came} instead of {wanted}. The checkpoint "
-                "and the evaluator do not belong together: rebuild the native op, then train or freeze again."
+                f"{name} acts differently from the agent in {wrong.size} of {steps} steps, first in step {step}: "
+                f"{got} instead of {expected}. The checkpoint and the evaluator do not match: rebuild the native op, "
+                "then train or freeze again."
             )
         tied |= differs
     return {"steps": steps, "ties": int(tied.sum())}
 
 
 def _ties(logits: np.ndarray) -> np.ndarray:
-    """Says for each step whether the two best outputs are too close to be told apart."""
+    """Finds the steps in which the two best outputs are too close to tell which is larger; bool, shape (steps,)."""
     if logits.shape[-1] < 2:
         return np.zeros(len(logits), bool)
     best_two = np.sort(logits, axis=-1)[:, -2:]
@@ -342,15 +342,16 @@ def _ties(logits: np.ndarray) -> np.ndarray:
 
 
 def stacked(planes: np.ndarray, chunk: int, stack: int = 4) -> Iterator[np.ndarray]:
-    """Makes observations from an episode's planes, a few at a time.
+    """Stacks an episode's planes to observations, a batch at a time.
 
     Args:
-        planes: (steps, height, width, channels), each step's newest plane; or (steps, height, width).
+        planes: Shape (steps, height, width, channels) or (steps, height, width): the newest plane of each step.
         chunk: Observations per batch.
-        stack: Planes of an observation.
+        stack: Planes per observation.
 
     Yields:
-        (batch, height, width, channels * stack): each step's last planes, oldest first, zeros before the first.
+        Shape (batch, height, width, channels * stack): the last planes of each step, oldest first, zeros before the
+        episode's first plane.
     """
     planes = planes if planes.ndim == 4 else planes[..., np.newaxis]
     padded = np.concatenate([np.zeros((stack - 1, *planes.shape[1:]), np.float32), planes])
@@ -376,14 +377,14 @@ def _load_saved_model(path: Path) -> Callable[[np.ndarray], np.ndarray]:
 
 @contextlib.contextmanager
 def _folder_written_whole(folder: Path) -> Iterator[Path]:
-    """Gives a temporary folder beside `folder` and renames it on success; only a frozen model is ever replaced."""
+    """Yields a temporary folder beside `folder` and renames it on success; replaces nothing but a frozen model."""
     allowed = {KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE}
     new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{age}") for age in ("new", "old"))
     try:
         if folder.is_dir() and (others := sorted({entry.name for entry in folder.iterdir()} - allowed)):
             raise NeurozooError(
-                f"{folder} holds files that are no frozen model ({', '.join(others[:3])}); they would be lost. "
-                "Give another folder."
+                f"{folder} holds files that are not part of a frozen model ({', '.join(others[:3])}) and would be "
+                "lost. Give another folder."
             )
         new.mkdir(parents=True)
         yield new

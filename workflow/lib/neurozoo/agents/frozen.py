@@ -1,7 +1,7 @@
-"""A frozen model: an agent in one folder that anybody can open without this package.
+"""Reads frozen models: an agent in a folder that opens without this package.
 
-`model.keras`, `saved_model/` and `model.pb` are three forms of one network; `model.json` says what it is and how to
-feed it. Everything here reads such a folder; `neurozoo.inspection.freeze` writes it.
+`model.keras`, `saved_model/` and `model.pb` are three forms of the same network. `model.json` describes the network and
+its inputs. `neurozoo.agents.freeze` writes such folders.
 """
 
 import contextlib
@@ -10,9 +10,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neurozoo.environments.games import check_game
+from neurozoo.environments.protocols import ObservationShape, Protocol, has_continuous_outputs, observation_shape
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
-from neurozoo.games import ObservationShape, Protocol, check_game, has_continuous_outputs, observation_shape
+from neurozoo.records.run_result import FILE as RESULT
+from neurozoo.records.run_result import GENOME, read_run_result
 
 if TYPE_CHECKING:
     import keras
@@ -24,7 +27,7 @@ REMEDY = "Freeze the agent again: python -m neurozoo freeze, or the rule freeze_
 
 @dataclass(frozen=True)
 class LayerRecord:
-    """One layer of a frozen model, under all the names that it goes by.
+    """A layer of a frozen model, with its name in every form.
 
     Attributes:
         name: Short name such as `conv1`.
@@ -33,8 +36,8 @@ class LayerRecord:
         activation: `relu` or `linear`.
         cycles: Repetitions of a `recurrent_conv`; 1 for the others.
         keras_layer: Layer of `model.keras` whose output is the activation.
-        node: Node of `model.pb` that holds the activation.
-        weight_node: Node of `model.pb` that holds the weights, with a leading policy axis of length 1.
+        node: Node of `model.pb` with the activation.
+        weight_node: Node of `model.pb` with the weights, which have a leading policy axis of length 1.
     """
 
     name: str
@@ -49,19 +52,19 @@ class LayerRecord:
 
 @dataclass(frozen=True)
 class FrozenModel:
-    """What `model.json` says.
+    """The content of a `model.json`.
 
     Attributes:
-        folder: Where the model lies.
+        folder: The folder of the model.
         game: Game id such as `frostbite`.
         model: Network name such as `large`.
-        algo: What it was made by, such as `ga`; also the scope of the nodes in `model.pb`.
-        run: Repetition number; 0 if unknown.
-        protocol: How the agent expects its episodes to be played.
+        algo: Algorithm such as `ga`; also the scope of the nodes in `model.pb`.
+        run: Number of the run; 0 if unknown.
+        protocol: How the agent's episodes are played.
         actions: Action names in the order of the outputs.
-        layers: From the first to the outputs.
-        generation: Which of the run's generations it is from; None for the run's result.
-        tag: Name of the moment at which it was the run's best, such as `400M`; None for the run's result.
+        layers: All layers, from the first to the outputs.
+        generation: Generation of the run that it is from; None for the run's result.
+        tag: Tag at which it was the run's best agent, such as `400M`; None for the run's result.
     """
 
     folder: Path
@@ -77,7 +80,7 @@ class FrozenModel:
 
     @property
     def title(self) -> str:
-        """The run in one word, such as `ga/frostbite/large/1`."""
+        """The run, such as `ga/frostbite/large/1`, followed by the tag or generation if there is one."""
         title = f"{self.algo}/{self.game}/{self.model}/{self.run}"
         if self.tag is not None:
             return f"{title}, {self.tag}"
@@ -85,24 +88,24 @@ class FrozenModel:
 
     @property
     def shape(self) -> ObservationShape:
-        """The shape of what the agent sees."""
+        """The shape of the agent's observations."""
         return observation_shape(self.game, self.protocol)
 
     @property
     def is_continuous(self) -> bool:
-        """Whether the outputs are controls to be obeyed as they are, not scores of actions to choose from."""
+        """Whether the outputs are continuous actions; otherwise they are scores of discrete actions."""
         return has_continuous_outputs(self.protocol, self.actions)
 
     @property
     def representation(self) -> LayerRecord:
-        """The second-to-last layer, in which the agent sums up what it sees; of a single layer, that one."""
+        """The second-to-last layer, whose activation summarises the observation; the only one if there is one."""
         return self.layers[-2:][0]
 
     def load_keras(self) -> "keras.Model":
-        """Loads `model.keras`, which is safe even if the folder came from a stranger: no code is run.
+        """Loads `model.keras`. No code in it is run, so a folder from a stranger is safe.
 
         Raises:
-            NeurozooError: The file is missing or damaged, or has other outputs than `model.json` says.
+            NeurozooError: The file is missing or damaged, or its outputs differ from those in `model.json`.
         """
         import keras
 
@@ -111,7 +114,7 @@ class FrozenModel:
             raise NeurozooError(f"{path} is missing. {REMEDY}")
         try:
             model = keras.models.load_model(path, compile=False, safe_mode=True)
-        except Exception as error:  # Keras raises whatever its parsers raise
+        except Exception as error:  # Keras passes on what its parsers raise
             raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
         if model.output_shape != (None, len(self.actions)):
             raise NeurozooError(
@@ -121,10 +124,10 @@ class FrozenModel:
         return model
 
     def activations_model(self, layers: list[str]) -> "keras.Model":
-        """Returns the model with the named layers' activations as outputs, a list in that order.
+        """Returns the model with a list of outputs: the activations of the named layers, in the given order.
 
         Raises:
-            NeurozooError: `model.keras` lacks one of them, or cannot be loaded.
+            NeurozooError: `model.keras` lacks one of the layers or cannot be loaded.
         """
         import keras
 
@@ -140,27 +143,27 @@ class FrozenModel:
 
 
 def observation_range(protocol: Protocol) -> list[float] | None:
-    """Returns the smallest and the largest number that an observation may hold; None if that is not known."""
+    """Returns the smallest and the largest number that an observation may contain; None if they are unknown."""
     if protocol.world == "gymnasium":
         return None
     return [0.0, 255.0] if protocol.world == "atari" and protocol.preprocessing == "rgb" else [0.0, 1.0]
 
 
 def use_one_thread() -> None:
-    """Keeps TensorFlow to one thread if it has not started yet: the sums of a dense layer depend on their number.
+    """Limits TensorFlow to one thread, so that a rollout has the same bytes on every machine.
 
-    Then a rollout's bytes are the same on every machine. For single observations more threads gain nothing (measured:
-    3.4 ms with one, 4.5 ms with two, network `large`).
+    The sums of a dense layer depend on the number of threads. For single observations more threads gain nothing
+    (measured: 3.4 ms with one, 4.5 ms with two, network `large`). If TensorFlow has already started, nothing changes.
     """
     import tensorflow as tf
 
-    with contextlib.suppress(RuntimeError):  # it has started
+    with contextlib.suppress(RuntimeError):  # TensorFlow has started
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the part of a library's message that fits into a sentence."""
+    """Returns the first line of a library's error message, short enough for a sentence of ours."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
@@ -168,10 +171,10 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     """Reads a frozen model's `model.json`.
 
     Args:
-        folder: The folder that holds it.
+        folder: The frozen model.
 
     Raises:
-        NeurozooError: There is no such folder, or its `model.json` is missing, damaged or incomplete.
+        NeurozooError: The folder does not exist, or its `model.json` is missing, damaged or incomplete.
     """
     folder = Path(folder)
     path = folder / RECORD_FILE
@@ -195,30 +198,30 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             tag=record.get("tag"),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise NeurozooError(f"{path} is not a whole description ({type(error).__name__}: {error}). {REMEDY}") from error
+        raise NeurozooError(f"{path} is incomplete or damaged ({type(error).__name__}: {error}). {REMEDY}") from error
     if not frozen.layers or not frozen.actions:
         raise NeurozooError(f"{path} should name at least one layer and one action, but names none. {REMEDY}")
     return frozen
 
 
 def outdated(run_dir: str | os.PathLike) -> str | None:
-    """Says if a run has gone on since its result was frozen; None if not, or if there is nothing to compare.
+    """Returns a warning if a run has trained on since its result was frozen, else None.
 
     Args:
-        run_dir: Folder with `genome.json` and `frozen/`.
+        run_dir: Folder with `result.json` and `frozen/`; without one of them there is nothing to compare.
 
     Raises:
-        NeurozooError: One of them is damaged.
+        NeurozooError: `genome.json` or `frozen/model.json` is damaged.
     """
     run_dir = Path(run_dir)
-    record, result = run_dir / "frozen" / RECORD_FILE, run_dir / "genome.json"
-    if not (record.exists() and result.exists()):
+    record = run_dir / "frozen" / RECORD_FILE
+    if not record.exists() or not any((run_dir / name).exists() for name in (RESULT, GENOME)):
         return None
-    before, now = read_json(record, REMEDY).get("scores", {}).get("frames"), read_json(result, REMEDY).get("frames")
+    before, now = read_json(record, REMEDY).get("scores", {}).get("frames"), read_run_result(run_dir).get("frames")
     if before is None or now is None or before == now:
         return None
     return (
-        f"{run_dir}/frozen is the agent of {before:,} frames, but the run has come to {now:,}. To freeze that one: "
+        f"{run_dir}/frozen is the agent after {before:,} frames, but the run has reached {now:,}. Freeze it again: "
         f"python -m neurozoo freeze {run_dir}"
     )
 

@@ -1,14 +1,15 @@
-"""What a run's log says of its generations, as far as inspection needs it."""
+"""Reads the elite genome and scores of each generation from a run's log."""
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 
-ELITE = "TruncatedPopulationEliteSeeds"  # of a report: the elite's genome
+ELITE = "TruncatedPopulationEliteSeeds"  # field of a report with the elite's genome
 SCORES = {
     "validation_score": "TruncatedPopulationEliteValidationRewMean",
     "test_score": "TruncatedPopulationEliteTestRewMean",
@@ -19,13 +20,13 @@ SCORES = {
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a run's log says of a generation.
+class GenerationElite:
+    """The report of one generation.
 
     Attributes:
-        generation: Its number, from 1.
-        genome: Its elite.
-        scores: The facts that `genome.json` has of a run's result, as far as the log has them.
+        generation: Number of the generation, from 1.
+        genome: Genome of its elite.
+        scores: The scores that `genome.json` has for a run's result, as far as the log has them.
     """
 
     generation: int
@@ -34,27 +35,27 @@ class Report:
 
     @property
     def score(self) -> float | None:
-        """The elite's mean score: of its validation, or else of its test."""
+        """The elite's mean score in validation, or else in the test; None without both."""
         return self.scores.get("validation_score", self.scores.get("test_score"))
 
 
 def generation_folder(run_dir: str | os.PathLike, generation: int) -> Path:
-    """Returns the folder of what is made of one generation."""
+    """Returns the folder for everything that is made from one generation's elite."""
     return Path(run_dir, "generations", str(generation))
 
 
 def read_reports(run_dir: str | os.PathLike) -> dict[int, dict]:
-    """Reads a run's reports by generation; of a run that still goes on, those that are there.
+    """Reads a run's reports by generation; a run in progress has those written so far.
 
     Raises:
-        NeurozooError: There is no log, or it is damaged.
+        NeurozooError: The log is missing or damaged.
     """
     paths = [Path(run_dir, "log.jsonl"), Path(run_dir, "state", "log.jsonl")]
     path = next((path for path in paths if path.exists()), None)
     if path is None:
         raise NeurozooError(
-            f"{paths[0]} is missing, so that nothing is known of single generations. Only runs that were trained here "
-            "have a log; an imported genome has no generations."
+            f"{paths[0]} is missing, so the generations of this run are unknown. Only runs that were trained here have "
+            "a log; an imported genome has no generations."
         )
     try:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -65,7 +66,9 @@ def read_reports(run_dir: str | os.PathLike) -> dict[int, dict]:
         ) from error
 
 
-def report_of(run_dir: str | os.PathLike, generation: int, *, reports: dict[int, dict] | None = None) -> Report:
+def report_of(
+    run_dir: str | os.PathLike, generation: int, *, reports: Mapping[int, dict] | None = None
+) -> GenerationElite:
     """Returns the report of one generation.
 
     Args:
@@ -74,17 +77,17 @@ def report_of(run_dir: str | os.PathLike, generation: int, *, reports: dict[int,
         reports: What `read_reports` returned, if it has been read already.
 
     Raises:
-        NeurozooError: There is no such generation, or the run keeps no genome of each.
+        NeurozooError: There is no such generation, or its report has no genome.
     """
     reports = read_reports(run_dir) if reports is None else reports
     if generation not in reports:
         known = f"{min(reports)} to {max(reports)}" if reports else "none"
-        raise NeurozooError(f"{run_dir} has the generations {known}, but {generation} was asked for.")
+        raise NeurozooError(f"{run_dir} has no generation {generation}. Its generations: {known}.")
     record = reports[generation]
     if record.get(ELITE) is None:
         raise NeurozooError(
-            f"{run_dir} keeps no genome of generation {generation}: only the genetic algorithms and random search "
-            "write one in every report. Of other runs only the result can be frozen: leave the generation out."
+            f"The log of {run_dir} has no genome for generation {generation}: only the genetic algorithms and random "
+            "search log one in every report. Leave out the generation to freeze the run's result."
         )
     scores = {ours: record[theirs] for ours, theirs in SCORES.items() if theirs in record}
-    return Report(generation, Genome.from_json(record[ELITE]), scores)
+    return GenerationElite(generation, Genome.from_json(record[ELITE]), scores)

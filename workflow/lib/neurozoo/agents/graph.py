@@ -1,6 +1,6 @@
-"""The frozen graph: a network as a TensorFlow 1 GraphDef with the node names of the Atari Zoo.
+"""Builds and loads `model.pb`: a network as a TensorFlow 1 GraphDef with the node names of the Atari Zoo.
 
-Viewers, Lucid and the zoo's own tools find their way by these names: input `X_t`, activations `<algo>/<layer>/relu`
+Viewers, Lucid and the zoo's own tools look for these names: input `X_t`, activations `<algo>/<layer>/relu`
 (or `tanh`) and `<algo>/out/signal`, weights `<algo>/<layer>/w` with a leading policy axis of length 1.
 
 Source: Atari Zoo, Such et al. 2018, arXiv:1812.07069, and its model files.
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neurozoo.agents.frozen import REMEDY, FrozenModel, LayerRecord, first_line
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import REMEDY, FrozenModel, LayerRecord, first_line
-from neurozoo.networks import EPSILON, Layout, PlacedLayer
+from neurozoo.networks.description import EPSILON, Layout, PlacedLayer
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -24,7 +24,7 @@ _NODES = {"relu": "relu", "tanh": "tanh", "linear": "signal"}  # by activation
 
 
 def layer_record(placed: PlacedLayer, scope: str) -> LayerRecord:
-    """Names a layer in every form of a frozen model."""
+    """Returns the names of a layer in every form of a frozen model."""
     layer = placed.layer
     return LayerRecord(
         name=layer.name,
@@ -41,19 +41,20 @@ def layer_record(placed: PlacedLayer, scope: str) -> LayerRecord:
 def build_graph(
     layout: Layout, theta: np.ndarray, *, scope: str, reference: np.ndarray | None = None
 ) -> "tf.compat.v1.GraphDef":
-    """Builds the network as a graph whose weights are constants, so that there is nothing left to freeze.
+    """Builds the network as a graph whose weights are constants, so that a single file holds the whole agent.
 
     Args:
         layout: The network's layers and shapes.
         theta: float32, shape (parameters,).
         scope: First part of the node names, which is the algorithm's name.
-        reference: For virtual batch normalisation only: float32, shape (batch, height, width, channels).
+        reference: Reference observations of virtual batch norm: float32, shape (batch, height, width, channels);
+            None for networks without it.
 
     Returns:
-        The graph, from `X_t` (batch, height, width, channels) float32 to `<scope>/out/signal` (batch, actions).
+        The graph, from `X_t`, float32, (batch, height, width, channels), to `<scope>/out/signal`, (batch, actions).
 
     Raises:
-        NeurozooError: The reference batch is needed and missing, or has another shape.
+        NeurozooError: The network needs a reference and it is missing or has another shape.
     """
     import tensorflow as tf
 
@@ -123,11 +124,11 @@ def load_graph(frozen: FrozenModel, path: Path) -> Callable[[np.ndarray], np.nda
     """Opens a frozen graph as a function from observations to outputs.
 
     Args:
-        frozen: Says which node holds the outputs.
+        frozen: The frozen model, which names the output node.
         path: The GraphDef file.
 
     Returns:
-        A function from (batch, 84, 84, 4) float32 to (batch, actions) float32.
+        A function from float32, shape (batch, height, width, channels), to float32, shape (batch, outputs).
 
     Raises:
         NeurozooError: The file is missing, damaged, or lacks a node.

@@ -1,42 +1,44 @@
-"""Frozen graphs from elsewhere, such as the Atari Zoo's: they become a run's folder, like a genome from elsewhere."""
+"""Imports frozen TensorFlow graphs, such as the Atari Zoo's: each becomes a run's folder with a checkpoint."""
 
 import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 
-from neurozoo.architectures import NETWORKS, get_network
+from neurozoo.agents.agent import IMPORTED, check_same_agent
+from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.agents.freeze import freeze, stacked
+from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
+from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
+from neurozoo.environments.games import check_game
+from neurozoo.environments.protocols import Protocol, layout_of, output_names, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.files import sha256_of, write_json, write_text
-from neurozoo.games import Protocol, check_game, layout_of, output_names, protocol_of
-from neurozoo.imports import ALGO, check_same_agent
-from neurozoo.inspection.freeze import freeze
-from neurozoo.networks import Layout
+from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.description import Layout
 from neurozoo.provenance import provenance
-from neurozoo.training.checkpoint import Checkpoint, write_checkpoint
-from neurozoo.zoo.graph_reader import GraphReader, ReadLayer, read_graph
-from neurozoo.zoo.names import game_of
 
-CHECKED_STEPS = 300  # of the episode that the graph plays
-CLOSE = 1e-4  # largest difference of the outputs, as a part of the largest of the episode
+CHECKED_STEPS = 300  # longest episode that the graph plays for the check
+CLOSE = 1e-4  # largest error of an output, as a fraction of the episode's largest absolute output
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a family of graphs names its nodes, and how its agents play.
+    """A family of graphs: the names of its nodes, and how its agents play.
 
     Attributes:
-        name: What it is called.
-        input_node: Where observations go in.
-        output_node: Regular expression of the node with the outputs.
+        name: Name of the family.
+        input_node: Node that takes the observations.
+        output_node: Regular expression for the node with the outputs.
         scale: Largest number of an observation; ours go from 0 to 1.
-        protocol: Name of the protocol; None for the game's own.
-        action_set: `minimal`, or None for the protocol's own.
+        protocol: Name of the protocol; None for the game's default.
+        action_set: `minimal`, or None for the protocol's default.
     """
 
     name: str
@@ -47,7 +49,8 @@ class Form:
     action_set: str | None = None
 
 
-# Source: Such et al. 2018, arXiv:1812.07069, and its model files; the toolbox froze with default names; Dopamine.
+# Sources: Such et al. 2018, arXiv:1812.07069, and its model files; the Deep Neuroevolution Toolbox, which froze its
+# graphs with TensorFlow's default names; Dopamine.
 FORMS = (
     Form("es", "X_t", r"es/layer\d+/out/out"),
     Form("ga, and all graphs of ours", "X_t", r"[^/]+/out/signal"),
@@ -69,14 +72,14 @@ def import_graph(
     runs: str | os.PathLike = "results/runs",
     run_dir: str | os.PathLike | None = None,
 ) -> Path:
-    """Makes a run's folder of a frozen graph, and proves on an episode that the agent in it acts like the graph.
+    """Imports a frozen graph as a run's folder, and checks on an episode that the new agent acts like the graph.
 
     Args:
-        source: The `.pb`, whose node names say what it is: `FORMS`.
-        game: Game id; None takes it from a folder's name such as `SeaquestNoFrameskip-v4`.
-        model: Network; None for the first of ours that has these layers.
-        run: Number of the run; None takes it from a name such as `model2_final.pb`, or else 1.
-        protocol: How it is to be played; None for what graphs of this form were trained with.
+        source: The `.pb`; its node names decide which of `FORMS` it has.
+        game: Game id; None takes it from the name of the file's folder, such as `SeaquestNoFrameskip-v4`.
+        model: Network name; None for the first of our networks that has these layers.
+        run: Number of the run; None takes it from a file name such as `model2_final.pb`, or else 1.
+        protocol: Protocol name; None for the one that graphs of this form were trained with.
         action_set: As in `protocol_of`.
         observation: As in `protocol_of`.
         start_state: As in `protocol_of`.
@@ -87,7 +90,7 @@ def import_graph(
         The folder, with `config.yaml`, `genome.json`, `checkpoint.npz` and `frozen/`.
 
     Raises:
-        NeurozooError: The file is no such graph, or its network is none of ours, or does not fit the game; or the
+        NeurozooError: The file is not such a graph, its network is not one of ours or does not fit the game, or the
             folder holds another agent.
     """
     path = Path(source)
@@ -107,7 +110,7 @@ def import_graph(
 
     named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
     run = run or (int(named[1]) if named else 1)
-    identity = {"algo": ALGO, "game": game, "model": layout.network.name, "run": run}
+    identity: dict[str, Any] = {"algo": IMPORTED, "game": game, "model": layout.network.name, "run": run}
     checkpoint = Checkpoint(theta=theta, protocol=played, num_actions=layout.num_actions, **identity)
     _check_same_outputs(checkpoint, trace, path)
     folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
@@ -127,10 +130,10 @@ def import_graph(
 
 
 def recognise(definition, source: str | os.PathLike) -> tuple[Form, str]:
-    """Finds out of which form a graph is, and its output node.
+    """Finds the form of a graph and the name of its output node.
 
     Raises:
-        NeurozooError: It is of none, or of several.
+        NeurozooError: No form fits, or several do.
     """
     names = [node.name for node in definition.node]
     found = [
@@ -142,24 +145,26 @@ def recognise(definition, source: str | os.PathLike) -> tuple[Form, str]:
     ]
     if len(found) != 1:
         known = "; ".join(f"{form.input_node} to {form.output_node} ({form.name})" for form in FORMS)
-        came = f"{found[0][1]} and {found[1][1]}" if found else f"{len(names)} other nodes, {', '.join(names[:4])} ..."
-        raise NeurozooError(f"{source} should have one input and one output by these names: {known}; but it has {came}")
+        got = f"{found[0][1]} and {found[1][1]}" if found else f"{len(names)} other nodes, {', '.join(names[:4])} ..."
+        raise NeurozooError(
+            f"{source} should have exactly one input and one output with these names: {known}; but it has {got}"
+        )
     return found[0]
 
 
 def fitted(
     layers: list[ReadLayer], *, game: str, model: str | None, protocol: Protocol, source: str | os.PathLike
 ) -> tuple[Layout, np.ndarray]:
-    """Finds the network of ours that has these layers, and their weights in its order.
+    """Finds the one of our networks that has these layers, and returns it with the weights in its order.
 
     Raises:
-        NeurozooError: There is none, it is not the one that was asked for, or the game has other actions.
+        NeurozooError: None has these layers, `model` does not, or the game has another number of actions.
     """
     actions = len(output_names(game, protocol))
     if len(layers[-1].bias) != actions:
         raise NeurozooError(
             f"{source} has {len(layers[-1].bias)} outputs, but {game!r} has {actions} actions under {protocol.name!r} "
-            f"with the action set {protocol.action_set!r}. Give the game and the action set that it was trained with."
+            f"with the action set {protocol.action_set!r}. Give the game and action set that it was trained with."
         )
     names = [get_network(model).name] if model else list(NETWORKS)
     for name in names:
@@ -169,7 +174,7 @@ def fitted(
             continue
         if _has_layers(layout, layers):
             return layout, np.concatenate([part.ravel() for read in layers for part in (read.weights, read.bias)])
-    which = f"The network {model!r} has not" if model else "No network of ours has"
+    which = f"The network {model!r} does not have" if model else "None of our networks has"
     raise NeurozooError(f"{which} the layers of {source}: {'; '.join(map(str, layers))}. See docs/networks.md.")
 
 
@@ -184,11 +189,13 @@ def _has_layers(layout: Layout, layers: list[ReadLayer]) -> bool:
 
 
 def play(reader: GraphReader, layout: Layout, *, game: str, protocol: Protocol, scale: float) -> Trace:
-    """Lets the graph itself play an episode, as long as `CHECKED_STEPS`."""
+    """Plays an episode of at most `CHECKED_STEPS` with the graph itself."""
     outputs_of = reader.function(layout.observation_shape)
     world = make_world(game, protocol)
     observation = world.reset(noops=min(1, protocol.max_noops))
-    planes, logits, rewards = [], [], []
+    planes: list[np.ndarray] = []
+    logits: list[np.ndarray] = []
+    rewards: list[float] = []
     while not world.is_done and len(planes) < CHECKED_STEPS:
         planes.append(world.plane)
         logits.append(outputs_of(observation * np.float32(scale)))
@@ -198,15 +205,13 @@ def play(reader: GraphReader, layout: Layout, *, game: str, protocol: Protocol, 
 
 
 def _check_same_outputs(checkpoint: Checkpoint, trace: Trace, source: Path) -> None:
-    """Compares the first observation's outputs: what is left of a misread graph fails here, with a plain word."""
-    from neurozoo.inspection.freeze import stacked
-
+    """Compares outputs of the first 16 steps, so that a misread graph fails with a clear message."""
     model = checkpoint.layout.keras_model(checkpoint.theta)
     (first, *_) = stacked(trace.planes[:16], 16, checkpoint.layout.observation_shape[-1] // trace.planes.shape[-1])
     outputs = model(first, training=False).numpy()
     error = np.abs(outputs - trace.logits[:16]).max()
     if error > CLOSE * np.abs(trace.logits).max():
         raise NeurozooError(
-            f"{source} computes something else than the chain of layers that was read from it (outputs differ by "
+            f"{source} computes other outputs than the chain of layers that was read from it (they differ by "
             f"{error:.3g}). Its network cannot be imported."
         )

@@ -1,26 +1,25 @@
-"""Reads a network out of a frozen TensorFlow 1 graph, by following its operations from the output to the input.
+"""Reads the network in a frozen TensorFlow 1 graph by following its operations from the output back to the input.
 
-What is understood are chains of convolutions and dense layers with anything affine between them, however it is spelt:
-convolutions as `Conv2D` or as image patches times a matrix, policy axes of length 1, biases, constant normalisation,
-scaled inputs. Nothing of a graph is run before all its operations are known to be harmless: a graph may come from a
-stranger.
+It understands chains of convolutions and dense layers with affine operations between them: convolutions as `Conv2D` or
+as image patches times a matrix, policy axes of length 1, biases, constant normalisation, scaled inputs. A graph may
+come from a stranger, so no part of it is run before all its operations are known to be harmless.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neurozoo.agents.frozen import first_line
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import first_line
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Of which input 0 is the data, in another shape. What is more than that shows when the graph plays.
+# Operations that only reshape the data, which is their input 0. If one does more, the check on an episode finds it.
 _KEEP = {
     "Reshape", "Squeeze", "ExpandDims", "Identity", "StopGradient", "Transpose", "Cast", "StridedSlice", "Pack",
 }  # fmt: skip
@@ -28,7 +27,7 @@ _ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh"}
 _AFFINE = {"Add", "AddV2", "BiasAdd", "Sub", "Mul", "RealDiv"}
 _PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
 _LAYERS = {"Conv2D", "ExtractImagePatches", *_PRODUCTS}
-# Of what constants and shapes are computed from.
+# Operations that compute constants and shapes.
 _HARMLESS = {
     "Const", "Placeholder", "NoOp", "Slice", "Shape", "Prod", "Fill", "ConcatV2", "Range", "Gather", "GatherV2", "Sqrt",
     "Rsqrt", "Square", "Neg", "Maximum", "Minimum", "ArgMax",
@@ -37,14 +36,14 @@ _HARMLESS = {
 
 @dataclass
 class ReadLayer:
-    """A layer as it was found.
+    """A layer that was read from a graph.
 
     Attributes:
         kind: `conv` or `dense`.
-        weights: float32, (kernel, kernel, in, out) or (in, out).
-        bias: float32, (out,).
-        stride: Of a convolution.
-        padding: Of a convolution: `same` or `valid`.
+        weights: float32, shape (kernel, kernel, in, out) or (in, out).
+        bias: float32, shape (out,).
+        stride: Stride of a convolution.
+        padding: Padding of a convolution: `same` or `valid`.
         activation: `relu`, `tanh` or `linear`.
     """
 
@@ -65,7 +64,7 @@ def read_graph(path: str | os.PathLike) -> "tf.compat.v1.GraphDef":
     """Parses a frozen graph.
 
     Raises:
-        NeurozooError: The file is missing, or is none.
+        NeurozooError: The file is missing, empty or not a frozen graph.
     """
     import tensorflow as tf
 
@@ -74,24 +73,24 @@ def read_graph(path: str | os.PathLike) -> "tf.compat.v1.GraphDef":
         definition.ParseFromString(Path(path).read_bytes())
     except OSError as error:
         raise NeurozooError(f"{path} cannot be read ({error.strerror}).") from error
-    except Exception as error:  # protobuf's own
-        raise NeurozooError(f"{path} is no frozen TensorFlow graph ({first_line(error)}).") from error
+    except Exception as error:  # protobuf raises its own kinds
+        raise NeurozooError(f"{path} is not a frozen TensorFlow graph ({first_line(error)}).") from error
     if not definition.node:
         raise NeurozooError(f"{path} is an empty graph.")
     return definition
 
 
 class GraphReader:
-    """One graph between an input and an output node.
+    """The part of a graph between its input and its output node.
 
     Args:
         definition: The graph.
-        input_node: Where observations go in.
-        output_node: Where the outputs come out.
-        source: What to call the graph in an error.
+        input_node: Node that takes the observations.
+        output_node: Node with the outputs.
+        source: Name of the graph in error messages.
 
     Raises:
-        NeurozooError: A node is missing, or there is an operation that a network does not need.
+        NeurozooError: A node is missing, or the graph has an operation that such a network does not need.
     """
 
     def __init__(
@@ -109,12 +108,12 @@ class GraphReader:
         known = _KEEP | set(_ACTIVATIONS) | _AFFINE | _LAYERS | _HARMLESS
         if strange := sorted({node.op for node in self._definition.node} - known):
             raise NeurozooError(
-                f"{source} has operations that no chain of convolutions and dense layers needs: {', '.join(strange)}. "
-                "Only such networks can be imported."
+                f"{source} has operations that a chain of convolutions and dense layers does not need: "
+                f"{', '.join(strange)}. Only such chains can be imported."
             )
 
     def function(self, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
-        """Returns the graph as a function from one observation, float32 of this shape, to its outputs, (outputs,)."""
+        """Returns the graph as a function from one observation (float32, this shape) to its outputs, (outputs,)."""
         import tensorflow as tf
 
         axes = len(self._nodes[self._input].attr["shape"].shape.dim)
@@ -140,20 +139,20 @@ class GraphReader:
         """Returns the layers from the first to the outputs.
 
         Args:
-            scale: What observations are multiplied by before they go in; the first layer's weights take it over.
+            scale: Factor of the observations before the graph; it becomes part of the first layer's weights.
 
         Raises:
-            NeurozooError: The graph is no plain chain of layers.
+            NeurozooError: The graph is not a plain chain of layers.
         """
         found: list[ReadLayer] = []
         patches, factor = None, scale
         for node, constant in reversed(list(self._chain())):
-            is_open = bool(found) and found[-1].activation == "linear"  # a layer that takes up what is affine
+            is_open = bool(found) and found[-1].activation == "linear"  # this layer absorbs affine operations
             if node.op == "ExtractImagePatches":
                 patches = node
             elif node.op in _LAYERS:
                 found.append(self._layer(node, constant, patches))
-                found[-1].weights = np.float32(found[-1].weights * factor)
+                found[-1].weights = np.asarray(found[-1].weights * factor, np.float32)
                 patches, factor = None, 1.0
             elif node.op in _ACTIVATIONS:
                 if not is_open:
@@ -164,8 +163,8 @@ class GraphReader:
                 if is_open:
                     layer = found[-1]
                     if (slope != 1).any():
-                        layer.weights = np.float32(layer.weights * slope)
-                    layer.bias = np.float32(layer.bias * slope + offset)
+                        layer.weights = np.asarray(layer.weights * slope, np.float32)
+                    layer.bias = np.asarray(layer.bias * slope + offset, np.float32)
                 elif (offset != 0).any():
                     raise self._no_chain(node, "something added before a layer")
                 else:
@@ -174,10 +173,10 @@ class GraphReader:
             raise NeurozooError(f"{self._source} ends before a layer is complete.")
         return found
 
-    def _chain(self) -> Iterator[tuple[object, np.ndarray | None]]:
-        """Yields the operations on the data's way from the output back to the input, each with its constant operand."""
+    def _chain(self) -> Iterator[tuple[Any, np.ndarray | None]]:
+        """Yields the operations on the data's path from output back to input, each with its constant operand."""
         name = self._output
-        ways = []
+        path = []
         while name != self._input:
             node = self._nodes[name]
             inputs = [_name(each) for each in node.input if not each.startswith("^")]
@@ -186,35 +185,35 @@ class GraphReader:
             else:
                 dependent = [each for each in inputs if self._depends(each)]
                 if len(dependent) != 1 or len(inputs) != 2:
-                    raise self._no_chain(node, f"{len(dependent)} ways that come together")
+                    raise self._no_chain(node, f"{len(dependent)} data paths that meet")
                 data, operand = dependent[0], next(each for each in inputs if each != dependent[0])
                 if node.op in _LAYERS | {"Sub", "RealDiv"} and inputs[0] != data:
                     raise self._no_chain(node, "the data as second operand")
             if node.op not in _KEEP:
-                ways.append((node, operand))
+                path.append((node, operand))
             name = data
-        values = self._values([operand for _, operand in ways if operand])
-        for node, operand in ways:
-            yield node, values.get(operand)
+        values = self._values([operand for _, operand in path if operand])
+        for node, operand in path:
+            yield node, values[operand] if operand else None
 
     def _depends(self, name: str) -> bool:
-        """Says whether a node depends on the input."""
+        """Checks whether a node depends on the input."""
         return self._input in self._ancestors(name)
 
     def _ancestors(self, name: str) -> set[str]:
-        """Returns a node and all that it depends on."""
+        """Returns the names of a node and of all nodes that it depends on."""
         seen, waiting = set(), [name]
         while waiting:
             here = waiting.pop()
             if here not in self._nodes:
-                raise NeurozooError(f"{self._source} is cut off: the node {here!r} is missing.")
+                raise NeurozooError(f"{self._source} is incomplete: the node {here!r} is missing.")
             if here not in seen:
                 seen.add(here)
                 waiting += [_name(each) for each in self._nodes[here].input]
         return seen
 
     def _values(self, names: list[str]) -> dict[str, np.ndarray]:
-        """Computes constants."""
+        """Computes the constants with these names, float32."""
         import tensorflow as tf
 
         if not names:
@@ -228,14 +227,14 @@ class GraphReader:
 
     def _layer(self, node, weights: np.ndarray, patches) -> ReadLayer:
         if node.op in _PRODUCTS:
-            turned = [key for key in ("transpose_a", "transpose_b", "adj_x", "adj_y") if node.attr[key].b]
-            if turned or any(side != 1 for side in weights.shape[:-2]):
-                raise self._no_chain(node, f"weights of shape {weights.shape} {' '.join(turned)}".rstrip())
-            matrix = weights.reshape(weights.shape[-2:])
+            transposed = [key for key in ("transpose_a", "transpose_b", "adj_x", "adj_y") if node.attr[key].b]
+            if transposed or any(side != 1 for side in weights.shape[:-2]):
+                raise self._no_chain(node, f"weights of shape {weights.shape} {' '.join(transposed)}".rstrip())
+            inputs, outputs = weights.shape[-2:]
             if patches is None:
-                return ReadLayer("dense", matrix, np.zeros(matrix.shape[1], np.float32))
+                return ReadLayer("dense", weights.reshape(inputs, outputs), np.zeros(outputs, np.float32))
             side = patches.attr["ksizes"].list.i[1]
-            weights = matrix.reshape(side, side, -1, matrix.shape[1])
+            weights = weights.reshape(side, side, -1, outputs)
             node = patches
         strides = list(node.attr["strides"].list.i)
         padding = node.attr["padding"].s.decode().lower()
@@ -249,7 +248,7 @@ class GraphReader:
         return ReadLayer("conv", weights, np.zeros(weights.shape[3], np.float32), stride=strides[1], padding=padding)
 
     def _affine(self, node, constant: np.ndarray, *, units: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns what an operation multiplies by and what it adds, both of shape (units,)."""
+        """Returns the factor and the summand of an affine operation, both of shape (units,)."""
         if constant.size not in (1, units):
             raise self._no_chain(node, f"a constant of shape {constant.shape} for {units} units")
         value = np.broadcast_to(constant.reshape(-1).astype(np.float64), (units,))
@@ -261,8 +260,8 @@ class GraphReader:
 
     def _no_chain(self, node, reason: str) -> NeurozooError:
         return NeurozooError(
-            f"{self._source} is no plain chain of convolutions and dense layers: the node {node.name!r} ({node.op}) "
-            f"has {reason}. Only such networks can be imported."
+            f"{self._source} is not a plain chain of convolutions and dense layers: the node {node.name!r} "
+            f"({node.op}) has {reason}. Only such chains can be imported."
         )
 
 

@@ -1,26 +1,31 @@
-"""Plays a genome again, to see how good it is."""
+"""Scores agents: plays test episodes of a genome, a run or a list of published seeds, and tabulates the results."""
 
 import csv
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
+from neurozoo.agents.agent import read_agent
+from neurozoo.environments.games import action_names, check_game
+from neurozoo.environments.protocols import Protocol, get_protocol, layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator
 from neurozoo.files import read_json, write_json, written_whole
-from neurozoo.games import Protocol, check_game, layout_of
-from neurozoo.genomes import Genome
-from neurozoo.noise import open_noise_table
-from neurozoo.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.genomes.cshenton import NETWORK as CSHENTON
+from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
+from neurozoo.genomes.cshenton import decode_seeds, game_of_id
+from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 
 @dataclass(frozen=True)
 class ScoredEpisode:
-    """An episode and what came of it; everything that is needed to play it again."""
+    """A played episode: its result, and what is needed to play it again."""
 
     noops: int
     seed: int
@@ -48,30 +53,32 @@ def score_genome(
     """Plays episodes of one genome.
 
     Args:
-        genome: Who plays.
+        genome: The genome.
         game: Game id.
         model: Network name.
         protocol: How episodes are played.
-        episodes: How many.
+        episodes: Number of episodes.
         ops: The op library.
         noise: The noise table.
-        noops: Frames without action at the start of each episode; None draws them as the protocol says.
-        seed: Decides what is drawn.
-        max_frames: Longest episode; None for the protocol's own limit.
-        threads: Episodes at once.
-        reference: Observations for the statistics of virtual batch norm, see `Checkpoint`.
-        progress: Called as episodes finish, with their number so far and the mean of their scores.
+        noops: No-op frames at the start of each episode; None draws them as the protocol says.
+        seed: Seed of all random draws.
+        max_frames: Longest episode; None for the protocol's limit.
+        threads: Number of episodes played in parallel.
+        reference: Reference observations of virtual batch norm, see `Checkpoint`.
+        progress: Called as episodes finish, with their number so far and their mean score.
 
     Returns:
-        One entry per episode, in order; the same whatever the number of threads.
+        One entry per episode, in order. The number of threads does not change them.
 
     Raises:
-        NeurozooError: Bad input.
+        NeurozooError: A number is out of range, a name is unknown, or a file is missing or damaged.
     """
     if episodes < 1 or threads < 1:
-        raise NeurozooError(f"There should be at least 1 episode and 1 thread, but {episodes} and {threads} came.")
+        raise NeurozooError(f"episodes and threads should be at least 1, but are {episodes} and {threads}.")
     if (noops is not None and noops < 0) or (max_frames is not None and max_frames < 1) or seed < 0:
-        raise NeurozooError("No-ops and seed should be 0 or more, and the most frames 1 or more.")
+        raise NeurozooError(
+            f"noops and seed should be at least 0, and max_frames at least 1, but are {noops}, {seed} and {max_frames}."
+        )
     open_noise_table(noise)
     layout = layout_of(check_game(game), model, protocol)
     starts: dict[int, Episode] = {}
@@ -86,7 +93,7 @@ def score_genome(
     ) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
-        evaluator.hold([genome])
+        evaluator.pin([genome])
         evaluator.submit(starts)
         while len(results) < episodes:
             results |= (news := evaluator.receive(timeout=1.0))
@@ -99,7 +106,7 @@ def score_genome(
 
 
 def summary(episodes: list[ScoredEpisode]) -> dict[str, float]:
-    """Returns mean, standard error, median, lowest and highest score of some episodes."""
+    """Returns the mean, standard error, median, lowest and highest score of some episodes."""
     scores = np.array([episode.score for episode in episodes])
     error = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
     return {
@@ -121,25 +128,23 @@ def evaluate_run(
     seed: int = 0,
     threads: int = 1,
 ) -> dict:
-    """Writes how good a run's result is: what it is, a summary, and every episode.
+    """Scores a run's result and writes a JSON file with the agent, a summary and every episode.
 
     Args:
         run_dir: The run's folder, or a `genome.json`.
         output: The JSON file to write.
         ops: The op library.
         noise: The noise table.
-        episodes: How many.
-        seed: Decides what is drawn.
-        threads: Episodes at once; the file does not depend on them.
+        episodes: Number of episodes.
+        seed: Seed of all random draws.
+        threads: Number of episodes played in parallel; it does not change the file.
 
     Returns:
-        What was written.
+        The content of the file.
 
     Raises:
-        NeurozooError: Bad input.
+        NeurozooError: As `read_agent` and `score_genome`.
     """
-    from neurozoo.imports import read_agent
-
     agent = read_agent(run_dir)
     played = score_genome(
         agent.genome,
@@ -165,6 +170,49 @@ def evaluate_run(
     return record
 
 
+def evaluate_policy(
+    game: str,
+    seeds: Sequence[int],
+    runs: int = 100,
+    *,
+    ops: str | os.PathLike = "results/native/libneurozoo_ops.so",
+    noise: str | os.PathLike = "results/noise/table.f32",
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> float:
+    """Plays episodes with a published list of seeds and returns the mean score.
+
+    Args:
+        game: An id such as `Frostbite-v4`, or our name of the game.
+        seeds: The published seeds, which make the policy's weights.
+        runs: Number of episodes.
+        ops: The op library.
+        noise: The noise table. The op needs one, although these weights do not come from it.
+        seed: Seed of the random number of frames per step.
+        threads: Number of episodes played in parallel; None for one per core.
+        progress: Called as episodes finish, with their number so far and their mean score.
+
+    Raises:
+        NeurozooError: The game is unknown, there are no seeds, or `runs` is below 1.
+    """
+    game, protocol = game_of_id(game), get_protocol(CSHENTON_PROTOCOL)
+    theta = decode_seeds(seeds, len(action_names(game, protocol.action_set)))
+    episodes = score_genome(
+        Genome(Weights.of(theta)),
+        game=game,
+        model=CSHENTON,
+        protocol=protocol,
+        episodes=runs,
+        ops=ops,
+        noise=noise,
+        seed=seed,
+        threads=threads or os.cpu_count() or 1,
+        progress=progress,
+    )
+    return float(np.mean([episode.score for episode in episodes]))
+
+
 def write_evaluation_table(
     files: Iterable[str | os.PathLike],
     output: str | os.PathLike,
@@ -173,15 +221,15 @@ def write_evaluation_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Gathers evaluations of runs in one table: a row per file, in order.
+    """Gathers the evaluations of runs in one table, with a row per file, in order.
 
     Args:
         files: `evaluation.json` files in their runs' folders, which name algorithm, game, network and run.
         output: The CSV file to write. `mean_low` and `mean_high` are the ends of a bootstrap interval of the mean over
-            episodes, not over runs; they are empty where there is a single episode.
-        replications: Bootstrap resamples.
-        confidence: Of the intervals.
-        seed: Of the bootstrap.
+            episodes, not over runs. They are empty if there is a single episode.
+        replications: Number of bootstrap resamples.
+        confidence: Confidence of the intervals.
+        seed: Seed of the bootstrap.
 
     Raises:
         NeurozooError: A file is missing or damaged.

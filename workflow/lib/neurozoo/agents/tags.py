@@ -1,24 +1,26 @@
-"""Tags: names for moments of a run, such as `400M`, `2HR` or `human`, as the Atari Zoo gave them to its checkpoints.
+"""Tags: names for points in a run's training, such as `400M`, `2HR` or `human`, as in the Atari Zoo.
 
 Source: Such et al. 2018, arXiv:1812.07069, and its model files.
 """
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.games import reference_scores
 
-FINAL = "final"  # a run's result, which is no moment on the way
-TAGS = "tags"  # folder of what is kept and made of moments, in that of a run
-PUBLISHED = ("initial", "human", "1HR", "2HR", "4HR", "6HR", "10HR", "400M", "1B")  # besides `final`
+FINAL = "final"  # a run's result; not a point during training
+TAGS = "tags"  # folder in a run's folder, for the agents at its tags
+SNAPSHOTS = "snapshots"  # folder in a run's folder, for the checkpoints that it keeps every so many frames
+PUBLISHED = ("initial", "human", "1HR", "2HR", "4HR", "6HR", "10HR", "400M", "1B")  # the Atari Zoo's, besides `final`
 
 _FRAMES = {"K": 1e3, "M": 1e6, "B": 1e9}
 _SECONDS = {"HR": 3600}
 _EXPECTED = (
-    "A tag is initial (after the first generation), human (above the human score), a number of frames such as 400K, "
-    "400M or 1B, or of hours such as 1HR or 0.5HR"
+    "A tag should be initial (after the first generation), human (above the human score), a number of frames such as "
+    "400K, 400M or 1B, or a number of hours such as 1HR or 0.5HR"
 )
 
 
@@ -28,9 +30,9 @@ class Moment:
 
     Attributes:
         generation: Finished generations.
-        frames: Counted frames so far.
-        seconds: Wall time of training so far, tests included.
-        test_score: Mean test score of the best so far; None before there is one.
+        frames: Frames counted so far.
+        seconds: Wall time of training so far, including tests.
+        test_score: Mean test score of the best agent so far; None before the first test.
     """
 
     generation: int
@@ -41,12 +43,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class Tag:
-    """A moment's name.
+    """The condition that a tag stands for.
 
     Attributes:
-        text: The name itself.
-        kind: What it goes by.
-        amount: Frames or seconds that have to be reached.
+        text: The tag itself.
+        kind: What the condition is about.
+        amount: Frames or seconds that the run has to reach.
     """
 
     text: str
@@ -54,7 +56,7 @@ class Tag:
     amount: float = 0
 
     def is_reached(self, moment: Moment, *, game: str) -> bool:
-        """Says whether a run has come so far; one without a human score never gets `human`."""
+        """Checks whether a run has reached the tag; `human` is never reached in games without a human score."""
         if self.kind == "initial":
             return moment.generation >= 1
         if self.kind == "human":
@@ -64,18 +66,30 @@ class Tag:
 
 
 def parse_tag(text: str) -> Tag:
-    """Reads a tag.
+    """Parses a tag.
 
     Raises:
-        NeurozooError: It is none, or `final`, which stands for a run's result.
+        NeurozooError: `text` is not a tag, or is `final`, which stands for the run's result.
     """
-    if text in ("initial", "human"):
-        return Tag(text, text)
+    if text == "initial":
+        return Tag(text, "initial")
+    if text == "human":
+        return Tag(text, "human")
     number = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(K|M|B|HR)", str(text), re.ASCII)
     if number is None or float(number[1]) == 0:
-        hint = " The result of a run, final, lies in the run's own folder." if text == FINAL else ""
-        raise NeurozooError(f"{_EXPECTED}, but {text!r} came.{hint}")
+        hint = " The result of a run, final, is in the run's own folder." if text == FINAL else ""
+        raise NeurozooError(f"{_EXPECTED}, but is {text!r}.{hint}")
     amount, unit = float(number[1]), number[2]
     if unit in _SECONDS:
         return Tag(text, "seconds", amount * _SECONDS[unit])
     return Tag(text, "frames", round(amount * _FRAMES[unit]))
+
+
+def snapshot_path(run_dir: Path, frames: int) -> Path:
+    """Returns the checkpoint that a run keeps when it passes this many frames."""
+    return run_dir / SNAPSHOTS / f"{frames}.npz"
+
+
+def tag_path(run_dir: Path, tag: str) -> Path:
+    """Returns the checkpoint that a run keeps when it reaches a tag."""
+    return run_dir / TAGS / tag / "checkpoint.npz"

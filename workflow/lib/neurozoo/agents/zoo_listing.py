@@ -1,18 +1,18 @@
-"""What there is in the zoo, in words and as records."""
+"""Lists the zoo's agents as a table, as JSON facts, or in detail."""
 
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from neurozoo.agents.frozen import RECORD_FILE, REMEDY, open_frozen
+from neurozoo.agents.tagged_agents import reached_tags
+from neurozoo.agents.tags import FINAL
+from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
+from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
-from neurozoo.inspection.frozen import RECORD_FILE, REMEDY, open_frozen
-from neurozoo.inspection.tagged import reached_tags
-from neurozoo.tags import FINAL
-from neurozoo.text_tables import aligned
-from neurozoo.zoo.models import ZooModel, check_results, find_models
 
-PRODUCTS = ("rollout.npz", "activation.mp4")  # that the list names
+PRODUCTS = ("rollout.npz", "activation.mp4")  # files made from an agent that the list mentions
 HEADS = ("algo", "game", "network", "run", "tag", "frames", "score", "episodes", "protocol", "made of it")
 RIGHT = ("run", "frames", "score", "episodes")  # columns of numbers
 
@@ -26,10 +26,10 @@ def select_models(
     run: int | None = None,
     tag: str | None = None,
 ) -> list[ZooModel]:
-    """Returns the agents of a folder of results that have these names; None stands for any.
+    """Returns the agents in a folder of results that match; None matches everything.
 
     Raises:
-        NeurozooError: There is no such folder.
+        NeurozooError: The folder does not exist.
     """
     wanted = {"algo": algo, "game": game, "model": model, "run": run, "tag": tag}
     wanted = {name: value for name, value in wanted.items() if value is not None}
@@ -41,7 +41,7 @@ def named_model(results: str | os.PathLike, name: str) -> ZooModel:
     """Finds an agent by its title, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/human`, or by its folder.
 
     Raises:
-        NeurozooError: There is none, its frozen model is missing, or there is no such folder of results.
+        NeurozooError: No frozen agent has this name, or the folder of results does not exist.
     """
     models = find_models(check_results(results))
     for model in models:
@@ -49,16 +49,16 @@ def named_model(results: str | os.PathLike, name: str) -> ZooModel:
             return model
     known = ", ".join(model.title for model in models[:8]) or "none"
     more = f" and {len(models) - 8} more" if len(models) > 8 else ""
-    raise NeurozooError(f"{name} is no frozen agent of {results}; there are: {known}{more}.")
+    raise NeurozooError(f"{name} is not a frozen agent in {results}. Frozen agents: {known}{more}.")
 
 
 def facts_of(model: ZooModel) -> dict:
-    """Returns an agent's facts as plain JSON; of a damaged one what its folders say, and what is wrong.
+    """Returns an agent's facts as plain JSON; for a damaged agent, only what its folders say and what is wrong.
 
     Returns:
-        `algo`, `game`, `model`, `run`, `tag`, `frozen`, `made` (which of `PRODUCTS` there are), and either `problem`
-        or `frames` of the run when it was found, `score` and `episodes` (mean and number of the test episodes),
-        `protocol`.
+        `algo`, `game`, `model`, `run`, `tag`, `frozen` and `made` (which of `PRODUCTS` exist). A damaged agent has
+        `problem` besides. The others have `frames` (of the run when it found the agent), `score` and `episodes` (mean
+        and number of the test episodes) and `protocol`.
     """
     facts = {name: getattr(model, name) for name in ("algo", "game", "model", "run", "tag")}
     facts |= {"frozen": str(model.frozen), "made": [name for name in PRODUCTS if (model.place / name).exists()]}
@@ -76,7 +76,7 @@ def facts_of(model: ZooModel) -> dict:
 
 
 def _scores(model: ZooModel) -> dict:
-    """Returns what is known of an agent's score: from its run, or else, of an imported one, from its evaluation."""
+    """Returns an agent's scores from its run; an imported agent's scores come from its evaluation."""
     scores = read_json(model.frozen / RECORD_FILE, REMEDY).get("scores", {})
     path = model.place / "evaluation.json"
     if "test_score" in scores or not path.exists():
@@ -86,11 +86,11 @@ def _scores(model: ZooModel) -> dict:
     try:
         return scores | {"test_score": found["summary"]["mean"], "test_episodes": len(found["episodes"])}
     except (KeyError, TypeError) as error:
-        raise NeurozooError(f"{path} is no evaluation ({type(error).__name__}: {error}). {remedy}") from error
+        raise NeurozooError(f"{path} is not an evaluation ({type(error).__name__}: {error}). {remedy}") from error
 
 
 def as_table(models: Iterable[ZooModel]) -> str:
-    """Returns a line for each agent; what is damaged is named in its line."""
+    """Returns a table with a line per agent; below it stands what is wrong with damaged ones."""
     rows, problems = [], []
     for model in models:
         facts = facts_of(model)
@@ -100,7 +100,7 @@ def as_table(models: Iterable[ZooModel]) -> str:
         rows.append((model.algo, model.game, model.model, str(model.run), model.tag, *numbers, protocol, made))
         problems += [f"{model.title}: {facts['problem']}"] if "problem" in facts else []
     if not rows:
-        return "There is no such frozen agent."
+        return "No frozen agent matches."
     return "\n".join([*aligned([HEADS, *rows], right=RIGHT), *problems])
 
 
@@ -109,7 +109,7 @@ def _number(value: float | None) -> str:
 
 
 def as_text(model: ZooModel) -> str:
-    """Returns what an agent is, how to feed it, what it scored, and which tags its run has reached.
+    """Describes an agent: its network, inputs and actions, its score, and the tags that its run has reached.
 
     Raises:
         NeurozooError: Its frozen model is damaged.

@@ -1,12 +1,12 @@
-"""Which frozen agents there are. Folders and their names say it; what a model is like says its `model.json`."""
+"""Finds the frozen agents below a folder of results by the names of their folders."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from neurozoo.agents.frozen import RECORD_FILE
+from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import RECORD_FILE
-from neurozoo.tags import FINAL, TAGS
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class ZooModel:
         game: Game id such as `frostbite`.
         model: Network such as `large`.
         run: Number of the run.
-        tag: `final` for the run's result, or which moment of the run it is, such as `400M`, `2HR` or `human`.
+        tag: `final` for the run's result, or a tag such as `400M`, `2HR` or `human`.
         folder: The run's folder.
     """
 
@@ -31,7 +31,7 @@ class ZooModel:
 
     @property
     def place(self) -> Path:
-        """The folder of what is made of this agent, such as `rollout.npz`: the run's, or `tags/{tag}` in it."""
+        """The folder for everything made from this agent, such as `rollout.npz`: the run's, or `tags/{tag}` in it."""
         return self.folder if self.tag == FINAL else self.folder / TAGS / self.tag
 
     @property
@@ -41,32 +41,32 @@ class ZooModel:
 
     @property
     def title(self) -> str:
-        """The agent in one word, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/400M`."""
+        """The agent's name, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/400M`."""
         names = (self.algo, self.game, self.model, str(self.run))
         return "/".join(names if self.tag == FINAL else (*names, self.tag))
 
 
 def check_results(results: str | os.PathLike) -> Path:
-    """Returns a folder of results, so that a misspelt one is not taken for an empty one.
+    """Returns a folder of results after checking that it exists, so that a misspelt one does not count as empty.
 
     Raises:
-        NeurozooError: There is no such folder.
+        NeurozooError: The folder does not exist.
     """
     if not Path(results).is_dir():
-        raise NeurozooError(f"{results} should be a folder of results, but there is none. Name one: --results FOLDER")
+        raise NeurozooError(f"{results} should be a folder of results, but does not exist. Give one: --results FOLDER")
     return Path(results)
 
 
 def find_models(results: str | os.PathLike) -> list[ZooModel]:
     """Finds all frozen agents below a folder of results.
 
-    Only names are looked at: what is damaged is found, too, and `open_frozen` then says what is wrong with it.
+    Only names count, so damaged agents are found, too; `open_frozen` says what is wrong with them.
 
     Args:
         results: The folder with `runs/`.
 
     Returns:
-        Sorted by algorithm, game, network and run; of each run its result first, then its tags by name.
+        The agents by algorithm, game, network and run; for each run first its result, then its tags by name.
     """
     runs = Path(results, "runs")
     models = []

@@ -1,1 +1,1 @@
-"""Pure update rules: they ask for episodes and are told the results; they know no files and no evaluators."""
+"""The algorithms: their specs, settings, sessions and results."""

@@ -1,18 +1,59 @@
-"""Which class runs under which name."""
+"""All algorithms by name. Every package beside this module is found by itself; its module `spec` must have `SPECS`."""
 
-from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.evolution_strategies import EvolutionStrategy
-from neurozoo.algorithms.genetic import GeneticAlgorithm
-from neurozoo.algorithms.genetic_novelty import NoveltyGeneticAlgorithm
-from neurozoo.algorithms.novelty_search import AdaptiveNoveltyStrategy, NoveltyRewardStrategy, NoveltyStrategy
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
 
-ALGORITHMS = {
-    "ga": GeneticAlgorithm,
-    "rs": GeneticAlgorithm,  # without parents
-    "es": EvolutionStrategy,
-    "ns_es": NoveltyStrategy,
-    "nsr_es": NoveltyRewardStrategy,
-    "nsra_es": AdaptiveNoveltyStrategy,
-    "ga_ns": NoveltyGeneticAlgorithm,
-    "dqn": DeepQLearner,
-}
+import neurozoo.algorithms
+from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.errors import NeurozooError, unknown_name
+
+
+class Registry(Mapping[str, AlgorithmSpec]):
+    """The algorithms by name, in the order of their registration."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, AlgorithmSpec] = {}
+
+    def register(self, spec: AlgorithmSpec) -> None:
+        """Adds an algorithm.
+
+        Raises:
+            NeurozooError: Another algorithm has this name, or there is no preset `demo`.
+        """
+        if self._specs.setdefault(spec.name, spec) is not spec:
+            raise NeurozooError(f"Two algorithms are called {spec.name!r}. Rename one of them.")
+        if "demo" not in spec.presets:
+            raise NeurozooError(f"The algorithm {spec.name!r} needs a preset 'demo', which runs in a minute or two.")
+
+    def unregister(self, name: str) -> None:
+        """Removes an algorithm, for tests that have added one."""
+        del self._specs[name]
+
+    def __getitem__(self, name: str) -> AlgorithmSpec:
+        return self._specs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._specs)
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+
+ALGORITHMS = Registry()
+
+for _package in pkgutil.iter_modules(neurozoo.algorithms.__path__):
+    if _package.ispkg:
+        for _spec in importlib.import_module(f"neurozoo.algorithms.{_package.name}.spec").SPECS:
+            ALGORITHMS.register(_spec)
+
+
+def get_algorithm(name: str) -> AlgorithmSpec:
+    """Finds an algorithm.
+
+    Raises:
+        NeurozooError: The algorithm is unknown; the message suggests the most similar name.
+    """
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        raise unknown_name("algorithm", str(name), ALGORITHMS)
+    return ALGORITHMS[name]

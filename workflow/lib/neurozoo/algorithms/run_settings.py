@@ -1,89 +1,170 @@
-"""What every algorithm can be told, and how settings are checked."""
+"""The settings that all algorithms share, and how settings are checked."""
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.games import get_protocol
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
-PROTOCOL_CHOICES = {  # settings that choose a protocol, by the argument of `neurozoo.games.protocol_of`
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.errors import NeurozooError
+from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
+
+PROTOCOL_CHOICES = {  # settings that choose a protocol, by the arguments of `protocol_of`
     "name": "protocol",
     "action_set": "action_set",
     "observation": "observation",
     "start_state": "start_state",
 }
-ENGINES = ("native", "batched")
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """What every algorithm can be told.
+class InvalidSettings(NeurozooError):
+    """Settings of the wrong type or out of bounds.
 
     Attributes:
-        num_test_episodes: Episodes of the result, which nothing is chosen by and no budget counts.
-        test_cutoff: Longest of these, in steps; None for the protocol's own limit, as published. An agent that stands
-            still can fill 100,000 steps.
-        frames: Budget of all counted episodes together, in emulator frames.
-        snapshot_frames: Whenever this many frames have been played, the best so far is kept; 0 or None for never. It
-            does not change a run.
-        protocol: How episodes are played, see `neurozoo.games.PROTOCOLS`; None for the game's own.
-        action_set: `minimal`, `full`, or None for the protocol's own.
-        observation: Of the river crossing task, see `neurozoo.games.Protocol`; None for the protocol's own.
-        start_state: `today`, `2018`, or None for the protocol's own.
-        seed: Seed that a run shares with all runs of its experiment; the run number is added to it.
-        engine: Where episodes are played: `native` (threads of the processor) or `batched` (networks on a GPU), which
-            are equal but for the rounding of sums.
+        reason: What pydantic found.
     """
 
-    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)  # what changes no result, so that a state may differ
+    reason: ValidationError
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Settings:
+    """The base of all settings. Each setting is a field with its type, bounds, unit and description.
+
+    A subclass is a pydantic dataclass, too: `@dataclass(frozen=True, kw_only=True)`. Its `__post_init__` checks what
+    depends on several fields, and raises `NeurozooError`.
+    """
+
+    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ()  # settings that do not change the result; a state may differ in them
+    RENAMED: ClassVar[Mapping[str, str]] = {}  # present names by former ones, which work until the next release
+
+    @property
+    def snapshot_period(self) -> int:
+        """Distance of snapshots in the budget's unit; 0 for none."""
+        return 0
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_sentences(cls, values: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return check(values)
+        except ValidationError as error:
+            invalid = InvalidSettings(" ".join(explain(error, cls.schema())))
+            invalid.reason = error
+            raise invalid from error
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Returns the JSON schema of these settings, in their order."""
+        schema = json_schema(cls)
+        return schema | {"properties": {field.name: schema["properties"][field.name] for field in fields(cls)}}
+
+    @classmethod
+    def renamed(cls, values: Mapping[str, object]) -> dict[str, object]:
+        """Translates former names of settings, so that what was written for the previous version still works.
+
+        Args:
+            values: Values by setting name, present or former; other keys stay as they are.
+
+        Returns:
+            The values by present names, in the same order.
+
+        Raises:
+            NeurozooError: A setting is given by both of its names.
+        """
+        for old, new in cls.RENAMED.items():
+            if old in values and new in values:
+                raise NeurozooError(f"{old} and {new} are the same setting, but both are given: leave out {old}.")
+        return {cls.RENAMED.get(name, name): value for name, value in values.items()}
+
+    @classmethod
+    def renaming_notices(cls, values: Mapping[str, object]) -> list[str]:
+        """Returns a sentence for each former name among the keys, which tells the user to rename it."""
+        return [
+            f"{name} is now called {cls.RENAMED[name]}; please rename it. The next release will not know the old name."
+            for name in values
+            if name in cls.RENAMED
+        ]
+
+    def changed(self, values: Mapping[str, object], *, from_yaml: bool = False) -> Self:
+        """Returns a copy of these settings in which some values are changed.
+
+        Args:
+            values: Changed values by setting name, present or former.
+            from_yaml: Whether a whole number may be written as a float, such as 6.0e+9.
+
+        Raises:
+            NeurozooError: A setting is unknown, or a value is not allowed.
+        """
+        everything = {field.name: getattr(self, field.name) for field in fields(self)} | self.renamed(values)
+        return TypeAdapter(type(self)).validate_python(everything, context=FROM_YAML if from_yaml else None)
+
+    def as_first_recorded(self) -> dict[str, object]:
+        """Returns the settings under the names of the previous version, for Snakemake to compare runs by.
+
+        A finished run is trained again if this differs from what was recorded, so neither names nor order may change.
+        """
+        former = {new: old for old, new in self.RENAMED.items()}
+        return {former.get(name, name): value for name, value in asdict(self).items()}
+
+
+NumTestEpisodes = Annotated[
+    Whole, Field(ge=1, description="Test episodes of the result. They select nothing, and no budget counts them.")
+]
+Frames = Annotated[Whole, Field(ge=1, description="Budget: emulator frames of all counted episodes together.")]
+ProtocolName = Annotated[
+    str | None, Field(description="How episodes are played, such as `uber2018`; empty for the game's own.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(Settings):
+    """The settings that all algorithms that play games share."""
+
+    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
 
     # budget
-    num_test_episodes: int = 200
-    test_cutoff: int | None = None
-    frames: int = 6_000_000_000
-    snapshot_frames: int | None = None
-    # world
-    protocol: str | None = None
-    action_set: str | None = None
-    observation: str | None = None
-    start_state: str | None = None
-    seed: int = 0
-    engine: str = "native"
+    num_test_episodes: NumTestEpisodes = 200
+    test_cutoff: Whole | None = Field(
+        default=None,
+        ge=1,
+        description="Longest test episode, in steps; empty for the protocol's own limit, as published. An agent "
+        "that stands still can fill 100,000 steps.",
+    )
+    frames: Frames = 6_000_000_000
+    snapshot_frames: Whole | None = Field(
+        default=None,
+        ge=0,
+        description="Frames between two snapshots of the best so far (snapshots/); 0 or empty for none. Snapshots do "
+        "not change a run.",
+    )
+    # environment
+    protocol: ProtocolName = None
+    action_set: str | None = Field(default=None, description="minimal, full, or empty for the protocol's own.")
+    observation: str | None = Field(
+        default=None, description="Of river_crossing: pixels, rgb, greyscale or objects; empty for the protocol's own."
+    )
+    start_state: str | None = Field(default=None, description="today, 2018, or empty for the protocol's own.")
+    seed: Whole = Field(default=0, ge=0, description="Seed of the experiment; every run adds its number.")
+    engine: Literal["native", "batched"] = Field(
+        default="native",
+        description="Where episodes are played: native (threads of the processor) or batched (networks on a GPU, "
+        "docs/gpu.md). Results differ only by the rounding of sums.",
+    )
+
+    @property
+    def snapshot_period(self) -> int:
+        """Distance of snapshots in frames; 0 for none."""
+        return self.snapshot_frames or 0
 
     def __post_init__(self) -> None:
-        self._check_counts(num_test_episodes=1, frames=1, seed=0)
-        self._check_choice("engine", ENGINES)
-        if self.snapshot_frames is not None:
-            self._check_counts(snapshot_frames=0)
-        if self.test_cutoff is not None:
-            self._check_counts(test_cutoff=1)
         if self.protocol is not None:
-            choices = {name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()}
-            get_protocol(**choices)
+            get_protocol(**{name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()})
         else:  # the game decides; only its world knows whether the choices fit
             get_protocol("uber2018", action_set=self.action_set, start_state=self.start_state)
             get_protocol("river_fixed", observation=self.observation)
-
-    def _check_counts(self, **least: int) -> None:
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise NeurozooError(f"{name} should be a whole number, but is {value!r}.")
-            if value < bound:
-                raise NeurozooError(f"{name} should be at least {bound}, but is {value}.")
-
-    def _check_choice(self, name: str, allowed: tuple[str, ...]) -> None:
-        if getattr(self, name) not in allowed:
-            raise unknown_name(name, getattr(self, name), allowed)
-
-    def _check_numbers(self, *names: str, most: float = math.inf) -> None:
-        for name in names:
-            value = getattr(self, name)
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not 0 <= value <= most or value == math.inf:
-                limit = "at least 0" if most == math.inf else f"from 0 to {most}"
-                raise NeurozooError(f"{name} should be a number {limit}, but is {value!r}.")
 
     def _check_at_most(self, most: int, meaning: str, *names: str) -> None:
         for name in names:

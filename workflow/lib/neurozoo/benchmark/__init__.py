@@ -1,4 +1,4 @@
-"""How fast everything is here, beside what the machine allows and what others reach."""
+"""Benchmarks: speed and memory, compared with the machine's limits and with other tools."""
 
 from neurozoo.benchmark.report import as_text, write_page
 from neurozoo.benchmark.suite import GAMES, NETWORKS, run_benchmark

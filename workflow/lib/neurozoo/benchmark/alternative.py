@@ -1,4 +1,4 @@
-"""What a user would do without this project: ale-py's vector environment, and a Keras model for each policy."""
+"""Speed without this project: ale-py's vector environment, and one Keras model for each policy."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,21 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.games import action_codes, layout_of, protocol_of
+from neurozoo.environments.games import action_codes
+from neurozoo.environments.protocols import layout_of, protocol_of
 
-POLICIES = 8  # environments, and models: enough that their weights do not stay in the caches, as in a population
+POLICIES = 8  # environments and models: too many weights for the caches, as in a population
 ENVIRONMENTS_ONLY = "environments only"
 WAYS = ("eager", "tf.function")
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """How fast it is.
+    """The measured speed.
 
     Attributes:
         game: Game id.
-        network: Network name; `environments only` for random actions without any.
-        way: How the models are called: `eager`, `model(observation)`; `tf.function`, the same compiled; empty without.
+        network: Network name; `environments only` for random actions without a network.
+        way: How the models are called: `eager` as `model(observation)`, or compiled by `tf.function`; empty without a
+            network.
         frames_per_second: Emulator frames per second of wall time.
         frames_per_processor_second: Frames per second of processor time of all threads together.
     """
@@ -33,12 +35,12 @@ class Alternative:
 
 
 def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, seconds: float) -> list[Alternative]:
-    """Plays games by ale-py's vector environment with one thread; to be called in a process with one core.
+    """Plays games in ale-py's vector environment with one thread. Call it in a process with one core.
 
     Args:
         games: Atari games.
-        networks: Network names; each is measured in its faster way.
-        seconds: How long each way is measured.
+        networks: Network names; the faster way to call each network counts.
+        seconds: Duration of each measurement.
 
     Raises:
         NeurozooError: A game or network is unknown.
@@ -80,7 +82,7 @@ def _measure(game: str, network: str, way: str, act: Callable, *, seconds: float
 
     environments = AtariVectorEnv(game, POLICIES, num_threads=1)
     observations, _ = environments.reset(seed=0)
-    for _ in range(2):  # what is compiled is compiled now
+    for _ in range(2):  # compiles everything that is compiled
         observations, *_ = environments.step(act(observations))
     steps = 0
     begin, processor = time.perf_counter(), time.process_time()

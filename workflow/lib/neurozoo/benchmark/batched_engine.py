@@ -1,4 +1,4 @@
-"""How fast the batched engine plays, and what it waits for."""
+"""Speed of the batched engine, and how long it waits for environments and networks."""
 
 import itertools
 import os
@@ -13,19 +13,19 @@ from neurozoo.evaluation.reference import collect_reference
 
 @dataclass(frozen=True)
 class BatchedSpeed:
-    """What was measured for one network and game.
+    """The measured speed for one network and game.
 
     Attributes:
         network: Network name.
         game: Game id.
-        backend: What Keras runs on.
-        device: What computed the networks.
-        slots: Episodes at once.
-        threads: Threads of the worlds.
-        episodes: Episodes that were finished meanwhile.
-        frames_per_second: Emulator frames per second of wall time; of a step's frames their mean.
+        backend: Keras' backend.
+        device: Device that computed the networks.
+        slots: Number of episodes at once.
+        threads: Threads that step the environments.
+        episodes: Episodes that ended during the measurement.
+        frames_per_second: Emulator frames per second of wall time. If the frame skip is random, its mean is used.
         decisions_per_second: Decisions of all agents.
-        emulator_share: Share of the time in which worlds were being stepped; in what is left they waited for networks.
+        emulator_share: Share of the time in which environments were stepped. For the rest they waited for networks.
     """
 
     network: str
@@ -51,19 +51,19 @@ def measure_batched(
     slots: int = DEFAULT_SLOTS,
     protocol: str | None = None,
 ) -> BatchedSpeed:
-    """Plays the benchmark's episodes over and over for a while, as a generation does, and counts the frames.
+    """Plays the benchmark's episodes again and again, as a generation does, and counts the frames.
 
-    Counted is from a point at which all slots play and everything is compiled.
+    The count starts when all slots play and everything is compiled.
 
     Args:
         network: Network name.
         game: Game id of an Atari game.
-        threads: Threads of the worlds.
-        seconds: How long is counted.
+        threads: Threads that step the environments.
+        seconds: Duration of the measurement.
         ops: The op library.
         noise: The noise table.
-        slots: Episodes at once.
-        protocol: How episodes are played; None for the game's own.
+        slots: Number of episodes at once.
+        protocol: Name of the evaluation protocol; None for the game's own.
 
     Raises:
         NeurozooError: Something is missing or unknown, or the slots do not fit into memory.
@@ -77,19 +77,19 @@ def measure_batched(
     ) as evaluator:
         if load.layout.needs_reference:
             evaluator.set_reference(collect_reference(game, load.protocol, seed=0, run=1))
-        evaluator.hold(load.parents)
+        evaluator.pin(load.parents)
 
         def submit(count: int) -> None:
             chosen = itertools.islice(numbers, count)
             evaluator.submit({number: load.episodes[number % len(load.episodes)] for number in chosen})
 
         def play_on() -> int:
-            """Lets both halves do a step, and queues an episode for each that ended."""
+            """Lets both halves of the slots make a step, and queues a new episode for each that ended."""
             finished = len(evaluator.receive(timeout=0.0))
             submit(finished)
             return finished
 
-        submit(3 * slots)  # one in play and two waiting for each slot
+        submit(3 * slots)  # for each slot one episode that plays and two that wait
         while evaluator.usage.decisions < 10 * slots:
             play_on()
         begin, before, episodes = time.perf_counter(), replace(evaluator.usage), 0

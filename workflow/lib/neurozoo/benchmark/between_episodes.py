@@ -1,4 +1,4 @@
-"""What happens between the episodes: genomes become weights, and scores become a step."""
+"""The cost of the work between episodes: decoding genomes into weights, and updating evolution strategies."""
 
 import os
 import time
@@ -6,27 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.algorithms.evolution_strategies import EvolutionStrategy
-from neurozoo.algorithms.settings import EsSettings
+from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome, Mutation
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome, Mutation
+from neurozoo.genomes.noise_table import open_noise_table
 
-UPDATES = 2  # of which the faster counts: the first may meet pages that have not been read yet
+UPDATES = 2  # the faster one counts: the first may have to load pages of the noise table from disk
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """What it costs to turn an old genome into weights.
+    """The cost of turning a long genome into weights.
 
     Attributes:
         network: Network name.
         mutations: Length of the genome.
         threads: Threads that decode.
-        seconds: From scratch, as when a run continues.
-        child_seconds: For a child of a genome that is held, as in every episode of a run.
+        seconds: Time from scratch, as when a run continues.
+        child_seconds: Time for a child of a parent that is in memory, as in every episode of a run.
     """
 
     network: str
@@ -45,11 +45,11 @@ def measure_decoding(
     noise: str | os.PathLike,
     mutations: int = 1000,
 ) -> Decoding:
-    """Decodes a genome of many generations, and a child of it.
+    """Decodes a genome of many generations, and then a child of it.
 
     Args:
         network: Network name.
-        game: Game id, which decides the number of outputs.
+        game: Game id; it decides the number of outputs.
         threads: Threads that decode.
         ops: The op library.
         noise: The noise table.
@@ -66,24 +66,24 @@ def measure_decoding(
     old = Genome(indices[0], tuple(Mutation(index, 0.002) for index in indices[1:-1]))
     with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
         begin = time.perf_counter()
-        evaluator.hold([old])
+        evaluator.pin([old])
         middle = time.perf_counter()
-        evaluator.hold([old, old.mutated(indices[-1], 0.002)])
+        evaluator.pin([old, old.mutated(indices[-1], 0.002)])
         return Decoding(network, mutations, threads, middle - begin, time.perf_counter() - middle)
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a step of evolution strategies costs between its episodes.
+    """The cost of one update of evolution strategies.
 
     Attributes:
         network: Network name.
         parameters: Length of the parameter vector.
         population_size: Episodes per generation, two for each slice of noise.
-        threads: Threads that sum.
-        seconds: From the scores to the new weights.
-        noise_gigabytes: What is read of the noise table: one slice for every two episodes.
-        floor_seconds: Time in which as many threads read as many bytes from memory.
+        threads: Threads that sum up.
+        seconds: Time from the scores to the new weights.
+        noise_gigabytes: Gigabytes read from the noise table: one slice for every two episodes.
+        floor_seconds: Time in which the same number of threads reads these gigabytes from memory.
     """
 
     network: str
@@ -96,13 +96,13 @@ class Update:
 
 
 def measure_update(network: str, game: str, *, threads: int, bandwidth: float, noise: str | os.PathLike) -> Update:
-    """Lets evolution strategies with their published settings make a step out of random scores.
+    """Times an update of evolution strategies, with their published settings and random scores.
 
     Args:
         network: Network name.
-        game: Game id, which decides the number of outputs.
-        threads: Threads that sum.
-        bandwidth: Bytes per second that as many threads read from memory.
+        game: Game id; it decides the number of outputs.
+        threads: Threads that sum up.
+        bandwidth: Bytes per second that the same number of threads reads from memory.
         noise: The noise table.
 
     Raises:
@@ -110,7 +110,7 @@ def measure_update(network: str, game: str, *, threads: int, bandwidth: float, n
     """
     rules = protocol_of(game)
     layout = layout_of(game, network, rules)
-    settings = EsSettings(num_test_episodes=1)
+    settings = resolve_settings("es", preset="uber2018", overrides={"num_test_episodes": 1})
     table = open_noise_table(noise, verify=False)
     algorithm = EvolutionStrategy(settings, run=1, layout=layout, noise=table, protocol=rules)
     algorithm.threads = threads

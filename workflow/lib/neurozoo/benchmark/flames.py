@@ -1,4 +1,4 @@
-"""Flame graphs: where a piece of a program spends its time, in Python and in TensorFlow's threads of C++."""
+"""Flame graphs: where a function spends its time, in Python and in TensorFlow's C++ threads."""
 
 import os
 import sys
@@ -13,23 +13,24 @@ from neurozoo.files import write_text
 
 Stack = tuple[str, ...]  # outermost first
 
-INTERVAL = 0.002  # seconds between two looks at Python's stack
-LEAST_SHARE = 0.001  # of the whole, of a stack that is shown
-PYTHON = "Python"  # the thread that is asked to record
-IDLE = ("Threadpool", "ExecutorDone", "end: ")  # TensorFlow's notes that are no work
+INTERVAL = 0.002  # seconds between two samples of Python's stacks
+LEAST_SHARE = 0.001  # share of the whole time below which a stack is not shown
+PYTHON = "Python"  # the thread that calls `record_flames`
+IDLE = ("Threadpool", "ExecutorDone", "end: ")  # TensorFlow's events that are not work
 
 
 def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
-    """Calls a function and looks where its time goes.
+    """Calls a function and records where its time goes.
 
-    Python's threads are looked at every two milliseconds, waiting or not; TensorFlow's threads are traced by its own
-    profiler, operation by operation. Threads of the emulator are seen only as Python's waiting for them.
+    Python's threads are sampled every two milliseconds, whether they wait or not. TensorFlow's own profiler traces its
+    threads, operation by operation. Emulator threads are not recorded; Python's wait for them is.
 
     Args:
         run: The function.
 
     Returns:
-        Seconds by stack, without those of longer stacks that begin with it. The first name is the thread's.
+        Seconds by stack. The seconds of longer stacks that begin with it are not included. The first name is the
+        thread's.
     """
     import tensorflow as tf
 
@@ -49,13 +50,13 @@ def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
 
 
 class _Sampler:
-    """Adds what Python's threads do to a dictionary, the calling one from here on; a context manager."""
+    """A context manager that samples Python's threads into a dictionary; the caller's stack starts here."""
 
     def __init__(self, seconds: dict[Stack, float]) -> None:
         self._seconds = seconds
         self._ended = threading.Event()
         self._watched = threading.get_ident()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self) -> "_Sampler":
         self._depth = len(list(_frames(sys._getframe(1))))
@@ -66,7 +67,7 @@ class _Sampler:
         self._ended.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         before = time.perf_counter()
         while not self._ended.wait(INTERVAL):
             now = time.perf_counter()
@@ -89,7 +90,7 @@ def _frames(frame) -> Iterable[str]:
 
 
 def _traced(profile: bytes) -> Iterator[tuple[Stack, float]]:
-    """Yields the stacks of a profile of TensorFlow, and their own seconds, thread by thread."""
+    """Yields the stacks of a TensorFlow profile with their own seconds, thread by thread."""
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     for plane in xplane_pb2.XSpace.FromString(profile).planes:
@@ -105,14 +106,14 @@ def _traced(profile: bytes) -> Iterator[tuple[Stack, float]]:
 
 
 def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> Iterator[tuple[Stack, float]]:
-    """Turns what happened in a thread into stacks: an event is inside of another that lasts longer around it.
+    """Turns the events of a thread into stacks: an event is inside another one that begins before and ends after it.
 
     Args:
         events: Start and length in picoseconds, and name.
-        thread: Its name, the first of each stack.
+        thread: The thread's name; it comes first in each stack.
 
     Yields:
-        Stacks and their seconds, without those of the events inside.
+        Stacks and their seconds, without the seconds of the events inside.
     """
     open_events: list[list] = []  # end, stack, own picoseconds
     for start, length, name in sorted(events, key=lambda event: (event[0], -event[1])):
@@ -129,15 +130,15 @@ def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> It
 
 def _readable(name: str) -> str:
     """Names an operation by its kind and its layer: `Conv2DBackpropFilter: conv1/convolution`."""
-    place, colon, kind = name.rpartition(":")
-    if not colon or place.endswith(":"):  # C++'s own names, such as ExecutorState::Process
+    scope, colon, kind = name.rpartition(":")
+    if not colon or scope.endswith(":"):  # a C++ name, such as ExecutorState::Process
         return name
-    parts = [part for part in place.split("/") if part not in ("gradient_tape", kind)]
+    parts = [part for part in scope.split("/") if part not in ("gradient_tape", kind)]
     return f"{kind.removeprefix('_MklNative').removeprefix('_Mkl')}: {'/'.join(parts[-2:])}"
 
 
 def with_all_levels(seconds: Mapping[Stack, float]) -> dict[Stack, float]:
-    """Returns the seconds of all stacks and of what they begin with, with all that is inside."""
+    """Returns the seconds of all stacks and of their beginnings, including everything inside them."""
     whole: dict[Stack, float] = defaultdict(float)
     for stack, own in seconds.items():
         for depth in range(1, len(stack) + 1):
@@ -146,12 +147,12 @@ def with_all_levels(seconds: Mapping[Stack, float]) -> dict[Stack, float]:
 
 
 def write_flames(path: str | os.PathLike, seconds: Mapping[Stack, float], *, title: str) -> None:
-    """Writes a flame graph as a page that needs no network; a click enlarges what is under it.
+    """Writes a flame graph as a page that needs no network. A click on a part enlarges it.
 
     Args:
         path: The page, `.html`.
-        seconds: As `record_flames` returns them.
-        title: Its heading.
+        seconds: Seconds by stack, from `record_flames`.
+        title: The page's heading.
     """
     import plotly.graph_objects as go
 
@@ -165,7 +166,7 @@ def write_flames(path: str | os.PathLike, seconds: Mapping[Stack, float], *, tit
         values=list(shown.values()),
         branchvalues="total",
         tiling={"orientation": "v"},
-        hovertemplate="%{label}<br>%{value:.3f} s, %{percentParent:.1%} of what is above<extra></extra>",
+        hovertemplate="%{label}<br>%{value:.3f} s, %{percentParent:.1%} of its caller<extra></extra>",
         textinfo="label+percent root",
     )
     figure = go.Figure(chart, layout={"title": title, "height": 1100, "margin": {"l": 10, "r": 10, "t": 50, "b": 10}})

@@ -1,4 +1,4 @@
-"""How fast deep Q-learning could be at most: its multiply-adds at the machine's peak, and the emulator."""
+"""The highest possible speed of deep Q-learning: its multiply-adds at the machine's peak rate, plus the emulator."""
 
 import math
 import time
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.networks import Layout
+from neurozoo.networks.description import Layout
 
-MATRIX_SIZE = 2048  # of the product that shows the peak
+MATRIX_SIZE = 2048  # of the matrix product that measures the peak rate
 EMULATOR_STEPS = 400
 
 
 @dataclass(frozen=True)
 class LearningCosts:
-    """Multiply-adds of a step of one world, on average.
+    """Mean number of multiply-adds of a step of one environment.
 
     Attributes:
-        prediction: The action values of one state.
-        forward: The states of the minibatches, by the online and the target network.
-        backward: The gradient of all weights and, but for the first layer, of its inputs.
+        prediction: For the action values of one state.
+        forward: For the states of the minibatches, in the online and the target network.
+        backward: For the gradients of all weights, and of all layers' inputs except the first layer's.
     """
 
     prediction: float
@@ -29,23 +29,23 @@ class LearningCosts:
 
     @property
     def total(self) -> float:
-        """All of them."""
+        """The sum of all parts."""
         return self.prediction + self.forward + self.backward
 
 
 def count_learning(layout: Layout, settings: DqnSettings) -> LearningCosts:
-    """Counts what a training step needs; the optimizer, offsets and activations are not multiply-adds and left out.
+    """Counts the multiply-adds of a training step. Optimizer, biases and activations are left out.
 
     Args:
-        layout: The network, of convolutions and dense layers.
-        settings: How it learns.
+        layout: The network, made of convolutions and dense layers.
+        settings: The learner's settings.
 
     Returns:
         Multiply-adds per step.
     """
     layers = [math.prod(placed.out_shape[:2]) * placed.weight_count for placed in layout.layers]
     states = settings.batch_size * settings.train_repeat / settings.train_frequency
-    passes = 2 + (settings.double and settings.target_steps > 0)
+    passes = 2 + (settings.double and settings.target_update_period > 0)
     return LearningCosts(
         prediction=sum(layers),
         forward=states * passes * sum(layers),
@@ -54,25 +54,25 @@ def count_learning(layout: Layout, settings: DqnSettings) -> LearningCosts:
 
 
 def floor_steps_per_second(costs: LearningCosts, *, peak: float, emulator_seconds: float) -> float:
-    """Returns the steps per second that waste nothing.
+    """Returns the steps per second of a learner that wastes no time.
 
     Args:
         costs: Multiply-adds per step.
         peak: Multiply-adds per second of all cores.
-        emulator_seconds: Of a step.
+        emulator_seconds: The emulator's seconds for a step.
     """
     return 1 / (costs.total / peak + emulator_seconds)
 
 
 def measure_product(*, threads: int, seconds: float = 0.5) -> float:
-    """Measures the rate of multiply-adds of a large matrix product, which uses the widest vectors there are.
+    """Measures the rate of multiply-adds in a large matrix product, which uses the processor's widest vectors.
 
     Args:
-        threads: TensorFlow's threads for an operation; they are set here, before TensorFlow starts.
-        seconds: How long to measure.
+        threads: TensorFlow's threads for an operation. They are set here, before TensorFlow starts.
+        seconds: Duration of the measurement.
 
     Returns:
-        Multiply-adds per second, of the fastest product.
+        Multiply-adds per second of the fastest product.
     """
     import tensorflow as tf
 
@@ -81,7 +81,8 @@ def measure_product(*, threads: int, seconds: float = 0.5) -> float:
     left, right = (tf.random.normal((MATRIX_SIZE, MATRIX_SIZE)) for _ in range(2))
     product = tf.function(tf.matmul)
     product(left, right)
-    times, begin = [], time.perf_counter()
+    times: list[float] = []
+    begin = time.perf_counter()
     while time.perf_counter() < begin + seconds or len(times) < 3:
         started = time.perf_counter()
         product(left, right).numpy()
@@ -90,7 +91,7 @@ def measure_product(*, threads: int, seconds: float = 0.5) -> float:
 
 
 class EmulatorAlone:
-    """ale-py's vector environment with one world and random actions.
+    """ale-py's vector environment with one environment and random actions.
 
     Args:
         game: Game id.
@@ -99,15 +100,19 @@ class EmulatorAlone:
     def __init__(self, game: str) -> None:
         from ale_py import ALEInterface, LoggerMode
         from ale_py.vector_env import AtariVectorEnv
+        from gymnasium.spaces import Discrete
 
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self._environment = AtariVectorEnv(game, 1, num_threads=1)
         self._random = np.random.default_rng(0)
+        actions = self._environment.single_action_space
+        assert isinstance(actions, Discrete)
+        self._num_actions = actions.n
         self._environment.reset(seed=0)
 
     def seconds(self, steps: int = EMULATOR_STEPS) -> float:
-        """Returns the mean time of a step, the starts of episodes included."""
-        actions = self._random.integers(self._environment.single_action_space.n, size=(steps, 1))
+        """Returns the mean seconds of a step, including the starts of episodes."""
+        actions = self._random.integers(self._num_actions, size=(steps, 1))
         begin = time.perf_counter()
         for action in actions:
             self._environment.step(action)

@@ -1,7 +1,7 @@
-"""A deep Q-learner that goes on by so many steps whenever it is asked: one side of a comparison, in its own process.
+"""One side of a comparison of deep Q-learners: a process that makes a given number of steps on request.
 
-`python -m neurozoo.benchmark.learning_loop floor|learner ARGUMENTS` reads numbers of steps from standard input, and
-answers each with a line of JSON. `torch_loop.py` is asked in the same way, by another Python.
+`python -m neurozoo.benchmark.learning_loop floor|learner ARGUMENTS` reads numbers of steps from standard input and
+answers each with a line of JSON. `torch_loop.py` does the same in another Python.
 """
 
 import json
@@ -11,20 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
-from neurozoo.games import layout_of, protocol_of
+from neurozoo.environments.protocols import layout_of, protocol_of
 
 
 class _Enough(Exception):
-    """The steps that were asked for have been made."""
+    """Raised when the requested number of steps has been made."""
 
 
 def advance(learner: DeepQLearner, steps: int) -> int:
-    """Lets a learner make at least so many steps; returns how many it made."""
+    """Lets a learner make at least `steps` steps, and returns how many it made."""
     first = learner.steps
 
     def watch(frames: int, played: int) -> None:
@@ -39,18 +37,18 @@ def advance(learner: DeepQLearner, steps: int) -> int:
 
 
 def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads: int, folder: Path) -> DeepQLearner:
-    """Makes a learner of an Atari game that has played and learned nothing.
+    """Makes a new, untrained learner of an Atari game.
 
     Args:
         game: Game id.
         model: Network name.
         preset: Named settings.
-        overrides: Settings that are otherwise.
-        threads: What it may use.
-        folder: For a replay memory in files.
+        overrides: Settings that replace the preset's.
+        threads: Number of threads it may use.
+        folder: Folder for a replay memory in files.
 
     Raises:
-        NeurozooError: Something is unknown, or does not fit.
+        NeurozooError: A name or setting is unknown or invalid.
     """
     settings = resolve_settings("dqn", preset=preset, overrides=overrides)
     protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
@@ -58,23 +56,22 @@ def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads
         settings,
         run=1,
         layout=layout_of(game, model, protocol),
-        noise=np.zeros(0, np.float32),
         protocol=protocol,
+        threads=threads,
     )
-    learner.threads = threads
     learner.open(game, folder=folder, remedy="Delete it.")
     return learner
 
 
 def answer(side: Callable[[int], dict]) -> None:
-    """Answers the numbers on standard input until it ends."""
+    """Reads numbers of steps from standard input, and prints the side's answers, until the input ends."""
     print(json.dumps({}), flush=True)
     for line in sys.stdin:
         print(json.dumps(side(int(line))), flush=True)
 
 
 def timed(run: Callable[[int], int]) -> Callable[[int], dict]:
-    """Returns a side that tells steps per second of wall time and of processor time."""
+    """Returns a side that measures steps per second of wall time, and processor time per step."""
 
     def side(steps: int) -> dict:
         wall, processor = time.perf_counter(), time.process_time()
@@ -86,7 +83,7 @@ def timed(run: Callable[[int], int]) -> Callable[[int], dict]:
 
 
 def main() -> None:
-    """Runs the side that the command line names."""
+    """Runs the side that is named on the command line."""
     kind, given = sys.argv[1], json.loads(sys.argv[2])
     if kind == "floor":
         emulator = EmulatorAlone(given["game"])

@@ -1,4 +1,4 @@
-"""What the parts of a deep Q-learner cost: the emulator alone, prediction alone, training alone."""
+"""The cost of a deep Q-learner's parts: the emulator alone, prediction alone, training alone."""
 
 import os
 import time
@@ -9,15 +9,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.benchmark.flames import record_flames, write_flames
 from neurozoo.benchmark.learning_loop import advance, open_learner
 from neurozoo.benchmark.report import Column, Table
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 
-# Whatever the settings say: what is measured begins soon, predicts every action, and goes on without tests.
+# These replace the given settings: learning begins soon, every action is predicted, and no test interrupts.
 MEASURED = {
-    "random_steps": 500, "epsilon_start": 0.0, "epsilon_end": 0.0, "replay_size": 20_000, "keep_replay": False,
+    "learning_starts": 500, "epsilon_start": 0.0, "epsilon_end": 0.0, "replay_size": 20_000, "keep_replay": False,
     "epoch_steps": 1_000_000_000,
 }  # fmt: skip
 
@@ -33,39 +34,36 @@ def profile_learning(
     threads: int,
     flames: str | os.PathLike | None = None,
 ) -> dict[str, object]:
-    """Lets a learner train for a while, and then each of its parts do as much alone.
+    """Times a learner's training, and then each of its parts alone for the same number of steps.
 
     Args:
-        algo: An algorithm that learns by steps.
+        algo: An algorithm that learns step by step.
         game: Game id.
         model: Network name.
         preset: Named settings.
-        overrides: Settings that are otherwise. In any case the replay memory is small, epsilon 0, so that each action
-            is predicted, the random phase short, and no test comes in between.
-        steps: Of each part.
-        threads: What the learner may use.
-        flames: Where to write a flame graph of as much training; None for none.
+        overrides: Settings that replace the preset's. `MEASURED` replaces both: the replay memory is small, epsilon is
+            0, so that each action is predicted, the random phase is short, and there are no tests.
+        steps: Number of steps of each part.
+        threads: Number of threads the learner may use.
+        flames: File for a flame graph of the same number of training steps; None writes none.
 
     Returns:
         Plain JSON: `settings`, and `parts`: for each `part`, `steps_per_second`, and `microseconds` and
         `processor_microseconds` of a step.
 
     Raises:
-        NeurozooError: Something is unknown, or the algorithm does not learn by steps.
+        NeurozooError: A name is unknown, or the algorithm does not learn step by step.
     """
-    if algo not in ALGORITHMS:
-        raise unknown_name("algorithm", algo, ALGORITHMS)
-    if not issubclass(ALGORITHMS[algo], DeepQLearner):
+    if not get_algorithm(algo).learns_by_steps:
         raise NeurozooError(
-            f"{algo!r} has no emulator, prediction and training apart, as dqn has. What an episode costs is measured "
-            "by: python -m neurozoo bench"
+            f"{algo!r} cannot be profiled: it has no separate emulator, prediction and training. Choose an algorithm "
+            "like dqn, or measure whole episodes with: python -m neurozoo bench"
         )
-    chosen = {**(overrides or {}), **MEASURED}
+    chosen = {**DqnSettings.renamed(overrides or {}), **MEASURED}
     with TemporaryDirectory() as folder:
-        names = {"preset": preset, "overrides": chosen, "threads": threads, "folder": Path(folder)}
-        learner = open_learner(game, model, **names)
+        learner = open_learner(game, model, preset=preset, overrides=chosen, threads=threads, folder=Path(folder))
         try:
-            advance(learner, learner.settings.random_steps + 200)  # everything is compiled now
+            advance(learner, learner.settings.learning_starts + 200)  # afterwards everything is compiled
             rows = [_timed("all together", steps, lambda: advance(learner, steps))]
             if flames is not None:
                 title = f"{algo} {preset}, {model} in {game}: {steps} steps"
@@ -78,25 +76,25 @@ def profile_learning(
 
 
 def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
-    """Returns functions that make about so many steps of one part, and tell how many."""
+    """Returns functions that make about `steps` steps of one part, and return how many they made."""
     worlds, network, replay = learner.parts
     s = learner.settings
     random = np.random.default_rng(0)
-    rounds = -(-steps // s.worlds)
+    rounds = -(-steps // s.num_envs)
     minibatches = max(1, steps * s.train_repeat // s.train_frequency)
 
     def play() -> int:
         for _ in range(rounds):
-            worlds.send(random.integers(worlds.num_actions, size=s.worlds))
+            worlds.send(random.integers(worlds.num_actions, size=s.num_envs))
             step = worlds.receive()
             if (ended := step.is_over | step.is_cut).any():
                 worlds.start_episodes(ended)
-        return rounds * s.worlds
+        return rounds * s.num_envs
 
     def predict() -> int:
         for _ in range(rounds):
             network.values(worlds.stacks)
-        return rounds * s.worlds
+        return rounds * s.num_envs
 
     def train() -> int:
         for _ in range(minibatches):
@@ -120,11 +118,11 @@ def _timed(part: str, steps: int, run: Callable[[], int]) -> dict[str, object]:
 
 
 def as_table(report: Mapping) -> Table:
-    """Lays a report of `profile_learning` out."""
+    """Returns a report of `profile_learning` as a table."""
     facts = report["settings"]
     return Table(
         f"{facts['algo']} {facts['preset']}, {facts['model']} in {facts['game']}, {facts['threads']} threads",
-        "A step is a decision of one world, and its share of prediction and training.",
+        "A step is a decision of one environment, with its share of prediction and training.",
         (
             Column("part", "", lambda part: part["part"]),
             Column("speed", "steps/s", lambda part: part["steps_per_second"], ",.0f"),

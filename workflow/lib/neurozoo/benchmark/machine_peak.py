@@ -1,9 +1,10 @@
-"""What a measurement depends on, and what this machine can do at most."""
+"""Facts that a measurement depends on: software versions, and the machine's peak rates."""
 
 import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from neurozoo.evaluation.native import call_op
 from neurozoo.files import read_json
@@ -14,40 +15,24 @@ PEAK_SECONDS = 0.5
 _BUILD_FACTS = ("compiler", "march", "tensorflow", "ale", "commit", "sha256")
 
 
-def machine() -> dict[str, object]:
-    """Returns the processor, its cores, the memory and the system, and how busy they were."""
-    fields = _processor_fields()
-    release = ".".join(platform.release().split(".")[:2])
-    return {
-        "processor": fields[0].get("model name", platform.processor()) if fields else platform.processor(),
-        "cores": os.cpu_count(),
-        "physical_cores": physical_cores(),
-        "memory_gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
-        "system": f"{platform.system()} {release}, {platform.machine()}, {' '.join(platform.libc_ver())}",
-        "load_average": round(os.getloadavg()[0], 2),
-    }
+class Peak(TypedDict):
+    """The machine's peak rates.
 
+    Attributes:
+        multiply_adds_per_second: Of one core.
+        gigaflops: Of one core; a multiply-add counts as two.
+        vector_bits: Width of a vector register.
+        read_gigabytes_per_second: How fast memory is read, by number of threads.
+    """
 
-def physical_cores() -> int:
-    """Returns the number of cores that this process may use, two threads of one core counted once."""
-    usable = os.sched_getaffinity(0)
-    cores = {
-        (processor.get("physical id", "0"), processor.get("core id", processor["processor"]))
-        for processor in _processor_fields()
-        if int(processor["processor"]) in usable
-    }
-    return len(cores) or len(usable)
-
-
-def _processor_fields() -> list[dict[str, str]]:
-    processors = Path("/proc/cpuinfo").read_text().strip().split("\n\n")
-    lines = [[line.partition(":") for line in processor.splitlines()] for processor in processors]
-    fields = [{key.strip(): value.strip() for key, _, value in processor} for processor in lines]
-    return [processor for processor in fields if "processor" in processor]
+    multiply_adds_per_second: float
+    gigaflops: float
+    vector_bits: int
+    read_gigabytes_per_second: dict[str, float]
 
 
 def software(ops: str | os.PathLike) -> dict[str, object]:
-    """Returns versions and commits: of this package, and of the op library, which may have been built from another.
+    """Returns versions and commits of this package and of the op library, which may come from another commit.
 
     Raises:
         NeurozooError: The library's build.json is missing or damaged.
@@ -64,16 +49,12 @@ def software(ops: str | os.PathLike) -> dict[str, object]:
     return {**provenance(), "python": platform.python_version(), **packages, "library": library}
 
 
-def measure_peak(*, threads: Sequence[int], ops: str | os.PathLike) -> dict[str, object]:
-    """Measures the core's peak rate of multiply-adds, and how fast threads read memory.
+def measure_peak(*, threads: Sequence[int], ops: str | os.PathLike) -> Peak:
+    """Measures a core's peak rate of multiply-adds, and how fast threads read memory.
 
     Args:
-        threads: Numbers of threads that read together.
+        threads: Numbers of threads that read at the same time.
         ops: The op library.
-
-    Returns:
-        `multiply_adds_per_second` and `gigaflops` (two for each) of one core, `vector_bits`, and
-        `read_gigabytes_per_second` by number of threads.
     """
     library = load_ops(ops)
     multiply_adds, lanes = call_op(library.neurozoo_machine_peak, seconds=PEAK_SECONDS)

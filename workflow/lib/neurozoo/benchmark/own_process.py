@@ -1,4 +1,4 @@
-"""Measurements in a process of their own: its memory, and its one core."""
+"""Measurements in a separate process: memory, and speed on one core."""
 
 import multiprocessing
 import os
@@ -11,19 +11,19 @@ from neurozoo.benchmark.workload import Workload
 
 
 def in_own_process(function: Callable, *arguments: object, one_core: bool = False, **named: object):
-    """Calls a function in a fresh Python process, which knows nothing of GPUs.
+    """Calls a function in a new Python process that sees no GPUs.
 
     Args:
-        function: A function of a module.
+        function: A function at the top level of a module.
         arguments: Its arguments.
-        one_core: Whether the process, with all threads that it starts, has to do with one core.
+        one_core: Whether the process, with all its threads, is limited to one core.
         named: Its keyword arguments.
 
     Returns:
-        What the function returns.
+        The function's result.
 
     Raises:
-        Exception: What the function raises.
+        Exception: The function raised it.
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_prepare, initargs=(one_core,)) as pool:
@@ -33,24 +33,24 @@ def in_own_process(function: Callable, *arguments: object, one_core: bool = Fals
 def _prepare(one_core: bool) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    if one_core:  # before TensorFlow counts the cores, and makes as many threads
+    if one_core:  # before TensorFlow counts the cores to decide on its number of threads
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def measure_memory(
     workload: Workload, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
 ) -> dict[str, object]:
-    """Measures how much memory a process has that plays a workload; to be called in a fresh one.
+    """Measures the memory of a process that plays a workload. Call it in a new process.
 
     Args:
-        workload: What is played.
-        threads: Episodes at once.
+        workload: The episodes to play.
+        threads: Number of episodes at once.
         ops: The op library.
         noise: The noise table.
 
     Returns:
-        `network`, `threads`; in megabytes, `peak`, the most that lay in memory, files and the noise table among it; and
-        `own`, what a second run on the machine would need again.
+        `network`, `threads`; `peak_megabytes`, the most memory in use, including files and the noise table; and
+        `own_megabytes`, the memory that a second run on the machine would need again.
     """
     smaps: dict[str, float] = {}
     measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=lambda: smaps.update(_smaps()))

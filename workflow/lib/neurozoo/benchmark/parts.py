@@ -1,4 +1,4 @@
-"""What the parts of a step cost, and what they would cost at least."""
+"""The cost of a step's parts (emulator, preprocessing, forward pass), and the least they could cost."""
 
 import math
 import os
@@ -12,10 +12,10 @@ from neurozoo.evaluation import Trace
 from neurozoo.evaluation.native import NativeEvaluator, call_op, world_attributes
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.native import load_ops
-from neurozoo.networks import Layout
+from neurozoo.networks.description import Layout
 
-REPETITIONS = 3  # of which the fastest counts
-COUNTED = 64  # observations of an episode on which multiply-adds are counted
+REPETITIONS = 3  # the fastest counts
+COUNTED = 64  # observations per episode for which multiply-adds are counted
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,20 @@ class Parts:
         network: Network name.
         game: Game id.
         steps: Steps of the episodes.
-        frames: Their frames.
-        emulator_microseconds_per_frame: The emulator alone, with the actions of the episodes and their resets.
-        emulator_frames_per_second: The same, turned over.
-        reset_milliseconds: The start of an episode, no-ops included.
+        frames: Frames of the episodes.
+        emulator_microseconds_per_frame: The emulator alone, with the recorded actions, including resets.
+        emulator_frames_per_second: The same as a speed.
+        reset_milliseconds: The start of an episode, including no-ops.
         preprocessing_microseconds_per_step: From two screens to a plane of the observation.
         forward_microseconds_per_step: From the observation to the outputs.
-        forward_gigaflops: Two for each multiply-add that was done, per second of the forward pass.
-        multiply_adds_per_step: What a step needs that computes everything anew: all of the convolutions, and those of
+        forward_gigaflops: Two operations for each multiply-add of the engine, per second of the forward pass.
+        multiply_adds_per_step: Multiply-adds of a step that reuses nothing: all of the convolutions, and those of
             dense layers whose input is not zero.
         floor_microseconds_per_step: The emulator's share of a step plus these multiply-adds at the core's peak rate.
         floor_frames_per_second: The same as a speed.
-        done_multiply_adds_per_step: What the engine did, which leaves out what did not change since the step before.
-        done_floor_microseconds_per_step: The floor with these multiply-adds.
+        done_multiply_adds_per_step: Multiply-adds of the engine. It skips inputs that have not changed since the step
+            before.
+        done_floor_microseconds_per_step: The floor with the engine's multiply-adds.
         done_floor_frames_per_second: The same as a speed.
     """
 
@@ -63,16 +64,16 @@ class Parts:
 def measure_parts(
     workload: Workload, *, peak_multiply_adds: float, ops: str | os.PathLike, noise: str | os.PathLike
 ) -> Parts:
-    """Records the episodes of a workload, and repeats them part by part.
+    """Records the episodes of a workload, and replays them part by part.
 
     Args:
-        workload: What is played.
-        peak_multiply_adds: Per second, of one core.
+        workload: The episodes to play.
+        peak_multiply_adds: Peak rate of one core, per second.
         ops: The op library.
         noise: The noise table.
 
     Raises:
-        NeurozooError: Something is missing, or a repetition went another way than the recording.
+        NeurozooError: A file is missing, or a replay differs from the recording.
     """
     layout = workload.layout
     reference = None
@@ -113,18 +114,19 @@ def measure_parts(
 
 
 def _record(workload: Workload, number: int, *, ops, noise, reference) -> tuple[Trace, np.ndarray]:
-    """Returns what happened in an episode, and the weights that played it."""
+    """Returns the trace of an episode, and the weights that played it."""
     episode = workload.episodes[number]
-    names = {"game": workload.game, "layout": workload.layout, "protocol": workload.protocol}
-    with NativeEvaluator(ops=ops, noise=noise, **names) as evaluator:
+    with NativeEvaluator(
+        ops=ops, noise=noise, layout=workload.layout, game=workload.game, protocol=workload.protocol
+    ) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
-        evaluator.hold([episode.genome])
+        evaluator.pin([episode.genome])
         return evaluator.trace(episode), evaluator.parameters(episode.genome)
 
 
 def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[np.ndarray, int]:
-    """Returns the processor's seconds for reset, steps and observations, the fastest of each; and the frames."""
+    """Returns processor seconds for reset, steps and observations, the fastest of each, and the number of frames."""
     episode = workload.episodes[number]
 
     def measure(observes: bool) -> tuple[np.ndarray, int]:
@@ -140,8 +142,8 @@ def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[
         )
         if float(score) != float(trace.rewards.sum(dtype=np.float64)):
             raise NeurozooError(
-                f"An episode of {workload.game} did not go as it was recorded: {float(score):g} points instead of "
-                f"{float(trace.rewards.sum()):g}. Please report this, with the output of --json."
+                f"A replayed episode of {workload.game} differs from its recording: {float(score):g} points instead "
+                f"of {float(trace.rewards.sum()):g}. Please report this, with the output of --json."
             )
         return seconds.numpy()[:, :, 1].min(axis=0), int(frames)
 
@@ -152,7 +154,7 @@ def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[
 def _time_forward(
     layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, ops
 ) -> tuple[float, int]:
-    """Returns the processor's seconds for all forward passes of an episode, and the multiply-adds that were done."""
+    """Returns the processor seconds of all forward passes of an episode, and the number of multiply-adds done."""
     seconds, outputs, multiply_adds = call_op(
         load_ops(ops).neurozoo_time_forward,
         parameters=theta,
@@ -164,17 +166,18 @@ def _time_forward(
     )
     if not np.array_equal(outputs.numpy(), trace.logits):
         raise NeurozooError(
-            f"The network {layout.network.name} answered otherwise than in the recorded episode. Please report this."
+            f"The outputs of the network {layout.network.name} differ from those of the recorded episode. Please "
+            "report this."
         )
     return float(seconds.numpy()[:, 1].min()), int(multiply_adds)
 
 
 def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:
-    """Stacks the planes of an episode as its network saw them.
+    """Stacks the planes of an episode into its network's observations.
 
     Args:
         planes: Shape (steps, height, width, plane channels), as in a `Trace`.
-        channels: Of an observation.
+        channels: Channels of an observation.
 
     Returns:
         Shape (steps, height, width, channels), oldest plane first, with zeros before the first.
@@ -187,16 +190,16 @@ def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:
 def count_multiply_adds(
     layout: Layout, theta: np.ndarray, planes: np.ndarray, *, reference: np.ndarray | None = None
 ) -> float:
-    """Counts the multiply-adds of a step that computes everything anew, but leaves out what dense layers multiply by 0.
+    """Counts the multiply-adds of a step that reuses nothing. Zero inputs of dense layers are left out.
 
-    Convolutions count whole, what they multiply by the zeros around a picture included; a gated layer's channels count
-    in the cycles in which they take part. Counted with Keras, so that the count owes nothing to what it judges.
+    Convolutions count in full, with the zero padding around a picture. Channels of a gated layer count only in the
+    cycles in which they take part. The count uses Keras, so it does not depend on the engine that it judges.
 
     Args:
         layout: The network.
         theta: Weights, float32, shape (parameters,).
-        planes: Planes of consecutive observations, as in a `Trace`; about `COUNTED` of them are looked at, evenly.
-        reference: Of networks with virtual batch norm.
+        planes: Planes of consecutive observations, as in a `Trace`; about `COUNTED` of them, evenly spaced, are used.
+        reference: Reference batch of a network with virtual batch norm.
 
     Returns:
         The mean over the observations.

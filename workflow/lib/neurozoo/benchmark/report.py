@@ -18,10 +18,10 @@ class Column:
     """A column of a table.
 
     Attributes:
-        head: What it holds.
-        unit: In what unit; may be empty.
-        value: From a record to the cell: a text, or a number.
-        format: Of numbers, as `format` takes it; texts stand on the left.
+        head: The heading.
+        unit: The unit; may be empty.
+        value: Returns the cell's content, a text or a number, for a record.
+        format: Format of numbers, as in `format()`; empty for texts, which are aligned left.
     """
 
     head: str
@@ -30,7 +30,7 @@ class Column:
     format: str = ""
 
     def cell(self, record: Mapping) -> str:
-        """Returns the cell of a record."""
+        """Returns a record's cell as text."""
         return format(self.value(record), self.format)
 
 
@@ -39,7 +39,7 @@ class Table:
     """Records in rows.
 
     Attributes:
-        title: What the table is about.
+        title: The heading.
         note: A sentence or two that explain the columns.
         columns: The columns.
         records: The rows.
@@ -75,16 +75,15 @@ def _key(head: str, unit: str, key: str, format: str = "") -> Column:
 
 
 def tables(report: Mapping) -> list[Table]:
-    """Lays a report of `run_benchmark` out; raises what Python does where something is missing."""
+    """Returns a report of `run_benchmark` as tables. An incomplete report raises Python's own exceptions."""
     return [layout(report) for layout in (_steps, _floors, _scaling, _alternatives, _memory, _between)]
 
 
 def _steps(report: Mapping) -> Table:
     return Table(
         "One step on one core",
-        "Processor time by parts, over the same episodes; of the parts the fastest of three repetitions. The "
-        "emulator's includes the starts of the episodes. `rest` is what no part explains: weights, stacking of frames, "
-        "queues.",
+        "Processor time of each part over the same episodes, the fastest of three repetitions. The emulator's time "
+        "includes the starts of episodes. `rest` is everything else: weights, stacking of frames, queues.",
         (
             _key("network", "", "network"),
             _key("game", "", "game"),
@@ -104,9 +103,10 @@ def _steps(report: Mapping) -> Table:
 def _floors(report: Mapping) -> Table:
     return Table(
         "How far from the floor",
-        "The floor is the emulator alone plus multiply-adds at the core's peak rate. `all`: those of a step that "
-        "computes everything anew, convolutions whole, dense layers without the inputs that are zero; an engine that "
-        "computes only what changed may get below this floor. `done`: those that the engine really did.",
+        "The floor is the time of the emulator alone plus that of the multiply-adds at the core's peak rate. `all` "
+        "counts the multiply-adds of a step that reuses nothing: convolutions in full, dense layers without zero "
+        "inputs. An engine that computes only what has changed can beat this floor. `done` counts the multiply-adds "
+        "that the engine really did.",
         (
             _key("network", "", "network"),
             _key("game", "", "game"),
@@ -155,9 +155,10 @@ def _alternatives(report: Mapping) -> Table:
         return "" if own is None else f"{own / record['frames_per_processor_second']:,.1f} x"
 
     return Table(
-        "What a user would do without this project",
-        "ale-py's vector environment with one thread, and a Keras model on TensorFlow for each of 8 policies, called "
-        "the faster of two ways; everything on one core, per second of processor time.",
+        "Speed without this project",
+        "ale-py's vector environment with one thread, and a Keras model on TensorFlow for each of 8 policies. The "
+        "faster of two ways to call the models counts. Everything runs on one core; speeds are per second of processor "
+        "time.",
         (
             _key("game", "", "game"),
             _key("network", "", "network"),
@@ -172,8 +173,8 @@ def _alternatives(report: Mapping) -> Table:
 def _memory(report: Mapping) -> Table:
     return Table(
         "Memory of a process that plays",
-        "`own` is what a second run on the machine needs again; the rest are files, such as the noise table, which "
-        "runs share.",
+        "`own` is the memory that a second run on the machine needs again. The rest are files that runs share, such as "
+        "the noise table.",
         (
             _key("network", "", "network"),
             _key("threads", "", "threads", "d"),
@@ -188,27 +189,29 @@ def _between(report: Mapping) -> Table:
     rows = []
     for decoding in report["decoding"]:
         scratch = f"`{decoding['network']}`: weights of a genome of {decoding['mutations']:,} mutations"
-        rows.append((scratch, decoding["threads"], decoding["seconds"], ""))
-        rows.append((f"`{decoding['network']}`: weights of its child", 1, decoding["child_seconds"], ""))
+        child = f"`{decoding['network']}`: weights of its child"
+        rows.append({"what": scratch, "threads": decoding["threads"], "seconds": decoding["seconds"], "floor": ""})
+        rows.append({"what": child, "threads": 1, "seconds": decoding["child_seconds"], "floor": ""})
     update = report["update"]
-    what = f"a step of `es`, {update['parameters']:,} parameters, after {update['population_size']:,} episodes"
-    rows.append((what, update["threads"], update["seconds"], f"{update['floor_seconds']:.3f}"))
+    what = f"an update of `es`, {update['parameters']:,} parameters, after {update['population_size']:,} episodes"
+    floor = f"{update['floor_seconds']:.3f}"
+    rows.append({"what": what, "threads": update["threads"], "seconds": update["seconds"], "floor": floor})
     return Table(
         "Between the episodes",
-        f"The floor of the step is reading its {update['noise_gigabytes']:.1f} GB of noise from memory; what caches "
-        "hold between two slices can be faster.",
+        f"The floor of the update is the time to read its {update['noise_gigabytes']:.1f} GB of noise from memory. "
+        "Reading from caches can be faster.",
         (
-            Column("what", "", lambda row: row[0]),
-            Column("threads", "", lambda row: row[1], "d"),
-            Column("time", "s", lambda row: row[2], ".3f"),
-            Column("floor", "s", lambda row: row[3], ">"),
+            _key("what", "", "what"),
+            _key("threads", "", "threads", "d"),
+            _key("time", "s", "seconds", ".3f"),
+            _key("floor", "s", "floor", ">"),
         ),
         tuple(rows),
     )
 
 
 def describe(report: Mapping) -> Iterable[str]:
-    """Says in lines what was measured, where, and with what."""
+    """Returns lines about the machine and the software of the measurement."""
     machine, software, peak = report["machine"], report["software"], report["peak"]
     library = software["library"]
     read = ", ".join(f"{value:,.0f} GB/s by {count}" for count, value in peak["read_gigabytes_per_second"].items())
@@ -240,25 +243,26 @@ def _complete() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(
-            f"This is no report of this version's benchmark: {error} is missing or of another kind. Measure anew."
+            f"The file is not a report of this version's benchmark: {error} is missing or has another type. Measure "
+            "again with: python -m neurozoo bench --save FILE"
         ) from error
 
 
 def as_text(report: Mapping) -> str:
-    """Returns the report for the terminal.
+    """Returns the report as text for the terminal.
 
     Raises:
-        NeurozooError: It is no report, or one of another version.
+        NeurozooError: It is not a report, or comes from another version.
     """
     with _complete():
         return "\n\n".join(["\n".join(describe(report)), *(table.as_text() for table in tables(report))])
 
 
 def as_markdown(report: Mapping) -> str:
-    """Returns the report for a page of the documentation.
+    """Returns the report as Markdown for the documentation.
 
     Raises:
-        NeurozooError: It is no report, or one of another version.
+        NeurozooError: It is not a report, or comes from another version.
     """
     with _complete():
         facts = "\n".join(f"- {line}" for line in describe(report))
@@ -266,18 +270,20 @@ def as_markdown(report: Mapping) -> str:
 
 
 def write_page(path: str | os.PathLike, report: Mapping) -> None:
-    """Replaces what is measured on a page, between the lines `BEGIN` and `END`, and leaves the rest.
+    """Replaces the measurements on a page, between the lines `BEGIN` and `END`, and keeps the rest.
 
     Args:
         path: The page.
         report: The report.
 
     Raises:
-        NeurozooError: The page is missing or lacks these lines, or the report is none.
+        NeurozooError: The page is missing or lacks these lines, or the report is invalid.
     """
     text = Path(path).read_text() if Path(path).exists() else ""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise NeurozooError(f"The page {path} should hold the lines {BEGIN!r} and {END!r}, between which is written.")
+        raise NeurozooError(
+            f"The page {path} is missing or lacks a line. The measurements go between {BEGIN!r} and {END!r}; add both."
+        )
     write_text(path, f"{before}{BEGIN}\n\n{as_markdown(report)}\n\n{END}{after}")

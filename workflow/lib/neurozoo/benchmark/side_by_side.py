@@ -1,4 +1,4 @@
-"""Deep Q-learning here, in PyTorch and at best, in turn in one run."""
+"""Compares the speed of deep Q-learning: this project, PyTorch, and the machine's limit, measured in turn."""
 
 import json
 import os
@@ -11,28 +11,29 @@ from pathlib import Path
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark import torch_loop
 from neurozoo.benchmark.learning_floor import count_learning, floor_steps_per_second
-from neurozoo.benchmark.machine import machine, measure_peak, physical_cores
+from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import layout_of, protocol_of
+from neurozoo.machine import machine, physical_cores
 
-# The settings of Mnih et al. 2015 with what CleanRL sets otherwise; every action is predicted, as the floor counts it.
+# The settings of Mnih et al. 2015, with CleanRL's changes. Every action is predicted, because the floor counts it so.
 SETTINGS = {
-    "optimizer": "adam", "learning_rate": 1e-4, "target_steps": 1_000, "epsilon_start": 0.0, "epsilon_end": 0.0,
-    "random_steps": 1_000, "replay_size": 100_000, "keep_replay": False,
+    "optimizer": "adam", "learning_rate": 1e-4, "target_update_period": 1_000, "epsilon_start": 0.0, "epsilon_end": 0.0,
+    "learning_starts": 1_000, "replay_size": 100_000, "keep_replay": False,
 }  # fmt: skip
-WARM_UP = 1_200  # steps that are not counted: random ones, and the first updates, for which everything is compiled
+WARM_UP = 1_200  # steps that are not counted: random steps, and the first updates, which compile everything
 
 
 class Side:
-    """A process that makes steps when it is asked.
+    """A process that makes steps on request.
 
     Args:
-        name: What it is.
+        name: Name of the side.
         command: Its command line.
 
     Raises:
-        NeurozooError: It ended before it had begun.
+        NeurozooError: The process ended before it was ready.
     """
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
@@ -41,24 +42,28 @@ class Side:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
+        requests, answers = self._process.stdin, self._process.stdout  # pipes
+        assert requests is not None
+        assert answers is not None
+        self._requests, self._answers = requests, answers
         self._read()
 
     def ask(self, steps: int) -> dict:
-        """Lets it make so many steps; returns what it tells."""
-        self._process.stdin.write(f"{steps}\n")
-        self._process.stdin.flush()
+        """Lets it make a number of steps, and returns its answer."""
+        self._requests.write(f"{steps}\n")
+        self._requests.flush()
         return self._read()
 
     def _read(self) -> dict:
-        line = self._process.stdout.readline()
+        line = self._answers.readline()
         if not line:
             status = self._process.wait()
-            raise NeurozooError(f"{self.name} ended with status {status}; what it said stands above.")
+            raise NeurozooError(f"{self.name} ended with status {status}. Its output above says why.")
         return json.loads(line)
 
     def close(self) -> None:
-        """Ends it."""
-        self._process.stdin.close()
+        """Ends the process."""
+        self._requests.close()
         self._process.wait()
 
 
@@ -73,17 +78,17 @@ def compare(
     ops: str | os.PathLike,
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
 ) -> dict[str, object]:
-    """Measures all sides in turn, again and again, so that what else the machine does meets all of them.
+    """Measures all sides in turn, again and again, so that other load on the machine affects all of them.
 
     Args:
         game: Atari game.
-        model: Network name; PyTorch's is always that of `nature`.
-        torch_python: A Python with torch, gymnasium, ale-py and opencv; None to leave that side out.
-        steps: Of each side in a turn.
-        repeats: Turns.
-        threads: Of each side; None for the physical cores.
+        model: Network name; PyTorch always uses `nature`.
+        torch_python: A Python with torch, gymnasium, ale-py and opencv; None leaves that side out.
+        steps: Steps of each side in a turn.
+        repeats: Number of turns.
+        threads: Threads of each side; None for the number of physical cores.
         ops: The op library.
-        tell: Is told what is measured next.
+        tell: Called with a line about the measurement that starts.
 
     Returns:
         Plain JSON: `machine`, `settings`, `multiply_adds_per_step`, `peak`, and `sides`: for each a name, the medians
@@ -91,7 +96,7 @@ def compare(
         this project and its `share_of_floor`.
 
     Raises:
-        NeurozooError: Something is unknown, or a side cannot be run.
+        NeurozooError: A name is unknown, or a side cannot be run.
     """
     threads = threads or physical_cores()
     settings = resolve_settings("dqn", preset="nature", overrides=SETTINGS)
@@ -106,14 +111,17 @@ def compare(
     }
     if torch_python is not None:
         if model != "nature":
-            raise NeurozooError(f"PyTorch's side has the network nature, but {model!r} came: leave --torch out.")
+            raise NeurozooError(
+                f"PyTorch's side only has the network 'nature', but --model is {model!r}. Leave --torch out, or choose "
+                "--model nature."
+            )
         theirs = {
             "game": game,
             "replay_size": settings.replay_size,
-            "learning_starts": settings.random_steps,
+            "learning_starts": settings.learning_starts,
             "epsilon": settings.epsilon_end,
             "warm_up": WARM_UP,
-            **{name: getattr(settings, name) for name in ("batch_size", "train_frequency", "target_steps")},
+            **{name: getattr(settings, name) for name in ("batch_size", "train_frequency", "target_update_period")},
             **{name: getattr(settings, name) for name in ("learning_rate", "discount")},
         }
         for count in sorted({1, threads}):
@@ -174,12 +182,12 @@ def _summary(name: str, turns: Mapping[str, Sequence[Mapping]]) -> dict[str, obj
 
 
 def as_table(report: Mapping) -> Table:
-    """Lays a report of `compare` out."""
+    """Returns a report of `compare` as a table."""
     peak, facts = report["peak"], report["settings"]
     million, billion = 1e-6 * report["multiply_adds_per_step"], 1e-9 * peak["multiply_adds_per_second"]
     note = (
-        f"`{facts['model']}` in {facts['game']}, {facts['threads']} threads, {facts['repeats']} turns of "
-        f"{facts['steps']} steps of each side: medians. The floor: {million:,.0f} million multiply-adds per step at "
+        f"`{facts['model']}` in {facts['game']}, {facts['threads']} threads, medians of {facts['repeats']} turns of "
+        f"{facts['steps']} steps of each side. The floor: {million:,.0f} million multiply-adds per step at "
         f"{billion:,.0f} billion per second, and {peak['emulator_microseconds']:,.0f} us for the emulator."
     )
     return Table(

@@ -1,4 +1,4 @@
-"""How fast an engine plays whole episodes."""
+"""Speed of an engine that plays whole episodes."""
 
 import itertools
 import os
@@ -7,24 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from neurozoo.benchmark.workload import Workload
-from neurozoo.evaluation import Evaluator, make_evaluator
+from neurozoo.evaluation import EpisodeResult, Evaluator, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What was measured for one network, game and number of threads.
+    """The measured speed for one network, game and number of threads.
 
     Attributes:
         network: Network name.
         game: Game id.
-        engine: What played.
-        threads: Episodes at once.
-        episodes: Episodes that were counted.
+        engine: Name of the engine.
+        threads: Number of episodes at once.
+        episodes: Number of episodes that were counted.
         frames_per_second: Emulator frames of all threads per second of wall time.
-        frames_per_second_per_core: Frames per second that a thread was busy, weights included.
-        frames_per_processor_second: Frames per second of processor time, which others on the machine do not lengthen.
-        steps_per_second_per_core: Decisions, each one forward pass, per second that a thread was busy.
+        frames_per_second_per_core: Frames per second of busy thread time, which includes making weights.
+        frames_per_processor_second: Frames per second of processor time, which does not depend on other load.
+        steps_per_second_per_core: Decisions, each one forward pass, per second of busy thread time.
     """
 
     network: str
@@ -41,13 +41,13 @@ class Speed:
 def native_evaluator(
     workload: Workload, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
 ) -> Evaluator:
-    """Makes the engine of the op library."""
+    """Makes the op library's engine."""
     return make_evaluator(
         game=workload.game, layout=workload.layout, protocol=workload.protocol, ops=ops, noise=noise, threads=threads
     )
 
 
-# Engines by name: from a workload to an evaluator, which is measured from outside only.
+# Engines by name: each entry makes an evaluator for a workload.
 ENGINES: dict[str, Callable[..., Evaluator]] = {"native": native_evaluator}
 
 
@@ -61,42 +61,42 @@ def measure_speed(
     engine: str = "native",
     at_end: Callable[[], None] | None = None,
 ) -> Speed:
-    """Plays the workload's episodes one after the other for a while, as a generation does, and counts the frames.
+    """Plays the workload's episodes again and again, as a generation does, and counts the frames.
 
-    The clock starts and stops while episodes run, so that no thread stands idle in between.
+    The clock starts and stops while episodes run, so no thread is idle during the measurement.
 
     Args:
-        workload: What is played.
-        threads: Episodes at once.
-        seconds: How long episodes are counted, to the end of a round of the workload.
+        workload: The episodes to play.
+        threads: Number of episodes at once.
+        seconds: Least duration of the measurement; it ends with a complete round of the workload.
         ops: The op library.
         noise: The noise table.
-        engine: A name of `ENGINES`.
-        at_end: Called while the engine is still there.
+        engine: A key of `ENGINES`.
+        at_end: Called at the end, while the engine is still open.
 
     Raises:
-        NeurozooError: Something is missing or unknown.
+        NeurozooError: A file is missing or a name is unknown.
     """
     numbers = itertools.count()
     with ENGINES[engine](workload, threads=threads, ops=ops, noise=noise) as evaluator:
         if workload.layout.needs_reference:
             evaluator.set_reference(collect_reference(workload.game, workload.protocol, seed=0, run=1))
-        evaluator.hold(workload.parents)
+        evaluator.pin(workload.parents)
 
         def submit(count: int) -> None:
             chosen = itertools.islice(numbers, count)
             evaluator.submit({number: workload.episodes[number % len(workload.episodes)] for number in chosen})
 
-        def receive() -> list:
+        def receive() -> list[EpisodeResult]:
             news = evaluator.receive(timeout=1.0)
             submit(len(news))
             return list(news.values())
 
-        submit(3 * threads)  # one in play and two waiting for each thread
+        submit(3 * threads)  # for each thread one episode that plays and two that wait
         warm_up = 0
         while warm_up < threads:
             warm_up += len(receive())
-        results = []
+        results: list[EpisodeResult] = []
         begin, processor = time.perf_counter(), time.process_time()
         while not results or len(results) % len(workload.episodes) or time.perf_counter() - begin < seconds:
             results += receive()

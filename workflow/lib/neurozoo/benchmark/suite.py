@@ -1,4 +1,4 @@
-"""All measurements, in one dictionary."""
+"""Runs all measurements and returns one report."""
 
 import itertools
 import math
@@ -9,24 +9,25 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from neurozoo.benchmark.alternative import measure_alternatives
-from neurozoo.benchmark.apart import in_own_process, measure_memory
-from neurozoo.benchmark.between import measure_decoding, measure_update
-from neurozoo.benchmark.machine import machine, measure_peak, physical_cores, software
+from neurozoo.benchmark.between_episodes import measure_decoding, measure_update
+from neurozoo.benchmark.machine_peak import measure_peak, software
+from neurozoo.benchmark.own_process import in_own_process, measure_memory
 from neurozoo.benchmark.parts import Parts, measure_parts
 from neurozoo.benchmark.speed import Speed, measure_speed
 from neurozoo.benchmark.workload import make_workload
 from neurozoo.errors import NeurozooError
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.machine import machine, physical_cores
 from neurozoo.native import REBUILD, load_ops
-from neurozoo.noise import open_noise_table
 
 NETWORKS = ("large", "small", "recurrent_large")
 
-# They differ in what they cost and in how much of the screen changes from step to step: a fortieth in Frostbite, nearly
-# nothing in Pong, most in River Raid, which scrolls; and its episodes are short, so that starts count.
+# The games differ in cost and in how much of the screen changes from step to step: a fortieth in Frostbite, nearly
+# nothing in Pong, most of it in River Raid, which scrolls. River Raid's episodes are short, so their starts count.
 GAMES = ("frostbite", "pong", "riverraid")
 
-UPDATED_NETWORK = "virtual_bn"  # the one that evolution strategies were published with
-ALTERNATIVE_SECONDS = 2.0  # at most: it has 18 ways to measure
+UPDATED_NETWORK = "virtual_bn"  # the published network of evolution strategies
+ALTERNATIVE_SECONDS = 2.0  # at most, because there are 18 measurements
 
 
 def default_threads() -> tuple[int, ...]:
@@ -51,19 +52,19 @@ def run_benchmark(
     Args:
         networks: Network names.
         games: Atari games.
-        threads: Numbers of episodes at once; None for `default_threads()`.
-        seconds: Of each measurement of whole episodes.
+        threads: Numbers of threads to measure; None for `default_threads()`.
+        seconds: Duration of each measurement of whole episodes.
         ops: The op library.
         noise: The noise table.
-        tell: Is told what is measured next.
+        tell: Called with a line about the measurement that starts.
 
     Returns:
         Plain JSON: `machine`, `software`, `peak`, `results` (a `Speed` for each network, game and number of threads),
-        `parts` (a `Parts` and what `judged` adds, for each network and game), `alternatives`, `memory`, `decoding`,
-        `update`.
+        `parts` (a `Parts` with the fields of `judged`, for each network and game), `alternatives`, `memory`,
+        `decoding`, `update`.
 
     Raises:
-        NeurozooError: Something is missing or unknown, or a number is none to measure with.
+        NeurozooError: A file is missing, a name is unknown, or a number is out of range.
     """
     threads = sorted(set(threads or default_threads()))
     if threads[0] < 1 or not 0 < seconds < math.inf:
@@ -71,10 +72,9 @@ def run_benchmark(
             f"The benchmark needs at least 1 thread and more than 0 seconds, but {threads[0]} and {seconds:g} came."
         )
     if not hasattr(load_ops(ops), "neurozoo_time_world"):
-        raise NeurozooError(f"The op library {ops} is older than its sources, which measure more. {REBUILD}")
+        raise NeurozooError(f"The op library {ops} is older than its sources and lacks operations. {REBUILD}")
     workloads = [make_workload(network, game, noise=noise) for network in networks for game in games]
     open_noise_table(noise)
-    files = {"ops": ops, "noise": noise}
     report: dict = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -86,8 +86,9 @@ def run_benchmark(
     }
     for workload in workloads:
         tell(f"{workload.network} in {workload.game}")
-        speeds = [measure_speed(workload, threads=count, seconds=seconds, **files) for count in threads]
-        parts = measure_parts(workload, peak_multiply_adds=report["peak"]["multiply_adds_per_second"], **files)
+        speeds = [measure_speed(workload, threads=count, seconds=seconds, ops=ops, noise=noise) for count in threads]
+        peak = report["peak"]["multiply_adds_per_second"]
+        parts = measure_parts(workload, peak_multiply_adds=peak, ops=ops, noise=noise)
         report["results"] += [asdict(speed) for speed in speeds]
         report["parts"].append(judged(parts, speeds[0]))
     tell("ale-py's vector environment with Keras")
@@ -95,14 +96,14 @@ def run_benchmark(
         measure_alternatives, games, networks, seconds=min(seconds, ALTERNATIVE_SECONDS), one_core=True
     )
     report["alternatives"] = [asdict(alternative) for alternative in alternatives]
-    tell("memory, and what happens between episodes")
+    tell("memory, decoding of genomes, update of evolution strategies")
     report["memory"] = [
-        in_own_process(measure_memory, workload, threads=threads[-1], **files)
+        in_own_process(measure_memory, workload, threads=threads[-1], ops=ops, noise=noise)
         for workload in workloads
         if workload.game == games[0]
     ]
     report["decoding"] = [
-        asdict(measure_decoding(network, games[0], threads=threads[-1], **files)) for network in networks
+        asdict(measure_decoding(network, games[0], threads=threads[-1], ops=ops, noise=noise)) for network in networks
     ]
     bandwidth = 1e9 * report["peak"]["read_gigabytes_per_second"][str(threads[-1])]
     update = measure_update(UPDATED_NETWORK, games[0], threads=threads[-1], bandwidth=bandwidth, noise=noise)
@@ -111,16 +112,16 @@ def run_benchmark(
 
 
 def judged(parts: Parts, speed: Speed) -> dict[str, object]:
-    """Puts the whole step beside its parts.
+    """Compares the cost of the whole step with the cost of its parts and with the floors.
 
     Args:
-        parts: What the parts cost.
-        speed: What the same episodes as a whole reached, with as few threads as were measured.
+        parts: The cost of the parts.
+        speed: The speed of the same episodes as a whole, with the smallest number of threads that was measured.
 
     Returns:
-        The fields of `parts`, and `frames_per_processor_second`; `step_microseconds`, of processor time, weights
-        included; `rest_microseconds`, of these what no part explains; and `share_of_floor` and `share_of_done_floor`,
-        1 for an engine that wastes nothing.
+        The fields of `parts`, and `frames_per_processor_second`; `step_microseconds` of processor time, which includes
+        making weights; `rest_microseconds`, the share of it that no part explains; and `share_of_floor` and
+        `share_of_done_floor`, 1 for an engine that wastes no time.
     """
     reached = speed.frames_per_processor_second
     step = 1e6 * parts.frames / parts.steps / reached

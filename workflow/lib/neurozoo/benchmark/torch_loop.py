@@ -1,8 +1,8 @@
-"""Deep Q-learning as a straightforward loop in PyTorch, to compare with; run by a Python that has PyTorch.
+"""Deep Q-learning as a simple loop in PyTorch, for comparison; run by a Python that has PyTorch.
 
-Written in the manner of CleanRL's `dqn_atari.py` (Huang et al. 2022, JMLR 23(274); github.com/vwxyzjn/cleanrl): one
-environment with Gymnasium's wrappers, a replay memory of stacked observations, two networks, Adam. It imports nothing
-of this project, and answers numbers of steps on standard input as `learning_loop.py` does:
+Modelled on CleanRL's `dqn_atari.py` (Huang et al. 2022, JMLR 23(274); github.com/vwxyzjn/cleanrl): one environment with
+Gymnasium's wrappers, a replay memory of stacked observations, two networks, Adam. It imports nothing from this project.
+Like `learning_loop.py` it reads numbers of steps from standard input and answers each with a line of JSON:
 
     python torch_loop.py '{"game": "pong", "threads": 2, ...}'
 """
@@ -18,7 +18,7 @@ STACK = 4
 
 
 def make_environment(game: str):
-    """Makes an Atari game as the wrappers of Mnih et al. 2015 show it: (4, 84, 84), uint8."""
+    """Makes an Atari game with the wrappers of Mnih et al. 2015; observations are (4, 84, 84), uint8."""
     import ale_py
     import gymnasium
     from gymnasium.wrappers import AtariPreprocessing, ClipReward, FrameStackObservation
@@ -49,7 +49,7 @@ def make_network(num_actions: int):
 
 
 class StackedReplay:
-    """Keeps each observation whole; the next one lies behind it."""
+    """Replay memory that stores each stacked observation in full; the next observation is in the next row."""
 
     def __init__(self, size: int) -> None:
         self.observations = np.zeros((size, STACK, 84, 84), np.uint8)
@@ -69,7 +69,7 @@ class StackedReplay:
         self.count = min(self.count + 1, self.size - 1)
 
     def sample(self, batch: int):
-        """Draws transitions, as tensors."""
+        """Draws random transitions, as tensors."""
         import torch
 
         rows = np.random.randint(0, self.count, size=batch)
@@ -84,19 +84,19 @@ class StackedReplay:
 
 
 class Loop:
-    """One run.
+    """A training run.
 
     Args:
         game: Game id.
-        threads: PyTorch's.
-        replay_size: Observations.
-        learning_starts: Steps before learning, with random actions.
-        batch_size: Transitions of a minibatch.
-        train_frequency: Steps for each minibatch.
-        target_steps: Steps after which the target network is set.
-        learning_rate: Adam's.
-        discount: Per step.
-        epsilon: Chance of a random action.
+        threads: PyTorch's threads.
+        replay_size: Observations in the replay memory.
+        learning_starts: Steps with random actions before learning.
+        batch_size: Transitions in a minibatch.
+        train_frequency: Steps between two minibatches.
+        target_update_period: Steps between two updates of the target network.
+        learning_rate: Adam's learning rate.
+        discount: Discount per step.
+        epsilon: Probability of a random action.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Loop:
         learning_starts: int,
         batch_size: int,
         train_frequency: int,
-        target_steps: int,
+        target_update_period: int,
         learning_rate: float,
         discount: float,
         epsilon: float,
@@ -124,13 +124,13 @@ class Loop:
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate)
         self.replay = StackedReplay(replay_size)
         self.learning_starts, self.batch_size = learning_starts, batch_size
-        self.train_frequency, self.target_steps = train_frequency, target_steps
+        self.train_frequency, self.target_update_period = train_frequency, target_update_period
         self.discount, self.epsilon = discount, epsilon
         self.observation, _ = self.environment.reset(seed=1)
         self.step = 0
 
     def run(self, steps: int) -> None:
-        """Goes on by so many steps."""
+        """Makes a number of steps."""
         import torch
 
         for _ in range(steps):
@@ -148,7 +148,7 @@ class Loop:
             self.step += 1
             if self.step > self.learning_starts and self.step % self.train_frequency == 0:
                 self._learn()
-            if self.step % self.target_steps == 0:
+            if self.step % self.target_update_period == 0:
                 self.target.load_state_dict(self.network.state_dict())
 
     def _learn(self) -> None:
@@ -167,7 +167,7 @@ class Loop:
 
 
 def main() -> None:
-    """Answers the numbers of steps on standard input until it ends."""
+    """Reads numbers of steps from standard input, and prints an answer to each, until the input ends."""
     given = json.loads(sys.argv[1])
     warm_up = given.pop("warm_up")
     loop = Loop(**given)

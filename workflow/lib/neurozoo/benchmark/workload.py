@@ -1,20 +1,20 @@
-"""What is played in all measurements of a network and a game: the same few episodes."""
+"""The episodes of all measurements of a network and a game: always the same few."""
 
 import os
 from dataclasses import dataclass
 
 import numpy as np
 
+from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
-from neurozoo.games import Protocol, layout_of, protocol_of
-from neurozoo.genomes import Genome
-from neurozoo.networks import Layout
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.description import Layout
 
 EPISODES = 4
 EPISODE_FRAMES = 2_000
-POWER = 0.002  # of the mutations, as published
+POWER = 0.002  # mutation power, as published
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Workload:
     Attributes:
         network: Network name.
         game: Game id.
-        protocol: How episodes are played.
+        protocol: The evaluation protocol.
         layout: The network and its number of actions.
-        episodes: What is played, over and over; each by a child of a network of its own.
+        episodes: The episodes, played again and again; each has its own network, a child of another parent.
     """
 
     network: str
@@ -37,33 +37,36 @@ class Workload:
 
     @property
     def parents(self) -> tuple[Genome, ...]:
-        """Whose children play: genomes to be held."""
-        return tuple(episode.genome.parent for episode in self.episodes)
+        """The parents of the networks that play."""
+        parents = (episode.genome.parent for episode in self.episodes)
+        return tuple(parent for parent in parents if parent is not None)  # every genome here is a child
 
 
 def make_workload(
     network: str, game: str, *, noise: str | os.PathLike, protocol: str | None = None, frames: int = EPISODE_FRAMES
 ) -> Workload:
-    """Draws the episodes, always the same ones.
+    """Draws the episodes; the same arguments give the same episodes.
 
     Args:
         network: Network name.
         game: Game id of an Atari game.
-        noise: The noise table; what is drawn depends on its size.
-        protocol: How episodes are played; None for the game's own.
-        frames: Longest episode.
+        noise: The noise table; the episodes depend on its size.
+        protocol: Name of the evaluation protocol; None for the game's own.
+        frames: Frames after which an episode is cut off.
 
     Raises:
-        NeurozooError: A name is unknown, the game is no Atari game, or the table is missing.
+        NeurozooError: A name is unknown, the game is not an Atari game, or the table is missing.
     """
     rules = protocol_of(game, protocol)
     if rules.world != "atari":
-        raise NeurozooError(f"The benchmark plays Atari games, but {game!r} came. Choose others with --games.")
+        raise NeurozooError(f"{game!r} is not an Atari game, but the benchmark plays only these. Change --games.")
     layout = layout_of(game, network, rules)
     random = np.random.default_rng(0)
     highest = len(open_noise_table(noise, verify=False)) - layout.parameter_count
     if highest < 1:
-        raise NeurozooError(f"The noise table {noise} is too small for the network {network!r}.")
+        raise NeurozooError(
+            f"The noise table {noise} is too small for the network {network!r}. Choose another network."
+        )
 
     def episode() -> Episode:
         parent, mutation = (int(index) for index in random.integers(highest, size=2))

@@ -1,10 +1,10 @@
-"""`python -m neurozoo import`, `export` and `evaluate`: genomes and weights, from elsewhere and for elsewhere."""
+"""`python -m neurozoo import`, `export` and `evaluate`: genomes from other systems, weights for them, and scores."""
 
 import json
 from dataclasses import asdict
 from pathlib import Path
 
-from neurozoo.commands.arguments import (
+from neurozoo.cli.arguments import (
     Commands,
     add_command,
     add_engine,
@@ -18,64 +18,69 @@ from neurozoo.errors import NeurozooError
 
 
 def add_agent_commands(commands: Commands) -> None:
-    """Adds what takes a genome."""
-    brought = add_command(commands, "import", _import, "make a run's folder of a genome from elsewhere")
-    brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file with one")
-    brought.add_argument("--game", help="default: what the genome's file says")
-    brought.add_argument("--model", help="network, such as large; default: what the genome's file says")
+    """Adds `import`, `export` and `evaluate`."""
+    brought = add_command(commands, "import", _import, "import a genome from another system as a run")
+    brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file that holds one")
+    brought.add_argument("--game", help="default: the game in the genome's file")
+    brought.add_argument("--model", help="network, such as large (default: the network in the genome's file)")
     brought.add_argument("--run", type=int, default=1, help="number of the run (default: %(default)s)")
     add_protocol(brought)
     brought.add_argument(
         "--format",
         choices=("auto", "genome", "seeds"),
         default="auto",
-        help="what a flat list of numbers is (default: seeds for the network cshenton, else a genome)",
+        help="meaning of a flat list of numbers; auto reads it as seeds for the network cshenton, else as a genome "
+        "(default: %(default)s)",
     )
-    brought.add_argument("--run-dir", type=Path, help="default: results/runs/imported/GAME/MODEL/RUN")
+    brought.add_argument("--run-dir", type=Path, help="folder to write (default: results/runs/imported/GAME/MODEL/RUN)")
     add_engine(brought, ops=False, threads=False)
 
     export = add_command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
     export.add_argument("source", type=Path, help="genome.json, checkpoint.npz, or a run's folder")
-    export.add_argument("weights", type=Path, help="such as weights.npz, with arrays conv1/w, conv1/b, ...")
+    export.add_argument(
+        "weights", type=Path, help="file to write, such as weights.npz, with arrays conv1/w, conv1/b, ..."
+    )
     add_engine(export, ops=False, threads=False)
 
-    evaluate = add_command(commands, "evaluate", _evaluate, "play episodes of a genome")
-    evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published one")
-    evaluate.add_argument("--game", help="default: the genome's")
-    evaluate.add_argument("--model", help="network; default: the genome's")
+    evaluate = add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
+    evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published genome")
+    evaluate.add_argument("--game", help="default: the genome's game")
+    evaluate.add_argument("--model", help="network (default: the genome's network)")
     add_protocol(evaluate)
-    evaluate.add_argument("--noops", type=int, help="frames without action at the start; default: drawn")
-    evaluate.add_argument("--episodes", type=int, default=30, help="default: %(default)s")
-    evaluate.add_argument("--max-frames", type=whole, help="longest episode; default: the protocol's")
-    evaluate.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument("--noops", type=int, help="no-op frames at the start of an episode (default: random)")
+    evaluate.add_argument("--episodes", type=int, default=30, help="number of episodes (default: %(default)s)")
+    evaluate.add_argument("--max-frames", type=whole, help="longest episode in frames (default: the protocol's)")
+    evaluate.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add_json(evaluate)
     add_engine(evaluate)
 
 
 def _import(options):
-    from neurozoo.imports import import_genome
+    from neurozoo.agents.agent_import import import_agent
 
     choices = chosen(options, "noise", "game", "model", "run", "format", "run_dir")
-    folder = import_genome(options.source, **choices, **protocol_choices(options))
+    folder = import_agent(options.source, **choices, **protocol_choices(options))
     print(f"{folder}: config.yaml, genome.json, checkpoint.npz")
 
 
 def _export(options):
-    from neurozoo.imports import export_weights
+    from neurozoo.agents.export import export_weights
 
     for name, shape in export_weights(options.source, options.weights, noise=options.noise).items():
         print(name, *shape)
 
 
 def _evaluate(options):
-    from neurozoo.architectures import get_network
-    from neurozoo.imports import play_as, read_agent
-    from neurozoo.scoring import score_genome, summary
+    from neurozoo.agents.agent import play_as, read_agent
+    from neurozoo.agents.scoring import score_genome, summary
+    from neurozoo.networks.catalogue import get_network
 
     agent = read_agent(options.genome)
     model = get_network(options.model).name if options.model else agent.model
     if model != agent.model:
-        raise NeurozooError(f"{options.genome} is a genome for {agent.model!r}; it means nothing for {model!r}.")
+        raise NeurozooError(
+            f"{options.genome} is a genome for {agent.model!r} and cannot be used with {model!r}. Leave --model out."
+        )
     agent = play_as(agent, game=options.game, **protocol_choices(options))
     episodes = score_genome(
         agent.genome,

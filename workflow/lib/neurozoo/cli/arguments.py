@@ -1,26 +1,27 @@
-"""What commands share: their options, and how values are read from them."""
+"""Options that several commands share, and functions that read their values."""
 
 import argparse
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 from neurozoo.errors import NeurozooError
 
 OPS = "results/native/libneurozoo_ops.so"
 NOISE = "results/noise/table.f32"
 
-Commands = argparse._SubParsersAction  # what a command is added to
+Commands = argparse._SubParsersAction  # `add_command` adds commands to it
 
 
 def add_command(commands: Commands, name: str, function, summary: str) -> argparse.ArgumentParser:
-    """Adds a command that `--help` describes in the words of its list.
+    """Adds a command whose `--help` shows the same summary as the list of commands.
 
     Args:
-        commands: Where to.
-        name: What to type.
-        function: Takes the parsed options; None if there are commands below this one.
-        summary: In lower case, without a full stop.
+        commands: The commands to add to.
+        name: The command's name.
+        function: Called with the parsed options; None if the command has subcommands.
+        summary: One line in lower case, without a full stop.
 
     Returns:
         The command's own parser.
@@ -32,50 +33,55 @@ def add_command(commands: Commands, name: str, function, summary: str) -> argpar
 
 def add_run_dir(command: argparse.ArgumentParser) -> None:
     """Adds the folder of one run."""
-    command.add_argument("run_dir", type=Path, help="such as results/runs/ga/frostbite/large/1")
+    command.add_argument("run_dir", type=Path, help="folder of a run, such as results/runs/ga/frostbite/large/1")
 
 
-def add_results(command: argparse.ArgumentParser, meaning: str = "") -> None:
-    """Adds the folder of all results, and what it should hold if there is more to say."""
-    text = f"{meaning} (default: %(default)s)" if meaning else "default: %(default)s"
-    command.add_argument("--results", type=Path, default=Path("results"), help=text)
+def add_results(command: argparse.ArgumentParser, meaning: str = "folder of all results") -> None:
+    """Adds the folder of all results; `meaning` may say what it should hold."""
+    command.add_argument("--results", type=Path, default=Path("results"), help=f"{meaning} (default: %(default)s)")
 
 
 def add_protocol(command: argparse.ArgumentParser) -> None:
-    """Adds what may differ from a genome's own protocol; see `protocol_choices`."""
-    command.add_argument("--protocol", help="default: the genome's, or else the game's own")
+    """Adds options that may differ from a genome's own protocol; see `protocol_choices`."""
+    command.add_argument("--protocol", help="evaluation protocol (default: the genome's, or else the game's)")
     command.add_argument("--action-set", choices=("minimal", "full"), help="default: the protocol's")
-    command.add_argument("--observation", help="of river_crossing: pixels, rgb, greyscale or objects")
-    command.add_argument("--start-state", choices=("today", "2018"), help="RAM after a reset (default: today's)")
+    command.add_argument("--observation", help="of river_crossing only: pixels, rgb, greyscale or objects")
+    command.add_argument("--start-state", choices=("today", "2018"), help="RAM after a reset (default: today)")
 
 
 def add_settings(command: argparse.ArgumentParser) -> None:
-    """Adds settings of an algorithm, one by one; see `read_overrides`."""
+    """Adds an option for single settings of an algorithm; see `read_overrides`."""
     command.add_argument(
-        *("--set", "-s"), action="append", default=[], metavar="NAME=VALUE", help="a setting, such as frames=1e6"
+        *("--set", "-s"),
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting, such as frames=1e6; may be repeated",
     )
 
 
 def add_engine(command: argparse.ArgumentParser, *, ops: bool = True, threads: bool = True) -> None:
-    """Adds what episodes are played with; not every command needs the op library or threads."""
+    """Adds the files and threads of the engine that plays. Not every command needs the op library or threads."""
     if ops:
         command.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
     command.add_argument("--noise", type=Path, default=NOISE, help="noise table (default: %(default)s)")
     if threads:
-        command.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
+        command.add_argument(
+            "--threads", type=int, default=os.cpu_count(), help="number of threads (default: all cores)"
+        )
 
 
 def add_json(command: argparse.ArgumentParser, what: str = "JSON") -> None:
-    """Adds the choice of an answer that programs can read."""
+    """Adds an option for output that programs can read."""
     command.add_argument("--json", action="store_true", help=f"print {what}")
 
 
-def chosen(options: argparse.Namespace, *names: str) -> dict:
-    """Returns some options by name, for a function that calls them the same."""
+def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Returns some options by name, as keyword arguments for a function."""
     return {name: getattr(options, name) for name in names}
 
 
-def protocol_choices(options: argparse.Namespace) -> dict:
+def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
     """Returns the options of `add_protocol`."""
     return chosen(options, "protocol", "action_set", "observation", "start_state")
 
@@ -84,7 +90,7 @@ def whole(text: str) -> int:
     """Reads a whole number that may have an exponent, such as 1e6.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not a whole number.
     """
     value = float(text)
     if not value.is_integer():
@@ -93,7 +99,7 @@ def whole(text: str) -> int:
 
 
 def read_setting(text: str) -> object:
-    """Reads a setting's value as YAML, but takes 1e6 and 1e-5 for numbers, which YAML takes for words."""
+    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings."""
     import yaml
 
     for kind in (whole, float):
@@ -102,19 +108,19 @@ def read_setting(text: str) -> object:
     return yaml.safe_load(text)
 
 
-def read_overrides(options: argparse.Namespace) -> dict:
+def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
     """Reads the options of `add_settings`.
 
     Returns:
         Values by the settings' names.
 
     Raises:
-        NeurozooError: One has no equals sign.
+        NeurozooError: A setting has no equals sign.
     """
     overrides = {}
     for text in options.set:
         name, equals, value = text.partition("=")
         if not equals:
-            raise NeurozooError(f"A setting looks like NAME=VALUE, but {text!r} came.")
+            raise NeurozooError(f"--set {text!r} has no value. Write NAME=VALUE, such as --set frames=1e6.")
         overrides[name] = read_setting(value)
     return overrides

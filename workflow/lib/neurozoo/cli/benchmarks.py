@@ -1,4 +1,4 @@
-"""`python -m neurozoo bench`, `bench-dqn` and `profile`: how fast everything is here."""
+"""`python -m neurozoo bench`, `bench-dqn` and `profile`: measures the speed of this machine."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from neurozoo.commands.arguments import (
+from neurozoo.cli.arguments import (
     OPS,
     Commands,
     add_command,
@@ -20,47 +20,53 @@ from neurozoo.commands.arguments import (
 )
 
 
-def add_measuring_commands(commands: Commands) -> None:
-    """Adds what measures speed."""
-    bench = add_command(commands, "bench", _bench, "measure frames per second and core, and what they consist of")
+def add_benchmark_commands(commands: Commands) -> None:
+    """Adds `bench`, `bench-dqn` and `profile`."""
+    bench = add_command(commands, "bench", _bench, "measure frames per second and core, and the cost of each part")
     bench.add_argument("--networks", nargs="+", help="default: large, small, recurrent_large")
     bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
-    bench.add_argument("--threads", nargs="+", type=int, help="default: 1, 2, 4, ... to the physical cores")
-    bench.add_argument("--seconds", type=float, default=5.0, help="of each measurement (default: %(default)s)")
-    bench.add_argument("--engine", choices=("native", "batched"), default="native", help="batched: see docs/gpu.md")
-    bench.add_argument("--slots", nargs="+", type=int, default=[256], help="of the batched engine (default: 256)")
+    bench.add_argument(
+        "--threads", nargs="+", type=int, help="numbers of threads (default: 1, 2, 4, ... up to the physical cores)"
+    )
+    bench.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement (default: %(default)s)")
+    bench.add_argument(
+        "--engine", choices=("native", "batched"), default="native", help="batched is described in docs/gpu.md"
+    )
+    bench.add_argument("--slots", nargs="+", type=int, default=[256], help="slots of the batched engine (default: 256)")
     add_json(bench)
-    bench.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
-    bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show what --save kept")
-    bench.add_argument("--write", type=Path, metavar="PAGE", help="replace what is measured in docs/benchmarks.md")
+    bench.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
+    bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
+    bench.add_argument(
+        "--write", type=Path, metavar="PAGE", help="replace the measurements on PAGE, such as docs/benchmarks.md"
+    )
     add_engine(bench, threads=False)
 
     beside = add_command(
-        commands, "bench-dqn", _bench_dqn, "measure deep Q-learning beside PyTorch and the machine's floor"
+        commands, "bench-dqn", _bench_dqn, "compare the speed of deep Q-learning with PyTorch and the machine's limit"
     )
     beside.add_argument("--game", default="pong", help="default: %(default)s")
     beside.add_argument("--model", default="nature", help="network (default: %(default)s)")
     beside.add_argument(
-        "--torch", type=Path, metavar="PYTHON", help="one with PyTorch (make bench-dqn makes it); default: without"
+        "--torch", type=Path, metavar="PYTHON", help="a Python with PyTorch (make bench-dqn makes one; default: none)"
     )
-    beside.add_argument("--steps", type=whole, default=400, help="of each side in a turn (default: %(default)s)")
-    beside.add_argument("--repeats", type=whole, default=7, help="turns (default: %(default)s)")
-    beside.add_argument("--threads", type=int, help="of each side (default: physical cores)")
+    beside.add_argument("--steps", type=whole, default=400, help="steps of each side in a turn (default: %(default)s)")
+    beside.add_argument("--repeats", type=whole, default=7, help="number of turns (default: %(default)s)")
+    beside.add_argument("--threads", type=int, help="threads of each side (default: physical cores)")
     beside.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
     add_json(beside)
-    beside.add_argument("--save", type=Path, metavar="FILE", help="keep the JSON, too")
+    beside.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
 
     profile = add_command(
         commands, "profile", _profile, "measure the parts of a learner: emulator, prediction, training"
     )
-    profile.add_argument("--algo", default="dqn", help="default: %(default)s")
+    profile.add_argument("--algo", default="dqn", help="algorithm (default: %(default)s)")
     profile.add_argument("--game", default="pong", help="default: %(default)s")
     profile.add_argument("--model", default="nature", help="network (default: %(default)s)")
     profile.add_argument("--preset", default="nature", help="named settings (default: %(default)s)")
     add_settings(profile)
-    profile.add_argument("--steps", type=whole, default=1000, help="of each part (default: %(default)s)")
-    profile.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
-    profile.add_argument("--flames", type=Path, metavar="HTML", help="trace a training run, too, into a flame graph")
+    profile.add_argument("--steps", type=whole, default=1000, help="steps of each part (default: %(default)s)")
+    profile.add_argument("--threads", type=int, default=os.cpu_count(), help="number of threads (default: all cores)")
+    profile.add_argument("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
     add_json(profile)
 
 
@@ -83,10 +89,10 @@ def _bench(options):
 
 
 def _bench_batched(options):
-    from neurozoo.clusters.gpus import claim_gpus
+    from neurozoo.compute.gpus import claim_gpus
 
     print(claim_gpus(cpu_allowed=True).reason, file=sys.stderr)  # before TensorFlow or JAX see them
-    from neurozoo.benchmark.batched import measure_batched
+    from neurozoo.benchmark.batched_engine import measure_batched
 
     choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
     for network, game, threads, slots in itertools.product(*choices, options.slots):

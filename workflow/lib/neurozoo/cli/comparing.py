@@ -1,58 +1,74 @@
-"""`python -m neurozoo compare`: runs beside each other."""
+"""`python -m neurozoo compare`: compares runs by scores, embeddings and classification of states."""
 
 import json
 import sys
 from pathlib import Path
 
-from neurozoo.commands.arguments import Commands, add_command, add_json, chosen, whole
+from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, whole
 from neurozoo.errors import NeurozooError
 
 
 def add_comparing_commands(commands: Commands) -> None:
-    """Adds `compare` and what stands below it."""
-    compare = add_command(
-        commands, "compare", None, "set runs beside each other: statistics, embeddings of states, who made a state"
-    )
+    """Adds `compare` and its subcommands."""
+    compare = add_command(commands, "compare", None, "compare runs: statistics, embeddings or classification of states")
     compared = compare.add_subparsers(title="what", metavar="WHAT", required=True)
 
-    statistics = add_command(compared, "statistics", _statistics, "scores with intervals, who beats whom, figures")
+    statistics = add_command(
+        compared, "statistics", _statistics, "compute scores with intervals, compare pairs of algorithms, draw figures"
+    )
     statistics.add_argument("metrics", type=Path, help="metrics of all runs: tables/metrics.parquet or a .csv")
-    statistics.add_argument("--output", type=Path, default=Path("statistics"), help="folder (default: %(default)s)")
-    statistics.add_argument("--replications", type=whole, default=50_000, help="default: %(default)s")
-    statistics.add_argument("--confidence", type=float, default=0.95, help="default: %(default)s")
-    statistics.add_argument("--seed", type=int, default=0)
+    statistics.add_argument(
+        "--output", type=Path, default=Path("statistics"), help="folder to write (default: %(default)s)"
+    )
+    statistics.add_argument(
+        "--replications", type=whole, default=50_000, help="number of bootstrap resamples (default: %(default)s)"
+    )
+    statistics.add_argument(
+        "--confidence", type=float, default=0.95, help="confidence level of the intervals (default: %(default)s)"
+    )
+    statistics.add_argument("--seed", type=int, default=0, help="default: %(default)s")
 
-    embed = add_command(compared, "embed", _embed, "put the states of several runs of a game into one plane")
+    embed = add_command(compared, "embed", _embed, "embed the states of several runs of a game in one plane")
     _add_run_dirs(embed)
     embed.add_argument(
-        "--keys", nargs="+", default=["ram", "representation"], help="also ram_bits (default: the others)"
+        "--keys",
+        nargs="+",
+        default=["ram", "representation"],
+        help="data to embed: ram, ram_bits, representation (default: ram representation)",
     )
     embed.add_argument("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
-    embed.add_argument("--max-points", type=whole, default=6000, help="default: %(default)s")
-    embed.add_argument("--seed", type=int, default=0)
+    embed.add_argument("--max-points", type=whole, default=6000, help="most states to embed (default: %(default)s)")
+    embed.add_argument("--seed", type=int, default=0, help="default: %(default)s")
 
-    classify = add_command(compared, "classify", _classify, "test whether states say who made them")
+    classify = add_command(compared, "classify", _classify, "test whether a classifier can tell from states who played")
     _add_run_dirs(classify)
-    classify.add_argument("--by", default="algo", help="algo, model or run (default: %(default)s)")
-    classify.add_argument("--source", default="observations", help="or frames, the screens (default: %(default)s)")
-    classify.add_argument("--epochs", type=whole, default=3, help="default: %(default)s")
-    classify.add_argument("--seed", type=int, default=0)
-    add_json(classify, "the facts as JSON")
+    classify.add_argument("--by", default="algo", help="classes: algo, model or run (default: %(default)s)")
+    classify.add_argument("--source", default="observations", help="observations or frames (default: %(default)s)")
+    classify.add_argument("--epochs", type=whole, default=3, help="training epochs (default: %(default)s)")
+    classify.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    add_json(classify, "the result as JSON")
 
 
 def _add_run_dirs(command):
-    command.add_argument("run_dirs", type=Path, nargs="+", help="of one game, each with frozen/ and rollout.npz")
-    command.add_argument("--output", type=Path, default=Path("comparison"), help="folder (default: %(default)s)")
+    command.add_argument(
+        "run_dirs", type=Path, nargs="+", help="folders of runs of one game, each with frozen/ and rollout.npz"
+    )
+    command.add_argument(
+        "--output", type=Path, default=Path("comparison"), help="folder to write (default: %(default)s)"
+    )
 
 
 def _statistics(options):
-    from neurozoo.aggregate_plots import plot_aggregates, plot_improvement, plot_performance_profile
-    from neurozoo.improvement import comparison_table
-    from neurozoo.plots import FORMATS
-    from neurozoo.tables import read_metrics, score_table
+    from neurozoo.figures.aggregates import plot_aggregates, plot_improvement, plot_performance_profile
+    from neurozoo.figures.style import FORMATS
+    from neurozoo.records.improvement import comparison_table
+    from neurozoo.records.tables import read_metrics, score_table
 
     if options.replications < 1 or not 0 < options.confidence < 1:
-        raise NeurozooError("There should be at least 1 replication, and a confidence between 0 and 1.")
+        raise NeurozooError(
+            f"--replications is {options.replications} and --confidence is {options.confidence:g}, but there should be "
+            "at least 1 replication and a confidence between 0 and 1."
+        )
     metrics = read_metrics(options.metrics)
     scores, comparison = options.output / "scores.csv", options.output / "comparison.csv"
     bootstrap = chosen(options, "replications", "confidence", "seed")
@@ -69,7 +85,7 @@ def _statistics(options):
 
 
 def _embed(options):
-    from neurozoo.comparing import embed_states, write_embedding_page
+    from neurozoo.comparison import embed_states, write_embedding_page
 
     embedding, page = options.output / "embedding.npz", options.output / "embedding.html"
     choices = chosen(options, "keys", "methods", "max_points", "seed")
@@ -81,7 +97,7 @@ def _embed(options):
 
 
 def _classify(options):
-    from neurozoo.comparing import classify_states
+    from neurozoo.comparison import classify_states
     from neurozoo.files import read_json
 
     facts, csv, figure = (options.output / f"classification.{end}" for end in ("json", "csv", "png"))

@@ -1,41 +1,47 @@
-"""`python -m neurozoo parse`, `phases` and `panels`: tables and pictures of what a run has logged."""
+"""`python -m neurozoo parse`, `phases` and `panels`: tables and plots from a run's log."""
 
 from pathlib import Path
+from typing import Any
 
-from neurozoo.commands.arguments import Commands, add_command, chosen
+from neurozoo.cli.arguments import Commands, add_command, chosen
 
 
 def add_log_commands(commands: Commands) -> None:
-    """Adds what reads logs."""
-    parse = add_command(commands, "parse", _parse, "turn a log, ours or one of the published codes, into metrics.csv")
+    """Adds `parse`, `phases` and `panels`."""
+    parse = add_command(commands, "parse", _parse, "convert a log of Neurozoo or of the published codes to metrics.csv")
     parse.add_argument("log", type=Path, help="log.jsonl, or an old ga.out or log.txt")
-    parse.add_argument("csv", type=Path, help="such as results/runs/ga/frostbite/large/1/metrics.csv")
-    parse.add_argument("--algo", default="ga", help="default: %(default)s")
-    parse.add_argument("--game", required=True)
+    parse.add_argument("csv", type=Path, help="file to write, such as results/runs/ga/frostbite/large/1/metrics.csv")
+    parse.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
+    parse.add_argument("--game", required=True, help="game id, such as frostbite")
     parse.add_argument("--model", required=True, help="network, such as large")
-    parse.add_argument("--run", type=int, required=True)
-    parse.add_argument("--protocol", default="uber2018", help="default: %(default)s")
-    parse.add_argument("--columns", nargs="+", help="published field names; default: all but the genome")
+    parse.add_argument("--run", type=int, required=True, help="number of the run")
+    parse.add_argument("--protocol", default="uber2018", help="evaluation protocol (default: %(default)s)")
+    parse.add_argument("--columns", nargs="+", help="published field names (default: all except the genome)")
 
     phases = add_command(commands, "phases", _phases, "write a run's phases (random, train, test) as simple_dqn's CSV")
-    phases.add_argument("source", type=Path, metavar="RUN_DIR", help="or log.jsonl, or a CSV of simple_dqn")
-    phases.add_argument("--output", type=Path, help="default: RUN_DIR/phases.csv")
+    phases.add_argument(
+        "source", type=Path, metavar="RUN_DIR", help="folder of a run, or its log.jsonl, or a CSV of simple_dqn"
+    )
+    phases.add_argument("--output", type=Path, help="file to write (default: RUN_DIR/phases.csv)")
 
-    panels = add_command(commands, "panels", _panels, "draw a run's phases, a panel each: reward, Q-value, games, loss")
-    panels.add_argument("source", type=Path, metavar="CSV_OR_RUN_DIR", help="a CSV of simple_dqn's, or a run's folder")
-    panels.add_argument("--fields", metavar="NAME,...", help="default: average_reward,meanq,nr_games,meancost")
+    panels = add_command(commands, "panels", _panels, "plot a run's phases in panels: reward, Q-value, games, loss")
+    panels.add_argument("source", type=Path, metavar="CSV_OR_RUN_DIR", help="a CSV of simple_dqn, or a run's folder")
     panels.add_argument(
-        "--cost-as-written", action="store_true", help="meancost as simple_dqn has it: divided by the epoch's number"
+        "--fields", metavar="NAME,...", help="a panel each (default: average_reward,meanq,nr_games,meancost)"
+    )
+    panels.add_argument(
+        "--cost-as-written", action="store_true", help="meancost as in simple_dqn: divided by the epoch's number"
     )
     panels.add_argument("--width", type=float, default=11.0, help="inches (default: %(default)s)")
     panels.add_argument("--height", type=float, default=6.5, help="inches (default: %(default)s)")
-    panels.add_argument("--output", type=Path, help="png, pdf or svg; default: beside the CSV, or RUN_DIR/phases.png")
+    panels.add_argument("--output", type=Path, help="png, pdf or svg (default: beside the CSV, or RUN_DIR/phases.png)")
 
 
 def _parse(options):
-    from neurozoo.architectures import get_network
-    from neurozoo.games import check_game, get_protocol
-    from neurozoo.logs import parse_log
+    from neurozoo.environments.games import check_game
+    from neurozoo.environments.protocols import get_protocol
+    from neurozoo.networks.catalogue import get_network
+    from neurozoo.records.run_log import parse_log
 
     identity = {
         "algo": options.algo,
@@ -49,18 +55,19 @@ def _parse(options):
 
 
 def _phases(options):
-    from neurozoo.algorithms.dqn.statistics_csv import write_statistics
-    from neurozoo.logs import read_run_settings
+    from neurozoo.records.run_log import read_run_settings
+    from neurozoo.records.simple_dqn_csv import write_statistics
 
     source = options.source
     output = options.output or (source if source.is_dir() else source.parent) / "phases.csv"
     settings = source / "config.yaml" if source.is_dir() else source.with_name("config.yaml")
-    write_statistics(source, output, seed=read_run_settings(settings).get("seed") if settings.exists() else None)
+    known: dict[str, Any] = read_run_settings(settings) if settings.exists() else {}
+    write_statistics(source, output, seed=known.get("seed"))
     print(output)
 
 
 def _panels(options):
-    from neurozoo.phase_panels import DEFAULT_FIELDS, draw_panels
+    from neurozoo.figures.phases import DEFAULT_FIELDS, draw_panels
 
     source = options.source
     output = options.output or (source / "phases.png" if source.is_dir() else source.with_suffix(".png"))

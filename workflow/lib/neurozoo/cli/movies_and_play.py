@@ -1,79 +1,98 @@
-"""`python -m neurozoo movie`, `generations` and `play`: agents to look at, on film or in a window."""
+"""`python -m neurozoo movie`, `generations` and `play`: shows agents in movies or in a window."""
 
 import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from neurozoo.commands.arguments import Commands, add_command, add_engine, add_json, add_run_dir, chosen
+from neurozoo.agents.tags import FINAL
+from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, chosen
 from neurozoo.errors import NeurozooError
-from neurozoo.tags import FINAL
 
 
-def add_watching_commands(commands: Commands) -> None:
-    """Adds what films agents, or shows them at play."""
+def add_movie_and_play_commands(commands: Commands) -> None:
+    """Adds `movie`, `generations` and `play`."""
     movie = add_command(
-        commands, "movie", _movie, "film a rollout: with all layers, with one, the game alone, or several"
+        commands, "movie", _movie, "make a movie of a rollout: all layers, one layer, the game alone, or several runs"
     )
-    movie.add_argument("run_dir", type=Path, nargs="+", help="such as results/runs/ga/frostbite/large/1")
-    movie.add_argument("--tag", default=FINAL, help="of this moment of the run, or the runs; final is the result")
+    movie.add_argument(
+        "run_dir", type=Path, nargs="+", help="folder of a run, such as results/runs/ga/frostbite/large/1"
+    )
+    movie.add_argument("--tag", default=FINAL, help="show the agent of this moment (default: final, the run's result)")
     kind = movie.add_mutually_exclusive_group()
-    kind.add_argument("--layer", metavar="NAME", help="one layer of model.json beside the game, such as conv1")
-    kind.add_argument("--game", action="store_true", help="the game alone, every frame of it, with sound if it has any")
-    kind.add_argument("--grid", action="store_true", help="the games of several RUN_DIRs side by side")
-    movie.add_argument("--rollout", type=Path, help="another than RUN_DIR/rollout.npz, but not of a grid")
-    movie.add_argument("--fps", type=int, help="default: 60; --game has its own")
-    movie.add_argument("--max-steps", type=int, default=0, help="default: all")
-    movie.add_argument("--no-overlay", dest="overlay", action="store_false", help="no score, step and action")
+    kind.add_argument("--layer", metavar="NAME", help="show one layer of model.json beside the game, such as conv1")
+    kind.add_argument(
+        "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
+    )
+    kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
+    movie.add_argument("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
+    movie.add_argument("--fps", type=int, help="pictures per second, not with --game (default: 60)")
+    movie.add_argument("--max-steps", type=int, default=0, help="number of steps to show (default: all)")
+    movie.add_argument("--no-overlay", dest="overlay", action="store_false", help="do not show score, step and action")
     movie.add_argument(
         "--output",
         type=Path,
-        help="default: activation.mp4, layer_NAME.mp4 or game.mp4 in RUN_DIR; a grid's is results/movies/GAME.mp4",
+        help="file to write (default: activation.mp4, layer_NAME.mp4 or game.mp4 in RUN_DIR; with --grid "
+        "results/movies/GAME.mp4)",
     )
     add_json(movie, "frames and speed as JSON")
 
-    series = add_command(commands, "generations", _generations, "film some generations of a run side by side")
+    series = add_command(
+        commands, "generations", _generations, "make a movie of several generations of a run side by side"
+    )
     add_run_dir(series)
-    series.add_argument("--count", type=int, default=4, help="first, last and some between (default: %(default)s)")
-    series.add_argument("--every", type=int, help="instead of a count: the first, every so many-th, and the last")
-    series.add_argument("--max-steps", type=int, default=2500, help="default: %(default)s")
-    series.add_argument("--seed", type=int, default=0)
-    series.add_argument("--fps", type=int, default=60, help="default: %(default)s")
-    series.add_argument("--output", type=Path, help="default: RUN_DIR/generations.mp4")
+    series.add_argument(
+        "--count", type=int, default=4, help="number of generations, from first to last (default: %(default)s)"
+    )
+    series.add_argument("--every", type=int, help="show the first, every N-th and the last generation instead")
+    series.add_argument("--max-steps", type=int, default=2500, help="longest episode in steps (default: %(default)s)")
+    series.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    series.add_argument("--fps", type=int, default=60, help="pictures per second (default: %(default)s)")
+    series.add_argument("--output", type=Path, help="file to write (default: RUN_DIR/generations.mp4)")
     add_json(series, "generations, scores and frames as JSON")
     add_engine(series, threads=False)
 
-    play = add_command(
-        commands, "play", _play, "watch a frozen agent play, and take the joystick from it (docs/play.md)"
+    play = add_command(commands, "play", _play, "watch a frozen agent play, or take over the joystick (docs/play.md)")
+    play.add_argument(
+        "folder",
+        type=Path,
+        metavar="RUN_DIR_OR_FROZEN",
+        help="folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/",
     )
-    play.add_argument("folder", type=Path, metavar="RUN_DIR_OR_FROZEN", help="such as results/runs/dqn/pong/small/1")
     play.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    play.add_argument("--epsilon", type=float, help="chance of a random action (default: 0.05)")
-    play.add_argument("--sticky-probability", type=float, help="chance per frame of the action before")
-    play.add_argument("--manual", action="store_true", help="you play; key m gives the joystick to the agent and back")
-    play.add_argument("--games", type=int, default=1, help="default: %(default)s")
-    play.add_argument("--seed", type=int, default=0)
-    play.add_argument("--no-sound", dest="is_heard", action="store_false", help="a window without sound")
+    play.add_argument("--epsilon", type=float, help="probability of a random action (default: 0.05)")
+    play.add_argument(
+        "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
+    )
+    play.add_argument("--manual", action="store_true", help="play yourself; key m switches between you and the agent")
+    play.add_argument("--games", type=int, default=1, help="number of games (default: %(default)s)")
+    play.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    play.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 
 def _movie(options):
-    from neurozoo.inspection import film_game, film_grid, render_activation_movie, render_layer_movie
-    from neurozoo.inspection.frozen import open_frozen
-    from neurozoo.inspection.tagged import frozen_tag_folder, tag_folder
+    from neurozoo.agents.frozen import open_frozen
+    from neurozoo.agents.tagged_agents import frozen_tag_folder, tag_folder
+    from neurozoo.movies.activation_movie import Movie, render_activation_movie, render_layer_movie
+    from neurozoo.movies.game_movie import GameMovie, film_game
+    from neurozoo.movies.grid import GridMovie, film_grid
 
-    if options.grid:  # which shows those that have come so far, and names the others
+    if options.grid:  # a grid shows the runs that are frozen already, and names the others
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):
         folders = [frozen_tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     folder, *others = folders
     if others and not options.grid:
-        raise NeurozooError(f"A movie of several runs, here {folder} and {others[0]}, is a grid: add --grid.")
+        raise NeurozooError(f"Several runs, here {folder} and {others[0]}, need --grid. Add it, or name one run.")
     if options.game and options.fps:
-        raise NeurozooError("--game plays as fast as the game itself; leave --fps away.")
+        raise NeurozooError("--fps cannot be used with --game, which plays at the game's own speed. Leave --fps out.")
     if options.grid and options.rollout:
-        raise NeurozooError("A grid shows the rollout.npz of each folder; leave --rollout away.")
+        raise NeurozooError(
+            "--rollout cannot be used with --grid, which shows the rollout.npz of each folder. Leave --rollout out."
+        )
     frozen, rollout = folder / "frozen", options.rollout or folder / "rollout.npz"
     given = {"max_steps": options.max_steps, **({} if options.game else {"fps": options.fps or 60})}
+    movie: GridMovie | GameMovie | Movie
     if options.grid:
         whole = next((each for each in folders if (each / "frozen" / "model.json").exists()), folder)
         output = options.output or Path("results", "movies", f"{open_frozen(whole / 'frozen').game}.mp4")
@@ -91,7 +110,7 @@ def _movie(options):
 
 
 def _generations(options):
-    from neurozoo.inspection import film_generations
+    from neurozoo.movies.generations import film_generations
 
     output = options.output or options.run_dir / "generations.mp4"
     choices = chosen(options, "ops", "noise", "count", "every", "max_steps", "seed", "fps")
@@ -104,7 +123,7 @@ def _generations(options):
 
 
 def _play(options):
-    from neurozoo.inspection.frozen import RECORD_FILE, open_frozen, outdated
+    from neurozoo.agents.frozen import RECORD_FILE, open_frozen, outdated
     from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
 
     folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"

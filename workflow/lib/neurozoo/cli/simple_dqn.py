@@ -1,11 +1,11 @@
-"""`python -m neurozoo simple_dqn`: command lines of tambetm/simple_dqn, in our words."""
+"""`python -m neurozoo simple_dqn`: translates command lines of tambetm/simple_dqn, and runs them."""
 
 import argparse
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from neurozoo.commands.arguments import Commands, add_command
+from neurozoo.cli.arguments import Commands, add_command
 from neurozoo.errors import NeurozooError
 
 
@@ -13,16 +13,16 @@ def add_simple_dqn_command(commands: Commands, run: Callable[[Sequence[str]], No
     """Adds `simple_dqn`.
 
     Args:
-        commands: Where to.
-        run: Runs one of our commands, given its words.
+        commands: The commands of the main program.
+        run: Runs one of our commands; gets its words.
     """
-    original = add_command(commands, "simple_dqn", _simple_dqn, "understand a command line of tambetm/simple_dqn")
+    original = add_command(commands, "simple_dqn", _simple_dqn, "run a command line of tambetm/simple_dqn")
     original.set_defaults(run=run)
     original.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="such as: train pong --epochs 5")
 
 
 def _simple_dqn(options):
-    from neurozoo.simple_dqn import translate
+    from neurozoo.cli.simple_dqn_commands import translate
 
     try:
         commands = translate(options.words)

@@ -1,7 +1,7 @@
-"""The commands of tambetm/simple_dqn in our words.
+"""Translates the commands of tambetm/simple_dqn into ours, so that its users can keep their command lines.
 
-Who knows them may go on using them; `translate` says what they are called here. What means nothing here is answered by
-a sentence that says what to use instead, unless it asks for what is done anyway.
+For an option that does not exist here, the error says what to use instead. An option is accepted if its value is what
+happens here anyway.
 
 Source: tambetm/simple_dqn, commit e566952.
 """
@@ -12,27 +12,33 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from neurozoo.cli.simple_dqn_options import ALGORITHM, FIXED, NETWORK, PLOT, PRESET, SETTINGS, boolean, settings_of
+from neurozoo.environments.games import check_game
+from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.games import FRAME_SKIP, check_game
-from neurozoo.logs import read_run_settings
-from neurozoo.simple_dqn.options import ALGORITHM, FIXED, NETWORK, PLOT, PRESET, SETTINGS, boolean, settings_of
+from neurozoo.records.run_log import read_run_settings
 
-EPSILON, TEST_STEPS, GYM_EPISODES = 0.05, 125_000, 100  # of the original's tests
+EPSILON, TEST_STEPS, GYM_EPISODES = 0.05, 125_000, 100  # defaults of the original's tests
 NO_SERVICE = (
     "The service that upload_gym sent results to no longer exists; python -m neurozoo site --bundle packs them."
 )
-OF_MAIN = {"csv_file": str, **{name: entry[0] for name, entry in (*SETTINGS.items(), *FIXED.items())}}  # with types
-CHANCES = ("exploration_rate_test", "random_seed", "repeat_action_probability")  # options of whatever plays
+Kinds = Mapping[str, Callable[[str], object]]  # what reads an option's text, by the option's name
+OF_MAIN: Kinds = {
+    "csv_file": str,
+    **{name: entry[0] for name, entry in SETTINGS.items()},
+    **{name: entry[0] for name, entry in FIXED.items()},
+}
+CHANCES = ("exploration_rate_test", "random_seed", "repeat_action_probability")  # options of all commands that play
 RECORDED_STEPS = 27_000  # half an hour of play; the original records to the end of the game
-# Of each of the three scripts: steps, and settings that differ from the preset. Here each measures all three parts.
+# The steps of each of the three scripts, and settings that differ from the preset. Here each measures all three parts.
 PROFILES = {
-    "profile_train": ("5000", "train_frequency=1", "target_steps=0"),
+    "profile_train": ("5000", "train_frequency=1", "target_update_period=0"),
     "profile_test": ("10000",),
     "profile_random": ("10000",),
 }
-KEPT = "A snapshot has its settings with it: leave --{} away."
+KEPT = "A snapshot has its own settings: leave out --{}."
 
 
 class _Parser(argparse.ArgumentParser):
@@ -41,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def translate(arguments: Sequence[str]) -> list[list[str]]:
-    """Says in our words what a command line of simple_dqn asks for.
+    """Translates a command line of simple_dqn.
 
     Args:
         arguments: A command and what its script takes, such as `["train", "roms/pong.bin", "--batch_size", "64"]`.
@@ -50,7 +56,7 @@ def translate(arguments: Sequence[str]) -> list[list[str]]:
         Command lines for `python -m neurozoo`, to be run one after the other.
 
     Raises:
-        NeurozooError: No such command, option or game, a value of the wrong type, or something that does not exist
+        NeurozooError: A command, option or game is unknown, a value has the wrong type, or something does not exist
             here; the message says what to use instead.
     """
     command, *rest = arguments or [""]
@@ -60,37 +66,33 @@ def translate(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def _parsed(
-    command: str, arguments: Sequence[str], *positional: str, known: Mapping[str, Callable] = OF_MAIN
-) -> tuple[dict, dict]:
-    """Returns the positional arguments and the options that were given, all of them by name."""
+    command: str, arguments: Sequence[str], *positional: str, known: Kinds = OF_MAIN
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the positional arguments and the given options, both by name."""
     parser = _Parser(prog=f"simple_dqn {command}", description="See docs/dqn.md for all options.", allow_abbrev=False)
     for name in positional:
         parser.add_argument(name.strip("[]"), nargs="?" if name.startswith("[") else None)
     for name, kind in known.items():
-        parser.add_argument(
-            f"--{name}",
-            type=kind,
-            default=argparse.SUPPRESS,
-            **({"nargs": "?", "const": True} if name == "stochastic_round" else {}),
-        )
-    found, strange = parser.parse_known_args(list(arguments))
-    if options := [word for word in strange if word.startswith("--")]:
+        may_be_alone: dict[str, Any] = {"nargs": "?", "const": True} if name == "stochastic_round" else {}
+        parser.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, **may_be_alone)
+    found, unknown = parser.parse_known_args(list(arguments))
+    if options := [word for word in unknown if word.startswith("--")]:
         raise unknown_name("option", options[0].split("=")[0], [f"--{name}" for name in known])
-    if strange:
+    if unknown:
         raise NeurozooError(
-            f"simple_dqn {command} takes {' '.join(positional)} and options, but {strange[0]!r} came, too."
+            f"simple_dqn {command} takes {' '.join(positional)} and options, but {unknown[0]!r} was given, too."
         )
     given = vars(found)
     return {name: given.pop(name) for name in [name.strip("[]") for name in positional]}, given
 
 
-def _refuse_fixed(given: Mapping[str, object], *allowed: str) -> None:
+def _refuse_fixed(given: Mapping[str, Any], *allowed: str) -> None:
     for name, value in given.items():
         if name in FIXED and name not in allowed and value != FIXED[name][1]:
             raise NeurozooError(f"--{name} {value} is not known here. {FIXED[name][2]}")
 
 
-def _refuse_settings(given: Mapping[str, object], *allowed: str) -> None:
+def _refuse_settings(given: Mapping[str, Any], *allowed: str) -> None:
     for name in given:
         if name in SETTINGS and name not in allowed:
             raise NeurozooError(KEPT.format(name))
@@ -114,12 +116,12 @@ def _train(arguments: Sequence[str]) -> list[list[str]]:
     return [["train", *run, "--preset", PRESET, *chosen], *_csv(run_dir, given)]
 
 
-def _csv(run_dir: str, given: Mapping[str, object]) -> list[list[str]]:
+def _csv(run_dir: str, given: Mapping[str, Any]) -> list[list[str]]:
     return [["phases", run_dir, "--output", given["csv_file"]]] if "csv_file" in given else []
 
 
 def _game(rom: str) -> str:
-    """Returns the game of a ROM's file, whose name may have underscores."""
+    """Returns the game of a ROM file, whose name may have underscores."""
     name = Path(rom).name
     if re.search(r"-v\d+$", name):
         raise NeurozooError(f"{name} is an environment of Gym. {FIXED['environment'][2]} Name the game, such as pong.")
@@ -137,13 +139,13 @@ def _resume(arguments: Sequence[str]) -> list[list[str]]:
     if "epochs" in given:
         settings = read_run_settings(Path(run_dir, "config.yaml"))
         if "epoch_steps" not in settings:
-            raise NeurozooError(f"{run_dir} is a run of {settings['algo']}, which has no epochs; leave --epochs away.")
+            raise NeurozooError(f"{run_dir} is a run of {settings['algo']}, which has no epochs; leave out --epochs.")
         budget = ["--frames", str(given["epochs"] * settings["epoch_steps"] * FRAME_SKIP)]
     return [["resume", run_dir, *budget], *_csv(run_dir, given)]
 
 
 def _snapshot(text: str) -> tuple[str, list[str]]:
-    """Returns a run's folder, and the words that choose a snapshot in it."""
+    """Returns the folder of a run, and the words that choose a snapshot in it."""
     path = Path(text)
     if path.suffix in (".pkl", ".prm"):
         raise NeurozooError(f"{text} is a snapshot of Neon, which cannot be read here: train the agent again.")
@@ -162,7 +164,7 @@ def _test(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def _test_gym(arguments: Sequence[str]) -> list[list[str]]:
-    known = {**OF_MAIN, "num_episodes": int, "display": boolean}
+    known: Kinds = {**OF_MAIN, "num_episodes": int, "display": boolean}
     words, given = _parsed("test_gym", arguments, "snapshot", known=known)
     if given.get("display"):
         raise NeurozooError(f"--display is not known here. {FIXED['display_screen'][2]}")
@@ -170,7 +172,7 @@ def _test_gym(arguments: Sequence[str]) -> list[list[str]]:
     return [_tested(words["snapshot"], given, episodes)]
 
 
-def _tested(snapshot: str, given: Mapping[str, object], extent: list[str]) -> list[str]:
+def _tested(snapshot: str, given: Mapping[str, Any], extent: list[str]) -> list[str]:
     _refuse_fixed(given)
     if "csv_file" in given:
         raise NeurozooError("--csv_file is for training; a test writes test.json into the run's folder.")
@@ -203,14 +205,14 @@ def _nvis(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def _frozen(snapshot: str) -> tuple[str, list[list[str]]]:
-    """Returns the folder with a snapshot's `frozen/`, and what makes that if it is not there."""
+    """Returns the folder of a snapshot's `frozen/`, and the commands that make it if it is missing."""
     run_dir, at = _snapshot(snapshot)
     folder = str(Path(run_dir, "snapshots", at[1])) if at else run_dir
     is_frozen = Path(folder, "frozen", "model.json").exists()
     return folder, [] if is_frozen else [["freeze", run_dir, *at]]
 
 
-# ---- games before somebody's eyes
+# ---- watching games
 
 
 def _play(arguments: Sequence[str]) -> list[list[str]]:
@@ -237,7 +239,7 @@ def _shown(command: str, arguments: Sequence[str], *allowed: str) -> tuple[str, 
     return *_frozen(words["snapshot"]), given
 
 
-def _chances(given: Mapping[str, object], epsilon: str) -> list[str]:
+def _chances(given: Mapping[str, Any], epsilon: str) -> list[str]:
     chosen = [epsilon, str(given.get("exploration_rate_test", EPSILON))]
     for name, ours in (("random_seed", "--seed"), ("repeat_action_probability", "--sticky-probability")):
         chosen += [ours, str(given[name])] if name in given else []

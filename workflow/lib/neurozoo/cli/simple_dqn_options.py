@@ -1,10 +1,11 @@
-"""The options of tambetm/simple_dqn: which are settings here, and what to use instead of the others."""
+"""The options of tambetm/simple_dqn: those that are settings here, and what to use instead of the others."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.games import FRAME_SKIP
 
 ALGORITHM, NETWORK, PRESET = "dqn", "simple_dqn", "simple_dqn"
 HISTORY = 4  # screens of a state
@@ -17,8 +18,8 @@ def boolean(text: str) -> bool:
     return text.lower() in ("yes", "true", "t", "1")
 
 
-# Of training: (type, our setting). `None` stands for those that are more than another name.
-SETTINGS: dict[str, tuple[Callable, str | None]] = {
+# Options of training: (type, our setting). None if it takes more than another name.
+SETTINGS: dict[str, tuple[Callable[[str], object], str | None]] = {
     "repeat_action_probability": (float, None),
     "minimal_action_set": (boolean, None),
     "replay_size": (int, "replay_size"),
@@ -27,7 +28,7 @@ SETTINGS: dict[str, tuple[Callable, str | None]] = {
     "batch_size": (int, "batch_size"),
     "optimizer": (str, None),
     "decay_rate": (float, "decay_rate"),
-    "clip_error": (float, "clip_error"),
+    "clip_error": (float, "huber_delta"),
     "min_reward": (float, None),
     "max_reward": (float, None),
     "exploration_rate_start": (float, "epsilon_start"),
@@ -36,17 +37,17 @@ SETTINGS: dict[str, tuple[Callable, str | None]] = {
     "exploration_rate_test": (float, "test_epsilon"),
     "train_frequency": (int, "train_frequency"),
     "train_repeat": (int, "train_repeat"),
-    "target_steps": (int, "target_steps"),
+    "target_steps": (int, "target_update_period"),
     "random_starts": (int, None),
-    "random_steps": (int, "random_steps"),
+    "random_steps": (int, "learning_starts"),
     "train_steps": (int, "epoch_steps"),
     "test_steps": (int, "test_steps"),
     "epochs": (int, None),
     "random_seed": (int, "seed"),
 }
 
-# Of `plot`, all of them: (type, default), and those of them that can be chosen here.
-PLOT: dict[str, tuple[Callable, object]] = {
+# Options of `plot`: (type, default).
+PLOT: dict[str, tuple[Callable[[str], object], object]] = {
     "png_file": (str, None),
     "dpi": (int, 80),
     "skiprows": (int, 1),
@@ -56,8 +57,8 @@ PLOT: dict[str, tuple[Callable, object]] = {
     "figure_height": (float, 9.0),
 }
 
-# (type, what is done here, what to use instead); a value of None is never what is done.
-FIXED: dict[str, tuple[Callable, object, str]] = {
+# Options that have only one value here: (type, this value, what to use instead). None means that no value is possible.
+FIXED: dict[str, tuple[Callable[[str], object], object, str]] = {
     "environment": (str, "ale", "ale-py plays all games; Gym's actions stick as with --repeat_action_probability .25."),
     "display_screen": (boolean, False, "Training and tests have no window; look at the agent with the command play."),
     "frame_skip": (int, FRAME_SKIP, "Every protocol repeats an action for 4 frames."),
@@ -72,29 +73,31 @@ FIXED: dict[str, tuple[Callable, object, str]] = {
     "device_id": (int, 0, "CUDA_VISIBLE_DEVICES=N chooses a GPU."),
     "datatype": (str, "float32", "Everything is computed in float32."),
     "stochastic_round": (int, False, "Numbers are rounded as usual."),
-    "start_epoch": (int, 0, "The command resume knows the epoch that a run had come to."),
+    "start_epoch": (int, 0, "The command resume knows the last epoch of a run."),
     "play_games": (int, 0, "Use the command play."),
     "load_weights": (str, None, "Use the command resume, test, play or record with the run's folder."),
-    "save_weights_prefix": (str, None, "A run has one folder, with snapshots/ in it; a label chooses the folder."),
+    "save_weights_prefix": (str, None, "A run has one folder, which contains snapshots/; a label chooses the folder."),
     "log_level": (str, "INFO", "There is one level, and train.log keeps all of it."),
     "visualization_filters": (int, 4, "Use the command nvis."),
     "visualization_file": (str, None, "Use the command nvis."),
 }  # fmt: skip
 
 
-def settings_of(given: Mapping[str, object]) -> dict[str, object]:
-    """Turns options of training into settings of the preset `simple_dqn`.
+def settings_of(given: Mapping[str, Any]) -> dict[str, object]:
+    """Turns options of training into changes of the preset `simple_dqn`.
 
     Args:
-        given: Values by the names of the options, of those that were given.
+        given: Values of the given options, by name.
 
     Returns:
-        Settings that differ from the preset, or were given.
+        Settings by name: those that were given, and `snapshot_frames`.
 
     Raises:
-        NeurozooError: A value that cannot be had.
+        NeurozooError: A value is not possible here.
     """
-    settings = {SETTINGS[name][1]: value for name, value in given.items() if name in SETTINGS and SETTINGS[name][1]}
+    settings: dict[str, object] = {
+        ours: value for name, value in given.items() if name in SETTINGS and (ours := SETTINGS[name][1])
+    }
     if "repeat_action_probability" in given:
         settings |= _protocol_of(given["repeat_action_probability"])
     if "minimal_action_set" in given:
@@ -129,7 +132,7 @@ def _protocol_of(sticky: float) -> dict[str, object]:
     if sticky == 0.25:
         return {"protocol": "machado2018", "action_set": "minimal"}
     raise NeurozooError(
-        f"--repeat_action_probability is 0 or 0.25 in training, as there are protocols, but {sticky} came."
+        f"--repeat_action_probability should be 0 or 0.25 in training, as in our protocols, but is {sticky}."
     )
 
 

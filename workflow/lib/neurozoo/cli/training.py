@@ -1,12 +1,15 @@
-"""`python -m neurozoo train`, `resume` and `status`: what makes a run, and says how it goes."""
+"""`python -m neurozoo train`, `resume` and `status`: trains runs and shows their progress."""
 
 import contextlib
 import json
 import shlex
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from neurozoo.commands.arguments import (
+from neurozoo.agents.tags import PUBLISHED
+from neurozoo.cli.arguments import (
     Commands,
     add_command,
     add_engine,
@@ -17,77 +20,102 @@ from neurozoo.commands.arguments import (
     read_overrides,
     whole,
 )
-from neurozoo.tags import PUBLISHED
 
 
 def add_training_commands(commands: Commands) -> None:
-    """Adds what makes a run, and says how it goes."""
+    """Adds `train`, `resume` and `status`."""
     train = add_command(commands, "train", _train, "train a run, or continue it")
     train.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
-    train.add_argument("--game", required=True)
+    train.add_argument("--game", required=True, help="game id, such as frostbite")
     train.add_argument("--model", required=True, help="network, such as large")
-    train.add_argument("--run", type=int, default=1, help="number of the run, part of the seed (default: %(default)s)")
+    train.add_argument("--run", type=int, default=1, help="number of the run; part of the seed (default: %(default)s)")
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
     add_settings(train)
-    train.add_argument("--run-dir", type=Path, help="default: results/runs/ALGO/GAME/MODEL/RUN")
+    train.add_argument("--run-dir", type=Path, help="folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)")
     _add_execution(train)
 
     resume = add_command(commands, "resume", _resume, "continue a run with its own settings")
     add_run_dir(resume)
-    resume.add_argument("--frames", type=whole, help="a larger budget; default: the run's own")
+    resume.add_argument(
+        *("--budget", "--frames"),
+        type=whole,
+        help="a larger budget, for most algorithms in frames (default: the run's own)",
+    )
     _add_execution(resume)
 
-    status = add_command(commands, "status", _status, "say what every run of a configuration is doing, from its files")
+    status = add_command(commands, "status", _status, "show the state of every run of a configuration")
     status.add_argument(
         "--configfile", type=Path, nargs="+", default=[Path("config.yaml")], help="default: config.yaml"
     )
-    status.add_argument("--directory", type=Path, default=Path(), help="where Snakemake was started (default: here)")
     status.add_argument(
-        "--watch", type=float, nargs="?", const=5.0, metavar="SECONDS", help="again and again, until all runs are done"
+        "--directory", type=Path, default=Path(), help="folder in which Snakemake was started (default: this one)"
+    )
+    status.add_argument(
+        "--watch",
+        type=float,
+        nargs="?",
+        const=5.0,
+        metavar="SECONDS",
+        help="repeat every SECONDS (5 if left out) until all runs are done",
     )
     add_json(status)
 
 
 def _add_execution(command):
     command.add_argument(
-        "--keep-tags", nargs="*", default=PUBLISHED, metavar="TAG", help=f"default: {' '.join(PUBLISHED)} (docs/zoo.md)"
+        "--keep-tags",
+        nargs="*",
+        default=PUBLISHED,
+        metavar="TAG",
+        help=f"moments whose agents are kept, see docs/zoo.md (default: {' '.join(PUBLISHED)})",
     )
-    command.add_argument("--slots", type=int, default=256, help="episodes at once, with --set engine=batched")
+    command.add_argument(
+        "--slots",
+        type=int,
+        default=256,
+        help="number of episodes at once, with --set engine=batched (default: %(default)s)",
+    )
     command.add_argument(
         *("--distributed", "-d"),
         nargs="+",
         metavar="WORD",
-        help="play on a Dask cluster, such as: local workers=4, or: slurm workers=20 threads=8 (docs/dask.md)",
+        help="play on a Dask cluster, such as local workers=4, or slurm workers=20 threads=8 (docs/dask.md)",
     )
     add_engine(command)
 
 
 def _execution(options):
-    same = chosen(options, "ops", "noise", "threads", "slots", "keep_tags")
-    return {**same, "terminal": "bar", "distributed": shlex.join(options.distributed or ())}
+    same = chosen(options, "ops", "noise", "threads", "slots")
+    return {**same, "distributed": shlex.join(options.distributed or ())}
 
 
 def _train(options):
-    from neurozoo.algorithms.settings import resolve_settings
-    from neurozoo.training import train
+    from neurozoo.algorithms.settings import renaming_notices, resolve_settings
+    from neurozoo.training import make_context, train
 
     overrides = read_overrides(options)
+    for sentence in renaming_notices(options.algo, overrides):
+        print(f"neurozoo: {sentence}", file=sys.stderr)
     run_dir = options.run_dir or Path("results", "runs", options.algo, options.game, options.model, str(options.run))
     settings = resolve_settings(options.algo, preset=options.preset, overrides=overrides)
     identity = chosen(options, "algo", "game", "model", "run")
-    train(**identity, settings=asdict(settings), run_dir=run_dir, **_execution(options))
+    context = make_context(**identity, settings=asdict(settings), run_dir=run_dir, **_execution(options))
+    train(context, terminal="bar", keep_tags=options.keep_tags)
     _name_results(run_dir)
 
 
 def _resume(options):
     from neurozoo.training import resume
 
-    resume(options.run_dir, frames=options.frames, **_execution(options))
+    resume(options.run_dir, budget=options.budget, terminal="bar", keep_tags=options.keep_tags, **_execution(options))
     _name_results(options.run_dir)
 
 
 def _name_results(run_dir):
-    print(f"{run_dir}: checkpoint.npz, genome.json, log.jsonl, train.log")
+    from neurozoo.records.run_result import read_run_result
+
+    result: dict[str, Any] = read_run_result(run_dir)
+    print(f"{run_dir}: {', '.join([*result['files'], 'result.json', 'log.jsonl', 'train.log'])}")
 
 
 def _status(options):
@@ -99,5 +127,5 @@ def _status(options):
     if options.json:
         print(json.dumps(read().to_json(), indent=1))
         return
-    with contextlib.suppress(KeyboardInterrupt):  # how watching ends
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends watching
         show(read, watch=options.watch)

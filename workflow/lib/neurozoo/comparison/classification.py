@@ -1,7 +1,8 @@
-"""Who made this state? A small network learns to tell from a single observation which algorithm or run it is from.
+"""Who made this state? A small network learns to tell from one observation which algorithm or run it comes from.
 
-If it can, these agents go where others do not. Neighbouring records of a rollout are almost the same picture, so that
-a shuffled split would only test the network's memory: whole episodes, or stretches of them, are kept apart instead.
+If it succeeds, the agents visit different states. Neighbouring records of a rollout are almost the same picture, so a
+shuffled split would only test the network's memory. Whole episodes, or stretches of them, are therefore kept for
+testing.
 
 Source: the Atari Zoo's example of state classification (Such et al. 2018, arXiv:1812.07069): convolutions of 16 and 32
 filters, 128 dense units, a fifth of the data for testing. There, records were split at random.
@@ -15,24 +16,24 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.comparing.recordings import SEEDS, Recording, read_recordings
+from neurozoo.agents.frozen import use_one_thread
+from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.figures.style import check_formats, figure_theme, save_figure
 from neurozoo.files import write_json, written_whole
-from neurozoo.inspection.frozen import use_one_thread
-from neurozoo.plots import check_formats, figure_theme, save_figure
-from neurozoo.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 BY = {
-    "algo": lambda recording: recording.frozen.algo,
-    "model": lambda recording: recording.frozen.model,
-    "run": lambda recording: recording.title,
+    "algo": lambda run: run.frozen.algo,
+    "model": lambda run: run.frozen.model,
+    "run": lambda run: run.title,
 }
 SOURCES = ("observations", "frames")
 _TEST_SHARE = 0.2
-_ENOUGH_EPISODES = 5  # of each class, to split by whole episodes
-_STRETCH = 25  # records of an episode that stay together otherwise
-_GAP = 5  # records beside a stretch for testing that nobody sees: an observation holds four screens
-_MOST_RECORDS = 2_000  # of a class
+_ENOUGH_EPISODES = 5  # per class; with fewer, episodes are cut into stretches
+_STRETCH = 25  # records
+_GAP = 5  # records on either side of a test stretch that are left out: an observation holds four screens
+_MAX_RECORDS = 2_000  # per class
 _EPOCHS, _BATCH = 3, 32
 
 
@@ -42,10 +43,10 @@ class Classification:
 
     Attributes:
         accuracy: Mean over classes of the share of their test records that were recognised.
-        interval: Of the accuracy, by a bootstrap over test stretches; NaN where a class has a single one.
-        chance: What guessing would reach: 1 over the number of classes.
-        classes: Their names.
-        confusion: Test records by true and guessed class, shape (classes, classes).
+        interval: Bootstrap interval of the accuracy over test stretches; NaN where a class has only one stretch.
+        chance: Accuracy of guessing: 1 over the number of classes.
+        classes: Names of the classes.
+        confusion: Number of test records by true and predicted class, shape (classes, classes).
     """
 
     accuracy: float
@@ -72,51 +73,57 @@ def classify_states(
 
     Args:
         places: The runs' folders, each with `frozen/` and `rollout.npz`.
-        facts: The `.json` to write: accuracy with interval, chance, and how all was split.
-        csv: The confusion matrix to write: a row per true class and guess, with the number of records and their share.
-        figures: Files for the matrix as a picture; the suffix says the format.
-        by: What is to be recognised: `algo`, `model` (network) or `run`.
-        source: What is seen: `observations`, as the agents saw them, or the `frames` of the screen in grey, 84 x 84.
-        epochs: How often the training records are gone through.
-        replications: Bootstrap resamples.
-        confidence: Of the interval.
-        seed: Of split, training and bootstrap. The same rollouts, arguments and number of threads give the same files.
+        facts: The `.json` to write: accuracy with interval, chance, and how the records were split.
+        csv: The confusion matrix to write: a row per true and predicted class, with the number of records and their
+            share.
+        figures: Files for a picture of the matrix; the suffix selects the format.
+        by: The class to recognise: `algo`, `model` (network) or `run`.
+        source: What the network sees: `observations`, as the agents saw them, or `frames`, the screens
+            in grey, 84 x 84 pixels.
+        epochs: Passes over the training records.
+        replications: Number of bootstrap resamples.
+        confidence: Level of the interval.
+        seed: Seed of split, training and bootstrap. The same rollouts, arguments and number of threads give the same
+            files.
 
     Raises:
-        NeurozooError: A name is unknown, there are fewer than two classes, one has too few records, or observations
-            are of different kinds.
+        NeurozooError: A name is unknown, a number is out of range, there are fewer than two classes, a class has too
+            few records, or observations are of different kinds.
     """
     for kind, name, allowed in (("class", by, BY), ("source of states", source, SOURCES)):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     if epochs < 1 or replications < 1 or not 0 < confidence < 1:
-        raise NeurozooError("There should be epochs and replications, and a confidence between 0 and 1.")
+        raise NeurozooError(
+            "A classification needs epochs >= 1, replications >= 1 and a confidence between 0 and 1, but got "
+            f"epochs={epochs}, replications={replications}, confidence={confidence}."
+        )
     if not 0 <= seed < SEEDS:
-        raise NeurozooError(f"A classification has a seed from 0 to {SEEDS - 1}, but {seed} came.")
+        raise NeurozooError(f"The seed of a classification should be from 0 to {SEEDS - 1}, but is {seed}.")
     check_formats(figures)
-    recordings, left_out = read_recordings(places)
-    _check_kinds(recordings, source)
-    classes = tuple(dict.fromkeys(BY[by](recording) for recording in recordings))
+    runs, left_out = read_compared_runs(places)
+    _check_kinds(runs, source)
+    classes = tuple(dict.fromkeys(BY[by](run) for run in runs))
     if len(classes) < 2:
         raise NeurozooError(
-            f"There should be at least two classes to tell apart by {by!r}, but all runs are of {classes[0]}. "
-            f"Others: {', '.join(sorted(BY))}."
+            f"There should be at least two classes to tell apart by {by!r}, but all runs are of {classes[0]!r}. "
+            f"Choose another class: {', '.join(sorted(set(BY) - {by}))}."
         )
     random = np.random.default_rng(seed)
-    labels = [classes.index(BY[by](recording)) for recording in recordings]
-    unit, stretches = _stretches(recordings, labels)
-    roles = split_stretches(stretches, random)
-    pictures, records = _load(recordings, labels, roles, source)
-    guesses = _trained(pictures, records, classes=len(classes), epochs=epochs, seed=seed)
-    result = _judged(records[records["is_test"]].assign(guess=guesses), classes, replications, confidence, seed)
+    labels = [classes.index(BY[by](run)) for run in runs]
+    unit, stretches = _cut_into_stretches(runs, labels)
+    split = split_stretches(stretches, random)
+    pictures, records = _load(runs, labels, split, source)
+    predictions = _train_and_predict(pictures, records, classes=len(classes), epochs=epochs, seed=seed)
+    result = _evaluate(records[records["is_test"]].assign(guess=predictions), classes, replications, confidence, seed)
     low, high = (None if np.isnan(end) else float(end) for end in result.interval)
     record = {
-        "game": recordings[0].frozen.game,
+        "game": runs[0].frozen.game,
         "by": by,
         "source": source,
-        "protocol": sorted({recording.frozen.protocol.name for recording in recordings}),
+        "protocol": sorted({run.frozen.protocol.name for run in runs}),
         "classes": list(classes),
-        "runs": [recording.title for recording in recordings],
+        "runs": [run.title for run in runs],
         "left_out": left_out,
         "split_by": unit,
         "training_records": int((~records["is_test"]).sum()),
@@ -130,46 +137,49 @@ def classify_states(
         "epochs": epochs,
         "seed": seed,
     }
-    table = _table(result)
+    table = _confusion_table(result)
     with written_whole(csv) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
     if figures:
-        save_figure(_figure(table, result, record), figures)
+        save_figure(_draw_confusion(table, result, record), figures)
     write_json(facts, record)
     return result
 
 
-def _check_kinds(recordings: Sequence[Recording], source: str) -> None:
-    """Raises if records could be told apart by how they were made, or cannot be put into one array."""
-    kinds = {}
-    for recording in recordings:
-        protocol = recording.frozen.protocol
-        kind = f"{' x '.join(map(str, recording.shape(source)))}"
+def _check_kinds(runs: Sequence[ComparedRun], source: str) -> None:
+    """Raises if records could be told apart by how they were made, or do not fit into one array."""
+    kinds: dict[str, str] = {}
+    for run in runs:
+        protocol = run.frozen.protocol
+        kind = f"{' x '.join(map(str, run.shape(source)))}"
         if source == "observations":
             kind += f", {protocol.observation or protocol.preprocessing}"
-        kinds.setdefault(kind, recording.title)
+        kinds.setdefault(kind, run.title)
     if len(kinds) > 1:
         shown = "; ".join(f"{title} has {kind}" for kind, title in kinds.items())
-        remedy = "" if source == "frames" else " Classify the screens instead: source frames."
-        raise NeurozooError(f"{source} should be of one kind to be told apart by what they show, but {shown}.{remedy}")
+        remedy = "" if source == "frames" else " Classify the screens instead: set source to frames."
+        raise NeurozooError(
+            f"All {source} should be of one kind, or the network would recognise the kind and not the agent. But "
+            f"{shown}.{remedy}"
+        )
 
 
-def _stretches(recordings: Sequence[Recording], labels: Sequence[int]) -> tuple[str, pd.DataFrame]:
-    """Cuts the rollouts into what stays together: episodes if every class has enough of them, else parts of them.
+def _cut_into_stretches(runs: Sequence[ComparedRun], labels: Sequence[int]) -> tuple[str, pd.DataFrame]:
+    """Cuts the rollouts into parts that stay together: episodes if every class has enough of them, else stretches.
 
     Returns:
-        `episode` or the length of a stretch in words, and rows with `recording`, `label`, `first`, `last` (exclusive).
+        `episode`, or the length of a stretch in words; and rows with `run`, `label`, `first`, `last` (exclusive).
     """
     rows = []
-    for number, (recording, label) in enumerate(zip(recordings, labels, strict=True)):
-        ends = np.flatnonzero(np.diff(recording.episode)) + 1
-        for first, last in zip([0, *ends], [*ends, recording.steps], strict=True):
+    for number, (run, label) in enumerate(zip(runs, labels, strict=True)):
+        ends = np.flatnonzero(np.diff(run.episode)) + 1
+        for first, last in zip([0, *ends], [*ends, run.steps], strict=True):
             rows.append((number, label, int(first), int(last)))
-    episodes = pd.DataFrame(rows, columns=["recording", "label", "first", "last"])
+    episodes = pd.DataFrame(rows, columns=["run", "label", "first", "last"])
     if episodes.groupby("label").size().min() >= _ENOUGH_EPISODES:
         return "episode", episodes
     parts = [
-        (row.recording, row.label, first, min(first + _STRETCH, row.last))
+        (row.run, row.label, first, min(first + _STRETCH, row.last))
         for row in episodes.itertuples()
         for first in range(row.first, row.last, _STRETCH)
     ]
@@ -180,11 +190,11 @@ def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.
     """Chooses a fifth of each class's stretches for testing.
 
     Args:
-        stretches: Rows with `recording`, `label`, `first`, `last`.
-        random: Decides which.
+        stretches: Rows with `run`, `label`, `first`, `last`.
+        random: Generator that chooses.
 
     Returns:
-        The rows with `is_test`.
+        The rows with the additional column `is_test`.
 
     Raises:
         NeurozooError: A class has fewer than two stretches.
@@ -194,7 +204,8 @@ def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.
         if len(group) < 2:
             raise NeurozooError(
                 f"Each class should have at least {2 * _STRETCH} records in its rollouts, but one has "
-                f"{int((group['last'] - group['first']).sum())}. Record more: rollout, with more episodes or steps."
+                f"{int((group['last'] - group['first']).sum())}. Record more episodes or steps: "
+                "python -m neurozoo rollout."
             )
         count = max(1, round(_TEST_SHARE * len(group)))
         is_test[random.choice(group.index.to_numpy(), count, replace=False)] = True
@@ -202,35 +213,35 @@ def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.
 
 
 def _load(
-    recordings: Sequence[Recording], labels: Sequence[int], roles: pd.DataFrame, source: str
+    runs: Sequence[ComparedRun], labels: Sequence[int], split: pd.DataFrame, source: str
 ) -> tuple[np.ndarray, pd.DataFrame]:
-    """Reads the records that are used.
+    """Reads the records for training and testing.
 
     Returns:
         Pictures, float32 (records, height, width, channels) in [0, 1], and rows with `label`, `stretch`, `is_test`.
     """
-    totals = pd.Series([recording.steps for recording in recordings]).groupby(labels).sum()
+    totals = pd.Series([run.steps for run in runs]).groupby(labels).sum()
     pictures, rows = [], []
-    for number, recording in enumerate(recordings):
-        of_run = roles[roles["recording"] == number]
+    for number, run in enumerate(runs):
+        of_run = split[split["run"] == number]
         stretch = np.repeat(of_run.index.to_numpy(), of_run["last"] - of_run["first"])
         is_test = np.repeat(of_run["is_test"].to_numpy(), of_run["last"] - of_run["first"])
-        wanted = is_test | ~_near_tests(is_test, recording.episode)
-        stride = -(-int(totals[labels[number]]) // _MOST_RECORDS)
-        wanted &= np.arange(recording.steps) % stride == 0
+        wanted = is_test | ~_near_test_records(is_test, run.episode)
+        stride = -(-int(totals[labels[number]]) // _MAX_RECORDS)
+        wanted &= np.arange(run.steps) % stride == 0
         chosen = np.flatnonzero(wanted)
-        pictures += [_picture(row, source) for row in recording.rows(source, chosen)]
+        pictures += [_picture(row, source) for row in run.rows(source, chosen)]
         rows.append(pd.DataFrame({"label": labels[number], "stretch": stretch[chosen], "is_test": is_test[chosen]}))
     records = pd.concat(rows, ignore_index=True)
     if records[~records["is_test"]]["label"].nunique() < len(totals):
         raise NeurozooError(
-            "A class has too few records to learn from. Record more: rollout, with more episodes or steps."
+            "A class has no records left for training. Record more episodes or steps: python -m neurozoo rollout."
         )
     return np.stack(pictures), records
 
 
-def _near_tests(is_test: np.ndarray, episode: np.ndarray) -> np.ndarray:
-    """Marks records less than `_GAP` from one for testing in the same episode."""
+def _near_test_records(is_test: np.ndarray, episode: np.ndarray) -> np.ndarray:
+    """Marks test records, and records of the same episode at most `_GAP` away from one."""
     near = is_test.copy()
     for shift in range(1, _GAP + 1):
         same = episode[shift:] == episode[:-shift]
@@ -248,8 +259,10 @@ def _picture(record: np.ndarray, source: str) -> np.ndarray:
     return np.asarray(grey, np.float32)[..., np.newaxis] / np.float32(255)
 
 
-def _trained(pictures: np.ndarray, records: pd.DataFrame, *, classes: int, epochs: int, seed: int) -> np.ndarray:
-    """Trains the classifier, and returns what it takes the test records for."""
+def _train_and_predict(
+    pictures: np.ndarray, records: pd.DataFrame, *, classes: int, epochs: int, seed: int
+) -> np.ndarray:
+    """Trains the classifier, and returns the classes that it predicts for the test records."""
     use_one_thread()
     import keras
 
@@ -269,13 +282,13 @@ def _trained(pictures: np.ndarray, records: pd.DataFrame, *, classes: int, epoch
     return network.predict(pictures[is_test], batch_size=_BATCH, verbose=0).argmax(axis=-1)
 
 
-def _judged(
+def _evaluate(
     tests: pd.DataFrame, classes: Sequence[str], replications: int, confidence: float, seed: int
 ) -> Classification:
-    """Counts what was recognised; `tests` has `label`, `guess` and `stretch`."""
+    """Compares predictions with the truth; `tests` has `label`, `guess` and `stretch`."""
     confusion = np.zeros((len(classes), len(classes)), int)
     np.add.at(confusion, (tests["label"], tests["guess"]), 1)
-    # A class's accuracy is that of its records; the bootstrap draws whole stretches, each with its hits and size.
+    # A class's accuracy counts its records; the bootstrap draws whole stretches, each with its hits and size.
     groups = []
     for _, group in tests.assign(hit=tests["label"] == tests["guess"]).groupby("label"):
         of_stretch = group.groupby("stretch")["hit"].agg(["sum", "size"])
@@ -294,7 +307,7 @@ def _judged(
     return Classification(float(shares.mean()), (low, high), 1 / len(classes), tuple(classes), confusion)
 
 
-def _table(result: Classification) -> pd.DataFrame:
+def _confusion_table(result: Classification) -> pd.DataFrame:
     rows = [
         (true, guess, int(result.confusion[i, j]), result.confusion[i, j] / result.confusion[i].sum())
         for i, true in enumerate(result.classes)
@@ -303,7 +316,7 @@ def _table(result: Classification) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["true", "guess", "records", "share"])
 
 
-def _figure(table: pd.DataFrame, result: Classification, record: dict) -> p9.ggplot:
+def _draw_confusion(table: pd.DataFrame, result: Classification, record: dict) -> p9.ggplot:
     names = list(result.classes)
     table = table.assign(
         true=pd.Categorical(table["true"], names[::-1]),
@@ -312,7 +325,7 @@ def _figure(table: pd.DataFrame, result: Classification, record: dict) -> p9.ggp
         ink=np.where(table["share"] > 0.5, "#FFFFFF", "#222222"),
     )
     low, high = result.interval
-    interval = "a single test stretch of a class: no interval" if np.isnan(low) else f"{low:.0%} to {high:.0%}"
+    interval = "none, a class has a single test stretch" if np.isnan(low) else f"{low:.0%} to {high:.0%}"
     what = {"algo": "algorithm", "model": "network", "run": "run"}[record["by"]]
     longest = max(map(len, names))
     size = (max(6.0, 2.4 + 0.09 * longest + 1.1 * len(names)), 2.6 + 0.75 * len(names))
@@ -326,10 +339,10 @@ def _figure(table: pd.DataFrame, result: Classification, record: dict) -> p9.ggp
             title=f"Which {what} made this state?",
             subtitle=(
                 f"Accuracy {result.accuracy:.0%} ({100 * record['confidence']:g} % interval: {interval});\n"
-                f"guessing would reach {result.chance:.0%}. All classes weigh the same."
+                f"guessing would reach {result.chance:.0%}. All classes have the same weight."
             ),
-            x="Taken for",
-            y="Truly of",
+            x="Predicted",
+            y="True",
             caption=(
                 f"{record['game'].replace('_', ' ').title()}; protocol: {', '.join(record['protocol'])}; "
                 f"{len(record['runs'])} runs;\n{record['test_records']:,} test records in {record['test_stretches']} "

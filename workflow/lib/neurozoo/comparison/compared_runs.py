@@ -1,4 +1,4 @@
-"""The rollouts of some runs of one game, checked against the frozen models beside them."""
+"""Opens the rollouts of several runs of one game, and checks them against the frozen models beside them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -7,23 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import FrozenModel, open_frozen
-from neurozoo.inspection.rollout_files import REMEDY, RolloutReader, recognise
+from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, recognise
 
-SEEDS = 2**32  # of t-SNE, UMAP and Keras are below this
+SEEDS = 2**32  # t-SNE, UMAP and Keras take seeds below this
 
 
 @dataclass(frozen=True)
-class Recording:
-    """One run's rollout.
+class ComparedRun:
+    """One run in a comparison, with its rollout.
 
     Attributes:
-        frozen: Who plays.
-        title: The run in one word, such as `ga/frostbite/large/1`.
+        frozen: The frozen model that plays.
+        title: Name of the run, such as `ga/frostbite/large/1`.
         path: The rollout file.
-        steps: Its number of records.
-        score: Points of the episode so far, shape (steps,).
+        steps: Number of records in the rollout.
+        score: Score of the episode so far, shape (steps,).
         episode: Number of the episode from 0, shape (steps,).
     """
 
@@ -35,54 +35,54 @@ class Recording:
     episode: np.ndarray
 
     def shape(self, key: str) -> tuple[int, ...]:
-        """Returns the shape of one record of a member."""
+        """Returns the shape of one record of an array in the rollout."""
         with RolloutReader(self.path, keys=[key]) as reader:
             return reader.shape(key)[1:]
 
     def rows(self, key: str, chosen: np.ndarray) -> Iterator[np.ndarray]:
-        """Yields some records of a member, one at a time.
+        """Yields chosen records of an array in the rollout, one at a time.
 
         Args:
             key: `observations`, `frames`, `ram` or `representation`.
-            chosen: Their numbers, rising.
+            chosen: Numbers of the records, ascending.
         """
         with RolloutReader(self.path, keys=[key]) as reader:
             for _, row in reader.rows_at(key, chosen):
                 yield row
 
 
-def read_recordings(places: Sequence[str | os.PathLike]) -> tuple[list[Recording], dict[str, str]]:
-    """Opens the rollouts that are to be compared, and says which of them cannot be.
+def read_compared_runs(places: Sequence[str | os.PathLike]) -> tuple[list[ComparedRun], dict[str, str]]:
+    """Opens the runs to compare, and says why others cannot be used.
 
     Args:
         places: Folders with `frozen/` (`model.json` and `model.keras`) and `rollout.npz`, such as those of runs.
 
     Returns:
-        The recordings, and for each place that is left out the reason in a sentence.
+        The runs, and the reason for each folder that is left out.
 
     Raises:
-        NeurozooError: None can be used, or they are of different games.
+        NeurozooError: No run can be used, the runs are of different games, or a run occurs twice.
     """
-    recordings, left_out = [], {}
+    runs, left_out = [], {}
     for place in map(Path, places):
         try:
-            recordings.append(_read_recording(place))
+            runs.append(_read_compared_run(place))
         except NeurozooError as error:
             left_out[str(place)] = str(error)
-    if not recordings:
-        reasons = " ".join(left_out.values()) or "None was named."
+    if not runs:
+        reasons = " ".join(left_out.values()) or "No folder was given."
         raise NeurozooError(f"There should be at least one run with a frozen model and a rollout. {reasons}")
-    games = {recording.frozen.game: recording.title for recording in recordings}
+    games = {run.frozen.game: run.title for run in runs}
     if len(games) > 1:
         shown = ", ".join(f"{game} ({title})" for game, title in games.items())
-        raise NeurozooError(f"Runs of one game can be compared, but these are of {len(games)}: {shown}.")
-    titles = [recording.title for recording in recordings]
-    if len(set(titles)) < len(titles):
-        raise NeurozooError(f"Each run can be compared once, but some came twice: {', '.join(sorted(titles))}.")
-    return recordings, left_out
+        raise NeurozooError(f"Compared runs should be of one game, but these are of {len(games)}: {shown}.")
+    titles = [run.title for run in runs]
+    if repeated := sorted({title for title in titles if titles.count(title) > 1}):
+        raise NeurozooError(f"Each run should be given once, but these are repeated: {', '.join(repeated)}.")
+    return runs, left_out
 
 
-def _read_recording(place: Path) -> Recording:
+def _read_compared_run(place: Path) -> ComparedRun:
     frozen, path = open_frozen(place / "frozen"), place / "rollout.npz"
     keys = ("observations", "frames", "ram", "representation", "score", "ep_rewards")
     with RolloutReader(path, keys=keys) as reader:
@@ -92,7 +92,7 @@ def _read_recording(place: Path) -> Recording:
             if reader.shape(key) != (steps, *shape) or not steps:
                 raise NeurozooError(
                     f"{path} should hold {key} of shape {(max(steps, 1), *shape)}, as {frozen.title} has them, but "
-                    f"holds {reader.shape(key)}: it is another network's. {REMEDY}"
+                    f"holds {reader.shape(key)}: it comes from another network. {REMEDY}"
                 )
         recognise(reader, frozen)
         score = reader.whole("score")
@@ -102,18 +102,18 @@ def _read_recording(place: Path) -> Recording:
         with RolloutReader(path, keys=["starts"]) as reader:
             starts = reader.whole("starts")[:, 0]
     title = frozen.title if place.parent.name != "tags" else f"{frozen.title}/{place.name}"
-    return Recording(frozen, title, path, steps, score, np.searchsorted(starts, np.arange(steps), side="right") - 1)
+    return ComparedRun(frozen, title, path, steps, score, np.searchsorted(starts, np.arange(steps), side="right") - 1)
 
 
 def spread(counts: Sequence[int], most: int) -> list[np.ndarray]:
-    """Chooses records of each run, equally far apart in all of them, so that there are at most so many.
+    """Chooses records with the same stride in all runs, at most `most` of them in total.
 
     Args:
         counts: Number of records of each run.
-        most: Of all runs together.
+        most: Maximum number of records of all runs together.
 
     Returns:
-        The chosen records' numbers, rising, one array per run.
+        Numbers of the chosen records, ascending, one array per run.
     """
     stride = 1
     while sum(-(-count // stride) for count in counts) > most and stride < max(counts):

@@ -1,4 +1,4 @@
-"""Joint embeddings: the states that some runs of a game were in, as points of one plane.
+"""Joint embeddings: the states of several runs of a game as points in one plane.
 
 Source: Such et al. 2018, arXiv:1812.07069 (section 4.4), and the Atari Zoo's reduction of RAM states and
 representations: principal components, t-SNE (van der Maaten & Hinton 2008), and UMAP (McInnes et al. 2018).
@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from neurozoo.comparing.recordings import SEEDS, Recording, read_recordings, spread
+from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs, spread
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.inspection.streams import npz_written_whole
+from neurozoo.rollouts.npz_streams import npz_written_whole
 
-_COMPONENTS = 50  # that t-SNE and UMAP start from, as in the Atari Zoo
+_COMPONENTS = 50  # principal components that t-SNE and UMAP start from, as in the Atari Zoo
 _PERPLEXITY, _ITERATIONS = 30, 1000
 _NEIGHBOURS, _DISTANCE = 15, 0.1  # UMAP's own defaults
 
 
 def ram_to_bits(ram: np.ndarray) -> np.ndarray:
-    """Takes bytes apart, since the bits of one often mean different things and their sum means nothing.
+    """Splits bytes into bits, because the bits of a byte often mean different things and their sum means nothing.
 
     Args:
         ram: Shape (..., bytes), uint8.
@@ -34,7 +34,7 @@ def ram_to_bits(ram: np.ndarray) -> np.ndarray:
     return np.unpackbits(np.asarray(ram, np.uint8), axis=-1)
 
 
-# What a state is described by: the member of the rollout, and the numbers that are made of its records.
+# How states are described: the array of the rollout, and a function from its records to numbers.
 KEYS: Mapping[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "ram": ("ram", lambda ram: ram.astype(np.float32) / np.float32(255)),
     "ram_bits": ("ram", lambda ram: ram_to_bits(ram).astype(np.float32)),
@@ -52,26 +52,26 @@ def embed_states(
     max_points: int = 6000,
     seed: int = 0,
 ) -> dict[str, str]:
-    """Puts the states of several runs of one game into one plane, near each other where they are alike.
+    """Places the states of several runs of one game in one plane, similar states near each other.
 
     Args:
         places: The runs' folders, each with `frozen/` and `rollout.npz`.
-        output: The `.npz` to write. Of N points in order of runs and steps it has `run` (N,), the place in `titles`;
-            `step`, `episode` and `score` (N,), which record it is, and `{key}_{method}` (N, 2) float32. `about` is
-            JSON: `game`, `runs` with title, algorithm, network, protocol, number and rollout, `keys`, `methods`,
-            `explained` (share of the variance on each axis of a `{key}_pca`), `left_out` (why a run or a key is
-            missing), `stride` (records from one point to the next), `seed`. The same rollouts and arguments give the
+        output: The `.npz` to write. For N points in order of runs and steps it has `run` (N,), the index into the runs
+            of `about`; `step`, `episode` and `score` (N,) of the record; and `{key}_{method}` (N, 2) float32. `about`
+            is JSON: `game`, `runs` with title, algorithm, network, run number, protocol and number of steps, `keys`,
+            `methods`, `explained` (share of the variance on each axis of a `{key}_pca`), `left_out` (why a run or a key
+            is missing), `stride` (records from one point to the next), `seed`. The same rollouts and arguments give the
             same bytes on the same machine.
-        keys: What states are compared by, of `KEYS`. One that not all runs have in the same form is left out.
-        methods: Of `METHODS`: principal components; t-SNE or UMAP of the first 50 of them.
-        max_points: Of longer rollouts, every so many-th record is taken.
-        seed: Of t-SNE and UMAP.
+        keys: What states are compared by, from `KEYS`. A key that the runs do not have in the same form is left out.
+        methods: From `METHODS`: principal components; t-SNE or UMAP of the first 50 of them.
+        max_points: Maximum number of points; longer rollouts are thinned with one stride for all runs.
+        seed: Seed of t-SNE and UMAP.
 
     Returns:
-        Why a run or a key is missing, by its name.
+        The reason for each run or key that is left out, by its name.
 
     Raises:
-        NeurozooError: A name is unknown, or nothing can be compared.
+        NeurozooError: A name is unknown, a number is out of range, or nothing can be compared.
     """
     for kind, names, allowed in (("key", keys, KEYS), ("method", methods, METHODS)):
         for name in names:
@@ -79,15 +79,15 @@ def embed_states(
                 raise unknown_name(f"{kind} of an embedding", name, allowed)
     if not keys or not methods or max_points < 10 or not 0 <= seed < SEEDS:
         raise NeurozooError(
-            f"An embedding has keys, methods, at least 10 points and a seed from 0 to {SEEDS - 1}, but "
-            f"keys {list(keys)}, methods {list(methods)}, {max_points} points and seed {seed} came."
+            f"An embedding needs keys, methods, at least 10 points and a seed from 0 to {SEEDS - 1}, but got "
+            f"keys {list(keys)}, methods {list(methods)}, {max_points} points and seed {seed}."
         )
-    recordings, left_out = read_recordings(places)
-    chosen = spread([recording.steps for recording in recordings], max_points)
+    runs, left_out = read_compared_runs(places)
+    chosen = spread([run.steps for run in runs], max_points)
     planes, explained, usable = {}, {}, []
     for key in keys:
         try:
-            states = _states(recordings, chosen, key)
+            states = _states(runs, chosen, key)
         except NeurozooError as error:
             left_out[key] = str(error)
             continue
@@ -95,12 +95,12 @@ def embed_states(
         components, shares = _principal_components(states)
         explained[key] = [round(float(share), 4) for share in shares[:2]]
         for method in methods:
-            planes[f"{key}_{method}"] = _plane(components, method, seed=seed)
+            planes[f"{key}_{method}"] = _project(components, method, seed=seed)
     if not usable:
         raise NeurozooError(" ".join(left_out.values()))
     about = {
-        "game": recordings[0].frozen.game,
-        "runs": [_description(recording) for recording in recordings],
+        "game": runs[0].frozen.game,
+        "runs": [_describe_run(run) for run in runs],
         "keys": usable,
         "methods": list(methods),
         "explained": explained,
@@ -111,8 +111,8 @@ def embed_states(
     arrays = {
         "run": np.repeat(np.arange(len(chosen)), [len(numbers) for numbers in chosen]).astype(np.int32),
         "step": np.concatenate(chosen).astype(np.int32),
-        "episode": _gathered(recordings, chosen, "episode").astype(np.int32),
-        "score": _gathered(recordings, chosen, "score"),
+        "episode": _gather(runs, chosen, "episode").astype(np.int32),
+        "score": _gather(runs, chosen, "score"),
         **planes,
         "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
     }
@@ -122,47 +122,45 @@ def embed_states(
     return left_out
 
 
-def _description(recording: Recording) -> dict[str, object]:
-    frozen = recording.frozen
+def _describe_run(run: ComparedRun) -> dict[str, object]:
+    frozen = run.frozen
     return {
-        "title": recording.title,
+        "title": run.title,
         "algo": frozen.algo,
         "model": frozen.model,
         "run": frozen.run,
         "protocol": frozen.protocol.name,
-        "steps": recording.steps,
+        "steps": run.steps,
     }
 
 
-def _gathered(recordings: Sequence[Recording], chosen: Sequence[np.ndarray], name: str) -> np.ndarray:
-    return np.concatenate(
-        [getattr(recording, name)[numbers] for recording, numbers in zip(recordings, chosen, strict=True)]
-    )
+def _gather(runs: Sequence[ComparedRun], chosen: Sequence[np.ndarray], name: str) -> np.ndarray:
+    return np.concatenate([getattr(run, name)[numbers] for run, numbers in zip(runs, chosen, strict=True)])
 
 
-def _states(recordings: Sequence[Recording], chosen: Sequence[np.ndarray], key: str) -> np.ndarray:
-    """Returns one row of numbers per point, or says why these runs have none in common."""
-    member, described = KEYS[key]
-    sizes = {recording.title: int(np.prod(recording.shape(member))) for recording in recordings}
+def _states(runs: Sequence[ComparedRun], chosen: Sequence[np.ndarray], key: str) -> np.ndarray:
+    """Returns one row of numbers per point. Raises if the runs' states cannot be compared."""
+    array, describe = KEYS[key]
+    sizes = {run.title: int(np.prod(run.shape(array))) for run in runs}
     if without := [title for title, size in sizes.items() if size == 0]:
-        raise NeurozooError(f"{key} cannot be compared: {', '.join(without)} played in a world without RAM.")
+        raise NeurozooError(f"{key} cannot be compared: {', '.join(without)} played an environment without RAM.")
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{title} has {size}" for title, size in sizes.items())
-        raise NeurozooError(f"{key} cannot be compared, because the numbers of values differ: {shown}.")
+        raise NeurozooError(f"{key} cannot be compared, because the runs have different numbers of values: {shown}.")
     rows = [
-        np.stack(list(recording.rows(member, numbers)))
-        for recording, numbers in zip(recordings, chosen, strict=True)
+        np.stack(list(run.rows(array, numbers)))
+        for run, numbers in zip(runs, chosen, strict=True)
     ]  # fmt: skip
-    return described(np.concatenate(rows))
+    return describe(np.concatenate(rows))
 
 
 def _principal_components(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the first 50 components of each state, or as many as there are, and their shares of the variance."""
+    """Returns each state's first 50 components (or all, if there are fewer), and their shares of the variance."""
     from sklearn.decomposition import PCA
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # states that never differ have no variance to share out
+        warnings.simplefilter("ignore", RuntimeWarning)  # identical states have no variance
         pca = PCA(min(_COMPONENTS, *states.shape), svd_solver="covariance_eigh")
         components = pca.fit_transform(states.astype(np.float64))
     if components.shape[1] < 2:
@@ -170,11 +168,11 @@ def _principal_components(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return components, np.nan_to_num(pca.explained_variance_ratio_)
 
 
-def _plane(components: np.ndarray, method: str, *, seed: int) -> np.ndarray:
-    """Returns shape (points, 2), float32."""
+def _project(components: np.ndarray, method: str, *, seed: int) -> np.ndarray:
+    """Returns the points' places in the plane: shape (points, 2), float32."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # sums of several threads depend on their number
+    with threadpool_limits(1):  # sums over several threads depend on the number of threads
         if method == "pca":
             plane = components[:, :2]
         elif method == "pca_tsne":
@@ -185,7 +183,7 @@ def _plane(components: np.ndarray, method: str, *, seed: int) -> np.ndarray:
             plane = tsne.fit_transform(components.astype(np.float32))
         else:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about its one thread, and points without neighbours
+                warnings.simplefilter("ignore")  # UMAP warns about n_jobs=1 and isolated points
                 neighbours = min(_NEIGHBOURS, len(components) - 1)
                 umap = _umap_class()(n_neighbors=neighbours, min_dist=_DISTANCE, random_state=seed, n_jobs=1)
                 plane = umap.fit_transform(components.astype(np.float32))
@@ -193,10 +191,10 @@ def _plane(components: np.ndarray, method: str, *, seed: int) -> np.ndarray:
 
 
 def _umap_class() -> type:
-    """Imports UMAP without the TensorFlow that one of its variants would start."""
+    """Imports UMAP without TensorFlow, which one of UMAP's variants would import."""
     hides = "tensorflow" not in sys.modules
     if hides:
-        sys.modules["tensorflow"] = None
+        sys.modules["tensorflow"] = None  # type: ignore[assignment]  # typeshed lacks None, which forbids an import
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ImportWarning)

@@ -1,4 +1,4 @@
-"""The page of an embedding: points to look at, in one file that needs no network."""
+"""The page of an embedding: an interactive plot of its points, in one HTML file that works offline."""
 
 import html
 import importlib.resources
@@ -8,52 +8,52 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neurozoo.comparing.recordings import Recording, read_recordings
-from neurozoo.comparing.sprites import COLUMNS, ROWS, make_sheets, widest
+from neurozoo.comparison.compared_runs import ComparedRun, read_compared_runs
+from neurozoo.comparison.sprites import COLUMNS, ROWS, make_sheets, widest
+from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
-from neurozoo.inspection.streams import NpzReader
+from neurozoo.rollouts.npz_streams import NpzReader
 
 _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_states."
-_MOST_PICTURE_BYTES = 9_000_000  # beside Plotly's 5 MB and the points, a page of less than 15 MB
-_SAMPLES = 96
-_STEPS_PER_SECOND = 15  # the Atari's 60 frames in decisions of 4
+_MAX_PICTURE_BYTES = 9_000_000  # with Plotly's 5 MB and the points, the page stays below 15 MB
+_SAMPLES = 96  # screens from which the size of all pictures is estimated
 
 
 def write_embedding_page(
     embedding: str | os.PathLike, places: Sequence[str | os.PathLike], output: str | os.PathLike
 ) -> None:
-    """Makes the page on which an embedding can be explored: what is near what, and what it looks like.
+    """Writes the page on which an embedding can be explored: which states are close, and what they look like.
 
-    The page holds the points, small pictures of all of them, and the library that draws them, so that it works from a
-    file, without a network. Pointing at a dot shows its screen, clicking plays from there.
+    The page contains the points, a small picture of each, and the plotting library, so it works offline. Pointing at a
+    dot shows its screen; clicking plays from there.
 
     Args:
-        embedding: What `embed_states` wrote.
-        places: The folders that it was made of.
+        embedding: A file of `embed_states`.
+        places: The folders that it was made from.
         output: The `.html` to write, of less than 15 MB.
 
     Raises:
         NeurozooError: A file is missing or damaged, or the rollouts are not those of the embedding.
     """
     about, arrays = read_embedding(embedding)
-    recordings, _ = read_recordings(places)
-    _check(recordings, about, embedding)
+    compared, _ = read_compared_runs(places)
+    _check_runs(compared, about, embedding)
     screens = [
-        (recording, arrays["step"][arrays["run"] == number]) for number, recording in enumerate(recordings)
+        (run, arrays["step"][arrays["run"] == number]) for number, run in enumerate(compared)
     ]  # fmt: skip
     count = len(arrays["run"])
     every = -(-count // _SAMPLES)
     samples = [
-        screen for recording, steps in screens for screen in recording.rows("frames", steps[:: every])
+        screen for run, steps in screens for screen in run.rows("frames", steps[:: every])
     ]  # fmt: skip
-    width = widest(samples, count=count, most_bytes=_MOST_PICTURE_BYTES)
-    pictures = [make_sheets(recording.rows("frames", steps), width=width) for recording, steps in screens]
+    width = widest(samples, count=count, most_bytes=_MAX_PICTURE_BYTES)
+    pictures = [make_sheets(run.rows("frames", steps), width=width) for run, steps in screens]
     runs = []
     for number, run in enumerate(about["runs"]):
         of_run = arrays["run"] == number
         planes = {
-            f"{key}_{method}": _rounded(arrays[f"{key}_{method}"][of_run])
+            f"{key}_{method}": _round_axes(arrays[f"{key}_{method}"][of_run])
             for key in about["keys"]
             for method in about["methods"]
         }
@@ -74,19 +74,19 @@ def write_embedding_page(
         "runs": runs,
         "columns": COLUMNS,
         "rows": ROWS,
-        "pictures_per_second": _STEPS_PER_SECOND,
+        "pictures_per_second": STEPS_PER_SECOND,
     }
-    write_text(output, _filled(data, title=about["game"].replace("_", " ").title()))
+    write_text(output, _fill_template(data, title=about["game"].replace("_", " ").title()))
 
 
 def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
-    """Reads what `embed_states` wrote.
+    """Reads a file of `embed_states`.
 
     Returns:
         `about`, and the arrays by name.
 
     Raises:
-        NeurozooError: The file is missing, damaged, or no embedding.
+        NeurozooError: The file is missing, damaged, or not an embedding.
     """
     with NpzReader(path, keys=("about", "run", "step"), remedy=_REMEDY):
         pass
@@ -100,44 +100,46 @@ def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]
         if not whole or len(about["runs"]) <= arrays["run"].max():
             raise ValueError("its arrays differ in length")
     except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
-        raise NeurozooError(f"{path} is no whole embedding ({type(error).__name__}: {error}). {_REMEDY}") from error
+        raise NeurozooError(
+            f"{path} is not a complete embedding ({type(error).__name__}: {error}). {_REMEDY}"
+        ) from error
     return about, arrays
 
 
-def _check(recordings: Sequence[Recording], about: dict, embedding: str | os.PathLike) -> None:
-    found = [(recording.title, recording.steps) for recording in recordings]
+def _check_runs(compared: Sequence[ComparedRun], about: dict, embedding: str | os.PathLike) -> None:
+    found = [(run.title, run.steps) for run in compared]
     expected = [(run["title"], run["steps"]) for run in about["runs"]]
     if found != expected:
         raise NeurozooError(
-            f"{embedding} was made of {_listed(expected)}, but the page is to show {_listed(found)}. {_REMEDY}"
+            f"{embedding} was made from {_list_runs(expected)}, but the page should show {_list_runs(found)}. {_REMEDY}"
         )
 
 
-def _listed(runs: Sequence[tuple[str, int]]) -> str:
+def _list_runs(runs: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{title} ({steps} steps)" for title, steps in runs)
 
 
-def _rounded(plane: np.ndarray) -> list[list[float]]:
-    """Returns the two axes with four digits, which is finer than any screen."""
+def _round_axes(plane: np.ndarray) -> list[list[float]]:
+    """Returns the two axes with five significant digits, which is finer than any screen."""
     return [[float(f"{value:.5g}") for value in axis] for axis in plane.T]
 
 
-def _filled(data: dict, *, title: str) -> str:
+def _fill_template(data: dict, *, title: str) -> str:
     own = importlib.resources.files("neurozoo") / "data" / "embedding_page.html"
     library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     page = own.read_text(encoding="utf-8").replace("{{title}}", html.escape(title))
-    for mark, content in (
+    for placeholder, content in (
         ("{{license}}", _license()),
         ("{{data}}", text),
         ("{{plotly}}", library.read_text(encoding="utf-8")),
     ):
-        page = page.replace(mark, content, 1)
+        page = page.replace(placeholder, content, 1)
     return page
 
 
 def _license() -> str:
-    """Returns the license of the library that draws, which has to go with it."""
+    """Returns the license of Plotly, which must be distributed with it."""
     from importlib.metadata import files
 
     found = [file for file in files("plotly") or () if file.name.startswith("LICENSE")]

@@ -1,4 +1,4 @@
-"""Small pictures of many screens, in a few sheets that a page can carry."""
+"""Sprite sheets: small pictures of many screens, in a few images that a page can embed."""
 
 import base64
 import io
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-COLUMNS, ROWS = 12, 16  # of a sheet: few enough that it is decoded in an instant, enough to share what screens share
-WIDTHS = (160, 120, 96, 80, 64, 48)  # that are tried
+COLUMNS, ROWS = 12, 16  # of a sheet: few enough to decode at once, enough to profit from similar screens
+WIDTHS = (160, 120, 96, 80, 64, 48)  # candidates, in pixels
 _QUALITY = 50  # of WebP, from 0 to 100
 
 
@@ -19,8 +19,8 @@ class Sheets:
     Attributes:
         width: Of a picture, in pixels.
         height: Of a picture, in pixels.
-        sheets: Addresses with the data in them, `data:image/webp;base64,...`, each of 12 x 16 pictures by rows; the
-            last one may have fewer rows.
+        sheets: Data URLs, `data:image/webp;base64,...`, each of 12 x 16 pictures row by row; the last one may have
+            fewer rows.
     """
 
     width: int
@@ -29,17 +29,19 @@ class Sheets:
 
 
 def make_sheets(screens: Iterable[np.ndarray], *, width: int) -> Sheets:
-    """Shrinks screens and puts them side by side.
+    """Shrinks screens and arranges them on sheets.
 
     Args:
         screens: Each uint8, (height, width, 3); at least one.
-        width: Of a picture in pixels.
+        width: Of a picture, in pixels.
     """
     from PIL import Image
 
-    height, sheets, pictures = 0, [], []
+    height = 0
+    sheets: list[str] = []
+    pictures: list[Image.Image] = []
 
-    def close() -> None:
+    def finish_sheet() -> None:
         rows = -(-len(pictures) // COLUMNS)
         sheet = Image.new("RGB", (COLUMNS * width, rows * height))
         for place, picture in enumerate(pictures):
@@ -53,23 +55,23 @@ def make_sheets(screens: Iterable[np.ndarray], *, width: int) -> Sheets:
         height = max(1, round(screen.shape[0] * width / screen.shape[1]))
         pictures.append(Image.fromarray(screen).resize((width, height), Image.Resampling.BOX))
         if len(pictures) == COLUMNS * ROWS:
-            close()
+            finish_sheet()
     if pictures:
-        close()
+        finish_sheet()
     return Sheets(width, height, tuple(sheets))
 
 
 def widest(samples: Sequence[np.ndarray], *, count: int, most_bytes: int) -> int:
-    """Chooses the widest pictures of which so many fit into so many bytes.
+    """Chooses the largest picture width with which all screens fit into `most_bytes`; the smallest if none does.
 
     Args:
-        samples: Some of the screens, from everywhere.
-        count: Of all screens.
-        most_bytes: Of all sheets' addresses together.
+        samples: Some of the screens, from all parts of the rollouts.
+        count: Number of all screens.
+        most_bytes: Maximum length of all sheets' data URLs together.
     """
     for width in WIDTHS[:-1]:
         if width <= samples[0].shape[1]:
             size = sum(map(len, make_sheets(samples, width=width).sheets))
-            if size / len(samples) * count <= 0.92 * most_bytes:  # samples are not the whole
+            if size / len(samples) * count <= 0.92 * most_bytes:  # a margin: samples are only an estimate
                 return width
     return WIDTHS[-1]

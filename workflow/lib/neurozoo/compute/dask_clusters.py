@@ -1,4 +1,4 @@
-"""Dask clusters that come with a run and go with it, or that are there already."""
+"""Starts a Dask cluster for a run, or connects to one that is already running."""
 
 import contextlib
 import logging
@@ -8,32 +8,34 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dask
+from dask_jobqueue.core import JobQueueCluster
 from distributed import Client, Security
 
-from neurozoo.clusters.dask_jobs import JobNotes, make_job_cluster, replace_lost_jobs
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_jobs import JobNotes, make_job_cluster, replace_lost_jobs
+from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 
 SUBMIT_COMMANDS = {"sge": "qsub", "slurm": "sbatch"}
 MOST_REFUSALS = 5  # in a row
 CONNECT_SECONDS = 30
-IDLE_SECONDS = 60  # after which a worker without work may go: longer than the end of a generation
+IDLE_SECONDS = 60  # before an idle worker is ended; longer than the end of a generation takes
 
-# What does not depend on the user's own files of settings.
+# These settings override the user's own Dask configuration.
 DASK_SETTINGS = {
-    "distributed.scheduler.allowed-failures": 10,  # workers that a task may lose before it is to blame
-    "distributed.scheduler.worker-saturation": 1.0,  # tasks wait in the scheduler, where any worker can take them
-    "distributed.scheduler.worker-ttl": "2 minutes",  # of silence, after which a worker counts as lost
+    "distributed.scheduler.allowed-failures": 10,  # workers that may be lost with a task before it fails
+    "distributed.scheduler.worker-saturation": 1.0,  # tasks wait in the scheduler, so that any worker can take them
+    "distributed.scheduler.worker-ttl": "2 minutes",  # without a sign of life, after which a worker counts as lost
     "distributed.scheduler.http.routes": [],
-    "distributed.deploy.lost-worker-timeout": "60s",  # in which a worker's nanny may start it again
-    "distributed.admin.large-graph-warning-threshold": "1GB",  # weights of an evolution strategy travel once
+    "distributed.deploy.lost-worker-timeout": "60s",  # for a nanny to restart its worker
+    "distributed.admin.large-graph-warning-threshold": "1GB",  # the weights of an evolution strategy are sent once
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
 }
-# The same for all kinds of clusters, whatever the user's files say about them.
-_JOB_DEFAULTS = {
+# Defaults of all kinds of clusters; they override the user's own dask-jobqueue configuration.
+_JOB_DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("name", "cores", "memory", "processes", "python", "interface", "local-directory", "queue")),
     **dict.fromkeys(("project", "account", "walltime", "job-cpu", "job-mem", "resource-spec", "log-directory")),
     **dict.fromkeys(("extra", "env-extra", "job-extra", "header-skip", "shared-temp-directory")),
@@ -53,11 +55,11 @@ class Cluster:
     """A cluster in use.
 
     Attributes:
-        client: Through which tasks go.
-        settings: What was asked for.
-        notes: What became of jobs; None for somebody else's cluster.
-        folder: Where logs of workers are.
-        has_worked: Whether there has been a worker.
+        client: Dask client, which submits tasks.
+        settings: Settings of the cluster.
+        notes: Submitted and refused jobs; None for a cluster that we did not start.
+        folder: Folder with the workers' logs.
+        has_worked: Whether a worker has ever connected.
     """
 
     client: Client
@@ -68,30 +70,30 @@ class Cluster:
 
     @property
     def announcement(self) -> str:
-        """One line about where episodes are played."""
+        """One line that says where episodes are played."""
         settings = self.settings
         if settings.is_address:
             return f"Episodes are played by the Dask cluster at {settings.cluster}"
         kind = {"local": "on this machine", "sge": "in Grid Engine", "slurm": "in Slurm"}[settings.cluster]
         return (
-            f"Episodes are played by {settings.least_workers} to {settings.workers} Dask workers {kind}, "
-            f"{settings.threads} at once in each; their logs are in {self.folder / 'logs'}"
+            f"Episodes are played by {settings.least_workers} to {settings.workers} Dask workers {kind}, each with "
+            f"{settings.threads} at once; their logs are in {self.folder / 'logs'}"
         )
 
     def check(self) -> None:
-        """Notices when the scheduler is gone.
+        """Checks that the scheduler is still there.
 
         Raises:
-            NeurozooError: That is so.
+            NeurozooError: The scheduler is gone.
         """
         if self.client.status != "running":
             raise self.lost()
 
     def count_slots(self) -> int:
-        """Returns how many episodes the workers that are there can play at once.
+        """Returns the number of episodes that the connected workers can play at once.
 
         Raises:
-            NeurozooError: None is there, and none is to be expected: jobs are refused, or end before they work.
+            NeurozooError: No worker is connected, and none will be, because jobs are refused or end too early.
         """
         try:
             slots = self.client.scheduler_info(n_workers=0)["total_threads"]
@@ -105,17 +107,17 @@ class Cluster:
     def _check_jobs(self, notes: JobNotes) -> None:
         if len(notes.refusals) >= MOST_REFUSALS:
             raise NeurozooError(
-                f"The cluster takes no jobs of workers; it said: {' '.join(notes.refusals[-1].split())} "
-                "Mend the settings under distributed and start again; finished episodes are saved."
+                f"The scheduler refuses the jobs of workers: {' '.join(notes.refusals[-1].split())} "
+                "Correct the settings under distributed and start again; finished episodes are saved."
             )
         if not self.has_worked and notes.submitted > 3 * self.settings.workers + 5:
             raise NeurozooError(
-                f"{notes.submitted} jobs were started, but no worker came of them. What they say is in "
-                f"{self.folder / 'logs'}; mend it and start again."
+                f"{notes.submitted} jobs were started, but none became a worker. Their logs are in "
+                f"{self.folder / 'logs'}. Correct the cause and start again."
             )
 
     def lost(self) -> NeurozooError:
-        """Words the error for a scheduler that is gone."""
+        """Returns the error for a scheduler that is gone."""
         where = self.settings.cluster if self.settings.is_address else "of this run"
         return NeurozooError(
             f"The Dask scheduler {where} is gone. Finished episodes are saved; start the scheduler and then the same "
@@ -125,14 +127,14 @@ class Cluster:
 
 @contextlib.contextmanager
 def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Iterator[Cluster]:
-    """Starts a cluster and ends it, or connects to one.
+    """Starts a cluster and ends it afterwards, or connects to one.
 
-    Everything that listens speaks TLS. Keys are made for this run, for its user to read (mode 600), and are removed at
-    the end; those of a run that was killed are removed when it starts again.
+    All connections use TLS. The keys are made for this run and removed at its end; only its user can read them (mode
+    600). Keys of a killed run are removed when it starts again.
 
     Args:
-        settings: Which cluster.
-        folder: Folder of its own, for keys and the workers' logs; on every node the same.
+        settings: Settings of the cluster.
+        folder: Folder for keys and the workers' logs, which nothing else uses. It has the same path on all nodes.
 
     Raises:
         NeurozooError: The scheduler's commands are missing, or the address does not answer.
@@ -149,8 +151,8 @@ def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Ite
     command = SUBMIT_COMMANDS.get(settings.cluster)
     if command and not shutil.which(command):
         raise NeurozooError(
-            f"A Dask cluster in {settings.cluster} needs the command {command}, which is not here. Start the run on a "
-            "node from which jobs can be submitted, or choose another cluster."
+            f"A Dask cluster in {settings.cluster} needs the command {command}, which is not on the PATH. Start the "
+            "run on a node that can submit jobs, or choose another cluster."
         )
     notes = JobNotes()
     with contextlib.ExitStack() as stack:
@@ -170,8 +172,8 @@ def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Ite
         yield Cluster(client, settings, notes, folder)
 
 
-def _end(jobs: object) -> None:
-    with contextlib.suppress(Exception):  # whatever state it is in: its workers end by themselves without it
+def _end(jobs: JobQueueCluster) -> None:
+    with contextlib.suppress(Exception):  # if this fails, the workers end by themselves
         jobs.close(timeout=20)
 
 
@@ -181,7 +183,9 @@ def _connected(settings: ClusterSettings, folder: Path) -> Iterator[Cluster]:
     if settings.cluster.startswith("tls://"):
         for file in (settings.ca_file, settings.certificate, settings.key):
             if not os.access(file, os.R_OK):
-                raise NeurozooError(f"The file {file} for the Dask scheduler cannot be read.")
+                raise NeurozooError(
+                    f"The file {file} for the Dask scheduler cannot be read. Check its path and permissions."
+                )
         security = Security(
             tls_ca_file=settings.ca_file,
             tls_client_cert=settings.certificate,
@@ -192,7 +196,7 @@ def _connected(settings: ClusterSettings, folder: Path) -> Iterator[Cluster]:
         client = Client(settings.cluster, security=security, set_as_default=False, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise NeurozooError(
-            f"No Dask scheduler answers at {settings.cluster} ({error}). Is it running, and are the keys its own?"
+            f"No Dask scheduler answers at {settings.cluster} ({error}). Check that it runs and that the keys fit."
         ) from error
     try:
         yield Cluster(client, settings, None, folder)
@@ -202,7 +206,7 @@ def _connected(settings: ClusterSettings, folder: Path) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def _keys(folder: Path) -> Iterator[Security]:
-    """Makes a key and its certificate as files, for as long as the cluster is used."""
+    """Writes a key and its certificate to files, and removes them when the cluster is closed."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("keys-*"):
         shutil.rmtree(old, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Workers as jobs: on this machine, in Grid Engine, in Slurm.
+"""Starts Dask workers as jobs: on this machine, in Grid Engine or in Slurm.
 
-dask-jobqueue writes the job scripts. What is added here: everything is quoted, nothing listens where it need not, the
-workers' words go to a file of their own, and a scheduler that refuses our jobs is noticed.
+dask-jobqueue writes the job scripts. This module adds: quoted paths, no unnecessary open ports, a log file per worker,
+and the detection of jobs that are refused or have ended.
 """
 
 import asyncio
@@ -13,8 +13,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dask_jobqueue import SGECluster, SLURMCluster
 from dask_jobqueue.core import Job, JobQueueCluster
@@ -22,41 +24,50 @@ from dask_jobqueue.sge import SGEJob
 from dask_jobqueue.slurm import SLURMJob
 from distributed import Security, Status
 
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_settings import ClusterSettings
 
 LIBRARY = Path(__file__).resolve().parents[2]
-DEATH_TIMEOUT = 60  # seconds without a scheduler after which a worker gives up
+DEATH_TIMEOUT = 60  # seconds without a scheduler, after which a worker ends
 MOST_SECONDS_BETWEEN_TRIALS = 60
-LOOK_SECONDS = {"local": 1.0, "sge": 30.0, "slurm": 30.0}  # between questions about jobs
+LOOK_SECONDS = {"local": 1.0, "sge": 30.0, "slurm": 30.0}  # between status checks of jobs
 SLURM_ENDS = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT"}
 
 
 @dataclass
 class JobNotes:
-    """What became of the jobs that were handed in.
+    """Counts submitted and refused jobs.
 
     Attributes:
-        submitted: How many a scheduler took.
-        refusals: What it said, as often as it refused since it last took one.
+        submitted: Number of jobs that the scheduler accepted.
+        refusals: The scheduler's messages about jobs that it refused since it last accepted one.
     """
 
     submitted: int = 0
     refusals: list[str] = field(default_factory=list)
 
 
-class _CarefulJob:
-    """Quotes the paths of keys, and notices what becomes of the job, about which Dask asks nobody."""
+class _CarefulJob(Job):
+    """Quotes the paths of keys, and finds out whether the job was refused or has ended, which Dask does not do.
 
-    def __init__(self, *arguments: object, notes: JobNotes, security: Security, **named: object) -> None:
+    A subclass for a scheduler has the command `question`, which asks about a job, and `means_gone`, which reads the
+    answer.
+    """
+
+    question: tuple[str, ...]
+    means_gone: Callable[[int, str, str], bool]
+
+    def __init__(
+        self, scheduler: Any = None, name: Any = None, *, notes: JobNotes, security: Security, **named: Any
+    ) -> None:
         self._notes = notes
-        self._again: float | None = None  # when to try again, once it was refused
+        self._again: float | None = None  # when to try again after a refusal
         quoted = copy.copy(security)
-        for name in ("tls_ca_file", "tls_worker_cert", "tls_worker_key"):
-            setattr(quoted, name, shlex.quote(getattr(security, name)))
-        super().__init__(*arguments, security=quoted, **named)
+        for file in ("tls_ca_file", "tls_worker_cert", "tls_worker_key"):
+            setattr(quoted, file, shlex.quote(getattr(security, file)))
+        super().__init__(scheduler, name, security=quoted, **named)
 
     async def start(self) -> None:
-        """Hands the job in; a refusal is noted, and tried again later."""
+        """Submits the job. After a refusal, notes it and tries again later."""
         try:
             await super().start()
         except (RuntimeError, ValueError, OSError) as error:
@@ -70,7 +81,7 @@ class _CarefulJob:
         return await self._call([*shlex.split(self.submit_command), script], env=_environment())
 
     async def is_gone(self) -> bool:
-        """Whether the job has ended, or never began and may be tried again; in doubt it has not."""
+        """Returns whether the job has ended, or was refused and may be tried again. False if in doubt."""
         if self._again is not None:
             return time.monotonic() > self._again
         if self.job_id is None:
@@ -79,11 +90,12 @@ class _CarefulJob:
             *self.question, self.job_id, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
         )
         answer, complaint = (part.decode(errors="replace") for part in await command.communicate())
+        assert command.returncode is not None  # communicate() waits for the end
         return self.means_gone(command.returncode, answer, complaint)
 
 
 def _environment() -> dict[str, str]:
-    """Returns ours, without what a job that hands in jobs would pass on to them: its own size."""
+    """Returns the environment without Slurm's variables, which would pass the size of this job on to its workers."""
     return {key: value for key, value in os.environ.items() if not key.startswith(("SLURM_", "SBATCH_"))}
 
 
@@ -94,7 +106,7 @@ class CarefulSGEJob(_CarefulJob, SGEJob):
 
     @staticmethod
     def means_gone(status: int, answer: str, complaint: str) -> bool:
-        """Reads what qstat says."""
+        """Returns whether qstat's answer means that the job has ended."""
         return status != 0 and "do not exist" in answer + complaint
 
 
@@ -105,47 +117,49 @@ class CarefulSLURMJob(_CarefulJob, SLURMJob):
 
     @staticmethod
     def means_gone(status: int, answer: str, complaint: str) -> bool:
-        """Reads what squeue says, which forgets a job some minutes after its end."""
+        """Returns whether squeue's answer means that the job has ended. squeue forgets jobs after some minutes."""
         return "Invalid job id" in complaint if status else not answer.strip() or answer.split()[0] in SLURM_ENDS
 
 
-class LocalJob(_CarefulJob, Job):
-    """A worker on this machine: a process of its own, since one that is forked or spawned would start the run again."""
+class LocalJob(_CarefulJob):
+    """A worker on this machine. It is a new program, because a forked or spawned process would start the run again."""
 
     config_name = "local"
 
-    def __init__(self, *arguments: object, **named: object) -> None:
-        super().__init__(*arguments, shebang="#!/bin/bash", **named)
+    def __init__(self, scheduler: Any = None, name: Any = None, **named: Any) -> None:
+        super().__init__(scheduler, name, shebang="#!/bin/bash", **named)
         self.job_header = ""
 
     async def _submit_job(self, script: str) -> str:
         with open(script) as file:
-            # A session of its own: Ctrl-C is for the run, which then ends its workers.
+            # A session of its own: Ctrl-C reaches only the run, which then ends its workers.
             self._process = subprocess.Popen(["bash", "-s"], stdin=file, start_new_session=True)
         return str(self._process.pid)
 
     async def is_gone(self) -> bool:
-        """Whether the process has ended."""
+        """Returns whether the process has ended."""
         return self._process.poll() is not None
 
     async def close(self) -> None:
-        """Ends the worker, which has nothing to save, and all that it started."""
+        """Kills the worker and its child processes. It has nothing to save."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await asyncio.get_running_loop().run_in_executor(None, self._process.wait)
 
 
 async def replace_lost_jobs(jobs: JobQueueCluster) -> None:
-    """Forgets jobs that have ended, so that others are asked for; runs as long as the cluster.
+    """Forgets jobs that have ended, so that Dask submits new ones. Runs as long as the cluster.
 
-    Dask itself notices only workers that have been there before.
+    Dask itself only notices the loss of workers that had connected.
     """
+    assert jobs.job_cls is not None  # Dask refuses such a cluster
+    seconds = LOOK_SECONDS[jobs.job_cls.config_name]
     while jobs.status == Status.running:
         for name, job in list(jobs.workers.items()):
             with contextlib.suppress(OSError):
                 if await job.is_gone() and jobs.workers.get(name) is job:
                     del jobs.workers[name]
-        await asyncio.sleep(LOOK_SECONDS[jobs.job_cls.config_name])
+        await asyncio.sleep(seconds)
 
 
 class LocalJobs(JobQueueCluster):
@@ -155,13 +169,13 @@ class LocalJobs(JobQueueCluster):
 
 
 def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: Path, notes: JobNotes):
-    """Starts a scheduler in this process, to which jobs can come; none is asked for yet.
+    """Starts a Dask scheduler in this process. Submits no jobs yet.
 
     Args:
-        settings: Which cluster, and what a job looks like.
+        settings: Settings of the cluster and of its jobs.
         security: Files with a certificate and its key.
-        folder: Where workers write their logs; on every node the same.
-        notes: Is told what becomes of jobs.
+        folder: Folder for the workers' logs. It has the same path on all nodes.
+        notes: Counts submitted and refused jobs.
     """
     logs = folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -171,7 +185,7 @@ def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: P
     if is_local:
         words += ["--host", "127.0.0.1"]
         scheduler["host"] = "127.0.0.1"
-    given = {
+    given: dict[str, Any] = {
         "cores": settings.threads,
         "processes": 1,
         "memory": settings.memory,
@@ -194,16 +208,18 @@ def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: P
     extra = [directive.strip() for directive in settings.directives.split(";") if directive.strip()]
     given |= {"queue": settings.queue or None, "walltime": settings.walltime or None}
     if settings.cluster == "sge":
+        given["job_cls"] = CarefulSGEJob
         directives = ["-S /bin/bash", "-r n", "-o /dev/null", *extra]
         project = settings.account or None
-        return SGECluster(job_cls=CarefulSGEJob, project=project, job_extra_directives=directives, **given)
+        return SGECluster(project=project, job_extra_directives=directives, **given)
+    given["job_cls"] = CarefulSLURMJob
     directives = ["-o /dev/null", "--no-requeue", *extra]
     account = settings.account or None
-    return SLURMCluster(job_cls=CarefulSLURMJob, account=account, job_extra_directives=directives, **given)
+    return SLURMCluster(account=account, job_extra_directives=directives, **given)
 
 
 def _prologue(logs: Path) -> list[str]:
-    """Lines before the worker's command: its log, our library, and no threads or ports beyond what is asked for."""
+    """Returns the lines before the worker's command: they set its log, our library, and limits of threads and ports."""
     number = "${SLURM_JOB_ID:-${JOB_ID:-$$}}"
     return [
         f'exec >>{shlex.quote(str(logs))}/"worker-{number}.log" 2>&1',

@@ -1,6 +1,6 @@
-"""Idle GPUs, found and kept before TensorFlow or JAX take all that they see.
+"""Finds and locks idle GPUs before TensorFlow or JAX take all that are visible.
 
-GPUtil reads what `nvidia-smi` prints. Which devices are ours to choose from is the scheduler's word, if there is one.
+GPUtil reads the output of `nvidia-smi`. If a scheduler assigns devices, only these are used.
 """
 
 import fcntl
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError
 
-# Not in TMPDIR, which a scheduler makes anew for every job.
+# Not in TMPDIR, because a scheduler makes a new one for every job.
 LOCKS = Path("/tmp/neurozoo-gpus")
 
-NO_DEVICES = ("", "-1", "none", "nodevfiles")  # how CUDA_VISIBLE_DEVICES says that there are none
+NO_DEVICES = ("", "-1", "none", "nodevfiles")  # values of CUDA_VISIBLE_DEVICES that mean no device
 _DEVICE = re.compile(r"\d+|(GPU|MIG)-[\w/-]+")
 _GRANTED = re.compile(r"(?:[a-z_]*[a-z_:/-])?(\d+)", re.IGNORECASE)  # 0, gpu0, GPU1, cuda:2
 
@@ -31,8 +31,8 @@ class GpuClaim:
     """The devices that this process may use.
 
     Attributes:
-        devices: As CUDA_VISIBLE_DEVICES names them; empty if the processor has to do.
-        reason: One line: which, and why.
+        devices: Names as in CUDA_VISIBLE_DEVICES; empty if the run uses the processor.
+        reason: One line that says which devices were chosen and why.
     """
 
     devices: tuple[str, ...]
@@ -41,19 +41,19 @@ class GpuClaim:
 
 @dataclass(frozen=True)
 class _Device:
-    """A device that we may choose.
+    """A candidate device.
 
     Attributes:
-        name: As CUDA_VISIBLE_DEVICES names it.
-        lock: What everybody on the node calls it.
-        use: What is said about it.
-        memory: Share of its memory that is taken; 0 if unknown.
-        load: Share of the time in which it was busy; 0 if unknown.
+        name: Name as in CUDA_VISIBLE_DEVICES.
+        lock: Name that is the same for all jobs of the node, such as the UUID.
+        use: Text about its use, for messages.
+        memory: Share of its memory in use; 0 if unknown.
+        load: Share of time in which it was busy; 0 if unknown.
     """
 
     name: str
     lock: str
-    use: str = "nothing is known of its use"
+    use: str = "use unknown"
     memory: float = 0.0
     load: float = 0.0
 
@@ -61,35 +61,35 @@ class _Device:
 def claim_gpus(
     num_gpus: int = 1, *, max_memory: float = 0.1, max_load: float = 0.1, cpu_allowed: bool = False
 ) -> GpuClaim:
-    """Takes idle GPUs and hides the others; to be called before TensorFlow or JAX are imported.
+    """Locks idle GPUs and hides the others. Call it before TensorFlow or JAX are imported.
 
-    Devices are taken from those that the scheduler assigned: CUDA_VISIBLE_DEVICES (Slurm), or else SGE_HGR_* of a
-    resource with gpu or cuda in its name (Grid Engine); the limits do not hold for these, since it is the scheduler
-    who decides, but the least used come first. Otherwise all of the node are looked at, the limits hold, and numbers
-    are those of nvidia-smi (CUDA_DEVICE_ORDER=PCI_BUS_ID). Other processes that ask here get other devices until
-    this one ends, however it ends. A second call gives the same devices again.
+    If a scheduler assigned devices, only these are candidates: CUDA_VISIBLE_DEVICES (Slurm), or else SGE_HGR_* of a
+    resource with gpu or cuda in its name (Grid Engine). The limits do not apply to them, because the scheduler decides.
+    Otherwise all devices of the node are candidates, the limits apply, and the numbers are those of nvidia-smi
+    (CUDA_DEVICE_ORDER=PCI_BUS_ID). The least used candidates come first. The locks last until this process ends, in
+    whatever way, so that other calls on the node get other devices. A second call returns the same devices.
 
     Args:
-        num_gpus: How many. With 0, all are hidden.
-        max_memory: A device is idle if less than this share of its memory is taken, above 0, at most 1.
-        max_load: And if it was busy for less than this share of the last moments, likewise.
-        cpu_allowed: Goes on without where there are none at all, instead of raising.
+        num_gpus: Number of GPUs. 0 hides all.
+        max_memory: A device is idle if less than this share of its memory is in use; above 0, at most 1.
+        max_load: And if it was recently busy for less than this share of time; above 0, at most 1.
+        cpu_allowed: Whether to continue without a GPU if there is none, instead of raising an error.
 
     Raises:
-        NeurozooError: There are fewer devices than asked for, with what is in the way, or a variable holds nonsense.
+        NeurozooError: Too few devices are idle (the message says why), or a variable has an invalid value.
     """
     global _claim
     if num_gpus < 0 or not 0 < max_memory <= 1 or not 0 < max_load <= 1:
         raise NeurozooError(
-            "num_gpus should be 0 or more, and max_memory and max_load above 0 and at most 1, but "
-            f"{num_gpus}, {max_memory} and {max_load} came."
+            "num_gpus should be 0 or more, and max_memory and max_load above 0 and at most 1, but got "
+            f"{num_gpus}, {max_memory} and {max_load}."
         )
     if _claim is None:
         _claim = _new_claim(num_gpus, max_memory, max_load, cpu_allowed)
     elif num_gpus > len(_claim.devices) and (_claim.devices or not cpu_allowed):
         raise NeurozooError(
-            f"{num_gpus} GPUs are asked for, but this process has already begun with {len(_claim.devices)} "
-            f"({_claim.reason}). Ask for all of them at once."
+            f"{num_gpus} GPUs were requested, but this process has already started with {len(_claim.devices)} "
+            f"({_claim.reason}). Request all of them at once."
         )
     return _claim
 
@@ -97,7 +97,7 @@ def claim_gpus(
 def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: bool) -> GpuClaim:
     if num_gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-        return GpuClaim((), "No GPU is asked for; all are hidden.")
+        return GpuClaim((), "No GPU was requested; all are hidden.")
     assigned, by = _assigned(os.environ)
     gpus, problem = _gpus()
     if assigned is None and problem:
@@ -107,23 +107,21 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
     else:
         devices, lack = [_device(name, gpus, by, problem) for name in assigned], f"{by} assigns no GPU"
     if not devices and cpu_allowed:
-        return GpuClaim((), f"No GPU ({lack}): the processor has to do.")
+        return GpuClaim((), f"No GPU ({lack}): the processor is used.")
     if not devices:
-        raise NeurozooError(
-            f"A GPU is asked for, but {lack}. Start it where one is, or choose an engine for processors."
-        )
+        raise NeurozooError(f"A GPU was requested, but {lack}. Use a machine with a GPU, or an engine that needs none.")
     if len(devices) < num_gpus:
         source = by or "nvidia-smi"
         raise NeurozooError(
-            f"{num_gpus} GPUs are asked for, but {source} gives {len(devices)}: "
-            f"{', '.join(device.name for device in devices)}. Ask the scheduler for more, or us for fewer."
+            f"{num_gpus} GPUs were requested, but {source} has {len(devices)}: "
+            f"{', '.join(device.name for device in devices)}. Request more from the scheduler, or fewer here."
         )
     taken, passed = _take(devices, num_gpus, *((max_memory, max_load) if assigned is None else (math.inf, math.inf)))
     if len(taken) < num_gpus:
         raise NeurozooError(
-            f"{num_gpus} idle {'GPU is' if num_gpus == 1 else 'GPUs are'} asked for, but of {len(devices)} only "
-            f"{len(taken)} can be had: {'; '.join(passed)}. Wait, or raise the limits (memory below {max_memory:.0%}, "
-            f"load below {max_load:.0%} now)."
+            f"{num_gpus} idle {'GPU was' if num_gpus == 1 else 'GPUs were'} requested, but only {len(taken)} of "
+            f"{len(devices)} can be used: {'; '.join(passed)}. Wait, or raise the limits (now memory below "
+            f"{max_memory:.0%}, load below {max_load:.0%})."
         )
     names = tuple(device.name for device in taken)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names)
@@ -134,13 +132,13 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
 
 
 def _assigned(environment: Mapping[str, str]) -> tuple[list[str] | None, str]:
-    """Returns what the scheduler (or the user) assigned, and the variable that says so; None if nobody did."""
+    """Returns the devices that the scheduler or user assigned, and the variable; None if none are assigned."""
     if (value := environment.get("CUDA_VISIBLE_DEVICES")) is not None:
         by = f"CUDA_VISIBLE_DEVICES={value!r}"
         names = [] if value.strip().lower() in NO_DEVICES else [name.strip() for name in value.split(",")]
         if not all(map(_DEVICE.fullmatch, names)) or len(set(names)) < len(names):
             raise NeurozooError(
-                f"{by} should look like 0,1 or GPU-5a4c...,GPU-b1e0..., each once. Correct or unset it."
+                f"{by} should look like 0,1 or GPU-5a4c...,GPU-b1e0..., with each device once. Correct or unset it."
             )
         return names, by
     granted = {
@@ -152,42 +150,43 @@ def _assigned(environment: Mapping[str, str]) -> tuple[list[str] | None, str]:
         return None, ""
     by = " and ".join(f"{name}={value!r}" for name, value in granted.items())
     words = [_GRANTED.fullmatch(word) for value in granted.values() for word in re.split(r"[\s,]+", value.strip())]
-    if not all(words):
+    numbers = [int(word[1]) for word in words if word]
+    if len(numbers) < len(words):
         raise NeurozooError(
             f"{by} should look like '0 1' or 'gpu0 gpu1'. Give the resource map of this queue such ids, or set "
             "CUDA_VISIBLE_DEVICES in the job."
         )
-    return list(dict.fromkeys(str(int(word[1])) for word in words)), by
+    return list(dict.fromkeys(map(str, numbers))), by
 
 
 def _gpus() -> tuple[list, str]:
-    """Returns GPUtil's view of the node, or why there is none."""
+    """Returns the GPUs that GPUtil finds, and the reason if it finds none."""
     if not shutil.which("nvidia-smi"):
         return [], "there is no nvidia-smi on the PATH"
     import GPUtil
 
     try:
         return GPUtil.getGPUs(), ""
-    except (ValueError, IndexError, ZeroDivisionError):  # GPUtil reads the tool's complaints as numbers
+    except (ValueError, IndexError, ZeroDivisionError):  # GPUtil tries to read error messages as numbers
         told = subprocess.run(["nvidia-smi"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
         first = next((line.strip() for line in told.splitlines() if line.strip()), "nothing")
-        return [], f"nvidia-smi does not list any; it says: {first.rstrip('.')}"
+        return [], f"nvidia-smi lists none; it says: {first.rstrip('.')}"
 
 
 def _device(name: str, gpus: list, by: str, problem: str) -> _Device:
-    """Finds an assigned device among the known ones; parts of a GPU are not known, and may lack a nvidia-smi."""
+    """Finds an assigned device in nvidia-smi's list. MIG parts are not in it, and nvidia-smi may be missing."""
     for gpu in gpus:
         if name == str(gpu.id) or (name.startswith("GPU-") and gpu.uuid.startswith(name)):
             return _described(name, gpu)
     if problem or not gpus or name.startswith("MIG-"):
         return _Device(name, name)
     known = ", ".join(f"{gpu.id} ({gpu.uuid})" for gpu in gpus)
-    raise NeurozooError(f"{by} assigns GPU {name}, but nvidia-smi knows only {known}. Correct or unset it.")
+    raise NeurozooError(f"{by} assigns GPU {name}, but nvidia-smi lists only {known}. Correct or unset it.")
 
 
 def _described(name: str, gpu) -> _Device:
     shares = {"memory": gpu.memoryUtil, "load": gpu.load}
-    known = {kind: share for kind, share in shares.items() if not math.isnan(share)}  # parts of a GPU have no load
+    known = {kind: share for kind, share in shares.items() if not math.isnan(share)}  # MIG parts report no load
     use = ", ".join(
         [gpu.name, *(f"{known[kind]:.0%} {kind}" if kind in known else f"{kind} unknown" for kind in shares)]
     )
@@ -195,8 +194,9 @@ def _described(name: str, gpu) -> _Device:
 
 
 def _take(devices: list[_Device], num_gpus: int, max_memory: float, max_load: float) -> tuple[list[_Device], list[str]]:
-    """Locks the least used devices within the limits; also returns what is wrong with those that were passed over."""
-    taken, passed = [], []
+    """Locks the least used devices within the limits. Also returns why other devices were skipped."""
+    taken: list[_Device] = []
+    passed: list[str] = []
     for device in sorted(devices, key=lambda device: (device.memory, device.load)):
         if len(taken) == num_gpus:
             break
@@ -218,17 +218,17 @@ def _lock_file(name: str) -> Path:
 
 
 def _locked(name: str) -> int | None:
-    """Locks a device for this process's life; None if somebody else has it."""
+    """Locks a device until this process ends. Returns None if another process has it."""
     file = _lock_file(name)
     try:
         if not LOCKS.exists():
             LOCKS.mkdir(exist_ok=True)
-            LOCKS.chmod(0o1777)  # for all users of the node, whatever this one's umask
+            LOCKS.chmod(0o1777)  # writable for all users of the node, whatever our umask
         lock = _opened(file)
     except OSError as error:
         raise NeurozooError(
-            f"{file} cannot be locked ({error.strerror}), so that two jobs might take one GPU. Let its owner remove "
-            f"{LOCKS}, which is made anew."
+            f"{file} cannot be locked ({error.strerror}), so two jobs could take the same GPU. Ask its owner to remove "
+            f"{LOCKS}; it is made again."
         ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -253,17 +253,19 @@ def _opened(file: Path) -> int:
 
 
 def _holder(name: str) -> str:
-    """Words who holds a device, as far as the kernel tells us."""
+    """Returns text about the process that locked a device, as far as the kernel says."""
     inode = _lock_file(name).stat().st_ino
     try:
         found = re.search(rf"FLOCK +ADVISORY +WRITE +(\d+) \S+:{inode} ", Path("/proc/locks").read_text())
-        return f"process {found[1]} ({Path('/proc', found[1], 'comm').read_text().strip()})"
-    except (OSError, TypeError):
-        return "another job"
+        if found:
+            return f"process {found[1]} ({Path('/proc', found[1], 'comm').read_text().strip()})"
+    except OSError:
+        pass
+    return "another job"
 
 
 def _processes(uuid: str) -> str:
-    """Words who computes on a device, or returns nothing where nvidia-smi does not tell."""
+    """Returns text about the processes on a device; empty if nvidia-smi does not list them."""
     query = [
         "nvidia-smi",
         "--query-compute-apps=gpu_uuid,pid,process_name,used_memory",

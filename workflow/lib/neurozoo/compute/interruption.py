@@ -1,12 +1,13 @@
-"""Signals that ask a run to stop."""
+"""Handles the signals that ask a run to stop."""
 
 import signal
 import threading
 from types import FrameType
+from typing import Any
 
 from neurozoo.errors import NeurozooError
 
-TIME_IS_UP = (signal.SIGUSR1, signal.SIGUSR2)  # what Grid Engine and Slurm send before the end of a job's time
+TIME_IS_UP = (signal.SIGUSR1, signal.SIGUSR2)  # Grid Engine and Slurm send these before a job's time limit
 FOR_GOOD = (signal.SIGTERM, signal.SIGINT)
 SIGNALS = (*FOR_GOOD, *TIME_IS_UP)
 
@@ -15,7 +16,8 @@ class Interrupted(NeurozooError):
     """The run was asked to stop; everything up to the last finished episode is saved.
 
     Attributes:
-        is_end_of_slice: The job's time is up, and the run is to go on in another; otherwise somebody stopped it.
+        is_end_of_slice: Whether the job reached its time limit, so that the run should continue in another job.
+            Otherwise somebody stopped the run.
     """
 
     def __init__(self, message: str, *, is_end_of_slice: bool = False) -> None:
@@ -24,18 +26,18 @@ class Interrupted(NeurozooError):
 
 
 class Interruption:
-    """Notes a signal instead of dying from it, so that the loop can stop at a good moment. A context manager.
+    """Notes a signal instead of dying from it, so that a run can save its state first. Use as a context manager.
 
-    Grid Engine and Slurm announce the end of a job's time by SIGUSR1 or SIGUSR2; whoever ends a job for good sends
-    SIGTERM or SIGINT. Outside of the main thread it watches nothing, since Python delivers signals only there.
+    SIGUSR1 and SIGUSR2 announce a job's time limit (Grid Engine, Slurm); SIGTERM and SIGINT end a run for good. Outside
+    of the main thread it does nothing, because Python delivers signals only there.
     """
 
     def __init__(self) -> None:
         self._came: list[signal.Signals] = []
-        self._before: dict[int, object] = {}
+        self._before: dict[int, Any] = {}  # the handlers that `signal.signal` returned
 
     def check(self) -> None:
-        """Does nothing, or ends the run.
+        """Ends the run if a signal came.
 
         Raises:
             Interrupted: A signal came.

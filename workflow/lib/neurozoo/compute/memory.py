@@ -1,4 +1,4 @@
-"""How much memory or disk is free, so that a program that needs more says so before it starts and not hours later."""
+"""Checks free memory and disk space, so that a program that needs more fails at its start, not hours later."""
 
 import os
 import shutil
@@ -8,16 +8,16 @@ from neurozoo.errors import NeurozooError
 
 
 def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpose: str, remedy: str) -> int:
-    """Refuses what does not fit, with the numbers.
+    """Raises an error if there is too little memory or disk space.
 
     Args:
-        needed: Bytes that are about to be allocated.
-        folder: Where on disk, or None for main memory. It need not exist yet.
-        purpose: What needs them, such as "The replay memory".
-        remedy: A sentence that tells the user what to do if they are not there.
+        needed: Number of bytes to allocate.
+        folder: Folder on the disk, which need not exist yet; None for main memory.
+        purpose: What needs the bytes, such as "The replay memory".
+        remedy: A sentence that tells the user what to do.
 
     Returns:
-        The bytes that are available.
+        The number of bytes available.
 
     Raises:
         NeurozooError: Fewer bytes are available than needed.
@@ -32,9 +32,9 @@ def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpos
 
 
 def available_memory() -> int:
-    """Returns the bytes that this process can still take: what the machine and its control groups have left.
+    """Returns the bytes that this process can still allocate, within the machine and its control groups (cgroups).
 
-    Schedulers and containers set such limits (cgroups of version 1 and 2); going beyond one ends the process.
+    Schedulers and containers set limits with cgroups (version 1 or 2), and the kernel kills a process beyond them.
     """
     with open("/proc/meminfo") as file:
         free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
@@ -42,7 +42,7 @@ def available_memory() -> int:
 
 
 def _left_in_control_groups(membership: Path, root: Path) -> list[int]:
-    """Lists what is left below each memory limit, in bytes; `membership` is a file like /proc/self/cgroup."""
+    """Returns the bytes left under each memory limit; `membership` is a file like /proc/self/cgroup."""
     lefts = []
     for line in membership.read_text().splitlines() if membership.exists() else []:
         _, controllers, path = line.split(":", 2)
@@ -58,7 +58,7 @@ def _left_in_control_groups(membership: Path, root: Path) -> list[int]:
         else:
             continue
         group = top / path.lstrip("/")
-        # A container sees its own group as the top; outside, each group above limits those below it.
+        # In a container, the process's own group is the top. Outside, each group limits those below it.
         for folder in (group, *group.parents) if group.is_relative_to(top) else ():
             if not folder.is_relative_to(top):
                 break
@@ -69,12 +69,12 @@ def _left_in_control_groups(membership: Path, root: Path) -> list[int]:
             except OSError:
                 continue
             if bound != "max":
-                lefts.append(int(bound) - used + int(cached))  # the kernel gives up cached files first
+                lefts.append(int(bound) - used + int(cached))  # the kernel frees cached files first
     return lefts
 
 
 def available_disk(folder: str | os.PathLike) -> int:
-    """Returns the free bytes on the disk of a folder that need not exist yet."""
+    """Returns the free bytes on the disk of a folder, which need not exist yet."""
     folder = Path(folder).absolute()
     while not folder.exists():
         folder = folder.parent
@@ -82,5 +82,5 @@ def available_disk(folder: str | os.PathLike) -> int:
 
 
 def gigabytes(count: int) -> str:
-    """Words a number of bytes, such as "7.1 GB" (10^9 bytes)."""
+    """Formats a number of bytes, such as "7.1 GB" (10^9 bytes)."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

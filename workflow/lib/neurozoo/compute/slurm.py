@@ -1,4 +1,4 @@
-"""Jobs of Slurm that a killed Snakemake left behind."""
+"""Ends the Slurm jobs that a killed Snakemake left behind."""
 
 import os
 import re
@@ -14,33 +14,33 @@ _NAME = re.compile(r"([\w-]+)-(\d+)_[0-9a-f-]{36}")
 
 
 def sender() -> str:
-    """Names this process as the profile for Slurm does, which puts it before the names of jobs."""
+    """Returns a name of this process. The Slurm profile begins the names of jobs with it."""
     return f"{_host()}-{os.getpid()}"
 
 
 def end_leftover_jobs(folder: str | os.PathLike, *, has_to_answer: bool) -> list[str]:
-    """Ends the jobs of Snakemakes that were killed, since nobody waits for these jobs any longer.
+    """Ends the jobs of Snakemake processes that were killed.
 
-    Snakemake started again would submit the same work once more, and two trainings must never write into one folder.
-    Their state stays, so that little is lost. Jobs of a Snakemake that still runs are left alone.
+    A restarted Snakemake submits the same work again, and two trainings must never write to the same folder. The
+    trainings have saved their state, so little is lost. Jobs of a Snakemake that still runs are not touched.
 
     Args:
-        folder: Where Snakemake is started; jobs from elsewhere are none of its business.
-        has_to_answer: Whether a Slurm that does not answer is an error, as it is for whoever is about to submit jobs.
+        folder: Folder in which Snakemake is started. Jobs from other folders are ignored.
+        has_to_answer: Whether it is an error if Slurm does not answer, as it is before jobs are submitted.
 
     Returns:
-        The numbers of the jobs that were ended; none where there is no Slurm.
+        The ids of the jobs that were ended; none if Slurm is not installed.
 
     Raises:
-        NeurozooError: Jobs were submitted from another machine, where Snakemake may still run, or do not end; or Slurm
+        NeurozooError: Jobs were submitted on another machine, where Snakemake may still run; jobs do not end; or Slurm
             does not answer.
     """
     jobs = _jobs(folder, has_to_answer)
     if elsewhere := [(job, host) for job, host, _ in jobs if host != _host()]:
         numbers, hosts = " ".join(job for job, _ in elsewhere), " and ".join(sorted({host for _, host in elsewhere}))
         raise NeurozooError(
-            f"No job of this folder should be in the queue, but {numbers} came from a Snakemake on {hosts}. If that "
-            f"still runs, leave them to it; otherwise end them first (a training keeps its state): scancel {numbers}"
+            f"The queue has jobs of this folder that a Snakemake on {hosts} submitted: {numbers}. If it still runs, "
+            f"wait for it. Otherwise end them first (trainings keep their state): scancel {numbers}"
         )
     leftover = [job for job, _, process in jobs if not _is_snakemake(process, folder)]
     if leftover:
@@ -50,8 +50,8 @@ def end_leftover_jobs(folder: str | os.PathLike, *, has_to_answer: bool) -> list
             if time.monotonic() > end:
                 numbers = " ".join(sorted(remaining))
                 raise NeurozooError(
-                    f"Jobs {numbers} of a Snakemake that was killed should have ended after scancel, but are in the "
-                    "queue yet. Wait until squeue does not list them, and start again."
+                    f"Jobs {numbers} of a killed Snakemake are still in the queue after scancel. Wait until squeue no "
+                    "longer lists them, and start again."
                 )
             time.sleep(1)
     return leftover
@@ -62,14 +62,14 @@ def _host() -> str:
 
 
 def _jobs(folder: str | os.PathLike, has_to_answer: bool) -> list[tuple[str, str, int]]:
-    """Lists the user's jobs that Snakemake submitted from a folder: number, and host and process of that Snakemake."""
+    """Lists the user's jobs that Snakemake submitted from a folder: job id, and host and process id of Snakemake."""
     if not shutil.which("squeue"):
         return []
     command = ["squeue", "--noheader", f"--user={os.getuid()}", "--format=%A|%j|%Z"]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode and has_to_answer:
         raise NeurozooError(
-            f"squeue should list the jobs in the queue, but says: {answer.stderr.strip()} Start again when it does."
+            f"squeue cannot list the jobs in the queue: {answer.stderr.strip()} Start again when Slurm answers."
         )
     found = []
     for line in answer.stdout.splitlines():
@@ -80,7 +80,7 @@ def _jobs(folder: str | os.PathLike, has_to_answer: bool) -> list[tuple[str, str
 
 
 def _is_snakemake(process: int, folder: str | os.PathLike) -> bool:
-    """Says whether a process is another Snakemake in a folder; numbers of processes are used again."""
+    """Returns whether a process is another Snakemake in a folder. The system reuses process ids."""
     place = Path("/proc", str(process))
     try:
         is_there = (place / "cwd").resolve(strict=True) == Path(folder).resolve()

@@ -1,4 +1,4 @@
-"""A training that takes longer than a job may: slice after slice, without anybody watching."""
+"""Continues a training that takes longer than the time limit of a job: in slices, automatically."""
 
 import contextlib
 import os
@@ -6,27 +6,27 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
-from neurozoo.training.interruption import Interrupted
 
-VARIABLE = "NEUROZOO_AGAIN"  # names the file in which the script of a job looks for the word
+VARIABLE = "NEUROZOO_AGAIN"  # path of the file in which the job script looks for the word
 WORD = "again"
 PATIENCE = 60  # seconds for Slurm to answer
 
 
 @contextlib.contextmanager
 def time_slice() -> Iterator[None]:
-    """Has the same job started again when a training inside ends because the job's time is up.
+    """Asks for the same job to be started again if a training inside ends at the job's time limit.
 
-    Then the wait for the next slice is the scheduler's business, and no retry of Snakemake's is used up, however many
-    slices a run takes. A training that was stopped for good, or that failed, is not started again.
+    The scheduler then starts the next slice, and a run can have any number of slices without using Snakemake's retries.
+    A training that was stopped for good, or that failed, is not started again.
 
     Raises:
-        NeurozooError: What came from inside; or the scheduler could not be told.
+        NeurozooError: The error from inside, also if the scheduler could not be asked.
     """
     if path := os.environ.get(VARIABLE):
-        Path(path).unlink(missing_ok=True)  # the word of an earlier slice
+        Path(path).unlink(missing_ok=True)  # left by an earlier slice
     try:
         yield
     except Interrupted as stop:
@@ -40,10 +40,10 @@ def time_slice() -> Iterator[None]:
 
 
 def ask_again() -> None:
-    """Says that this job is to be started again once more.
+    """Asks for this job to be started again.
 
-    Where `NEUROZOO_AGAIN` names a file, the script of the job reads the word in it and does what its scheduler needs.
-    Otherwise a job of Slurm puts itself back into the queue; outside of a job nothing happens.
+    If `NEUROZOO_AGAIN` names a file, writes a word to it; the job script reads it and does what its scheduler needs.
+    Otherwise a Slurm job requeues itself. Outside of a job it does nothing.
 
     Raises:
         NeurozooError: The disk is full.

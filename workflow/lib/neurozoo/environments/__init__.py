@@ -1,7 +1,7 @@
-"""The worlds in Python, step by step: they record rollouts, and are the yardstick that the native op is tested against.
+"""Environments in Python, played step by step: `make_world` makes the environment of any game.
 
-The op plays the same episodes fast and inside C++. `make_world` gives what both have in common; the river crossing task
-and the hard maze are Gymnasium environments, too, registered when this package is imported.
+They record rollouts, and the native op, which plays the same episodes fast in C++, is tested against them. Importing
+this package also registers the river crossing task and the hard maze as Gymnasium environments.
 """
 
 from typing import Protocol as Interface
@@ -9,8 +9,9 @@ from typing import Protocol as Interface
 import gymnasium
 import numpy as np
 
+from neurozoo.environments.games import check_game, world_of
+from neurozoo.environments.protocols import ObservationShape, Protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.games import ObservationShape, Protocol, check_game, world_of
 
 for _id, _class in (("RiverCrossing", "RiverCrossingEnvironment"), ("HardMaze", "HardMazeEnvironment")):
     if f"neurozoo/{_id}-v0" not in gymnasium.registry:
@@ -18,45 +19,64 @@ for _id, _class in (("RiverCrossing", "RiverCrossingEnvironment"), ("HardMaze", 
 
 
 class World(Interface):
-    """One game under one protocol.
+    """An environment: one game under one protocol.
 
-    An episode depends on the game, the protocol, `noops` and `seed` alone.
+    An episode depends only on the game, the protocol, `noops` and `seed`.
 
     Attributes:
         game: Game id.
         protocol: How the episode is played.
         shape: Shape of an observation.
-        num_outputs: Network outputs that `act` takes.
         steps: Steps since the episode's start.
-        frames: Frames since the episode's start.
         is_done: Whether the episode is over.
-        observation: float32, `shape.observation`: the last planes, oldest first, zeros before the first.
-        plane: float32, `shape.plane`: the newest plane.
-        screen: A picture for people: uint8, `screen_shape`.
-        screen_shape: (height, width, 3).
-        ram: The world's memory: uint8, shape (bytes,); (0,) where there is none.
-        final_positions: float32, (rows, coordinates): see `EpisodeResult.behaviour`; (0, 0) where there is none.
     """
 
     game: str
     protocol: Protocol
     shape: ObservationShape
-    num_outputs: int
     steps: int
-    frames: int
     is_done: bool
-    observation: np.ndarray
-    plane: np.ndarray
-    screen: np.ndarray
-    screen_shape: tuple[int, int, int]
-    ram: np.ndarray
-    final_positions: np.ndarray
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of network outputs that `act` takes."""
+
+    @property
+    def frames(self) -> int:
+        """Frames since the episode's start."""
+
+    @property
+    def observation(self) -> np.ndarray:
+        """The last planes, oldest first; zeros before the first plane: float32, `shape.observation`."""
+
+    @property
+    def plane(self) -> np.ndarray:
+        """The newest plane: float32, `shape.plane`."""
+
+    @property
+    def screen(self) -> np.ndarray:
+        """A picture for people, in colour: uint8, `screen_shape`."""
+
+    @property
+    def screen_shape(self) -> tuple[int, int, int]:
+        """(height, width, 3)."""
+
+    @property
+    def ram(self) -> np.ndarray:
+        """The console's memory: uint8, shape (bytes,); (0,) for games without it."""
+
+    @property
+    def final_positions(self) -> np.ndarray:
+        """float32, (rows, coordinates): see `EpisodeResult.behaviour`; (0, 0) for games without it."""
 
     def reset(self, *, noops: int = 0, seed: int = 0) -> np.ndarray:
         """Starts an episode and returns the first observation."""
 
     def act(self, outputs: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Does what a network's outputs say, float32 of shape (num_outputs,): the largest, or all if continuous.
+        """Plays one step with a network's outputs.
+
+        Args:
+            outputs: float32, shape (num_outputs,). The largest chooses the action; continuous outputs are all used.
 
         Returns:
             The observation, the reward in points, and whether the episode is over.
@@ -67,13 +87,15 @@ class World(Interface):
 
 
 def make_world(game: str, protocol: Protocol) -> World:
-    """Makes a world.
+    """Makes the environment of a game.
 
     Raises:
-        NeurozooError: The game does not exist, or cannot be played under the protocol.
+        NeurozooError: The game is unknown, or cannot be played under the protocol.
     """
     if protocol.world != world_of(check_game(game)):
-        raise NeurozooError(f"{game!r} cannot be played under the protocol {protocol.name!r}; see protocol_of().")
+        raise NeurozooError(
+            f"{game!r} cannot be played under the protocol {protocol.name!r}. Call protocol_of() to get one that fits."
+        )
     if protocol.world == "river_crossing":
         from neurozoo.environments.river_world import RiverCrossingWorld
 

@@ -1,17 +1,18 @@
-"""An Atari game played step by step, the slow and obvious way.
+"""Atari games in Python, step by step, in slow and simple code.
 
-The native op plays the same episodes fast and inside C++. This twin exists for what needs the emulator in Python: it
-records rollouts (screens, RAM) and is the yardstick that the op is tested against.
+The native op plays the same episodes fast in C++. This version records rollouts, which need the emulator's screens and
+RAM in Python, and the op is tested against it.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from neurozoo.environments.randomness import SplitMix64
+from neurozoo.environments.games import action_codes, rom_path
+from neurozoo.environments.protocols import START_STATES, Protocol, observation_shape, start_actions
 from neurozoo.environments.single_frame import largest
+from neurozoo.environments.splitmix64 import SplitMix64
 from neurozoo.errors import NeurozooError
-from neurozoo.games import START_STATES, Protocol, action_codes, observation_shape, rom_path, start_actions
 
 SIZE = 84  # height and width of a resized plane
 FRAMES_PER_SECOND = 60  # of the console; 59.92 to be exact
@@ -22,12 +23,12 @@ LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green
 class AtariEnvironment:
     """One game under one protocol.
 
-    An episode depends on the game, the protocol, `noops` and `seed` alone: every reset loads the ROM again.
+    An episode depends only on the game, the protocol, `noops` and `seed`, because every reset loads the ROM again.
 
     Args:
         game: Game id.
         protocol: How episodes are played.
-        is_heard: Whether there is `sound`.
+        is_heard: Whether the emulator makes `sound`.
 
     Attributes:
         game: Game id such as `frostbite`.
@@ -37,6 +38,8 @@ class AtariEnvironment:
         frames: Emulator frames since the episode's start, after no-ops and FIRE.
         is_done: Whether the episode is over.
     """
+
+    _last_frames: list[np.ndarray]
 
     def __init__(self, game: str, protocol: Protocol, *, is_heard: bool = False):
         import ale_py
@@ -51,18 +54,18 @@ class AtariEnvironment:
         self._emulator = ale_py.ALEInterface()
         self._emulator.setFloat("repeat_action_probability", protocol.sticky_probability)
         self._emulator.setBool("sound_obs", is_heard)
-        self._emulator.loadROM(self._rom)  # so that the screen has a shape
+        self._emulator.loadROM(self._rom)  # makes the shape of the screen known
         self.steps = self.frames = 0
         self.is_done = True
 
     @property
     def num_actions(self) -> int:
-        """Number of actions, which `step` takes by index."""
+        """Number of actions; `step` takes an index below it."""
         return len(self._codes)
 
     @property
     def num_outputs(self) -> int:
-        """Number of network outputs, which `act` takes: one for each action."""
+        """Number of network outputs that `act` takes: one per action."""
         return self.num_actions
 
     @property
@@ -72,12 +75,12 @@ class AtariEnvironment:
 
     @property
     def screen(self) -> np.ndarray:
-        """The screen in colour: uint8, shape (height, width, 3); 210 x 160 in most games."""
+        """The screen in colour: uint8, shape (height, width, 3); 210 x 160 pixels in most games."""
         return self._emulator.getScreenRGB()
 
     @property
     def sound(self) -> np.ndarray:
-        """What the last emulated frame sounds like: uint8, shape (`SAMPLES_PER_FRAME`,); 128 is silence."""
+        """The sound of the last emulated frame: uint8, shape (`SAMPLES_PER_FRAME`,); 128 is silence."""
         return self._emulator.getAudio()
 
     @property
@@ -87,14 +90,14 @@ class AtariEnvironment:
 
     @property
     def final_positions(self) -> np.ndarray:
-        """None: float32, shape (0, 0)."""
+        """Empty, since Atari games have no positions: float32, shape (0, 0)."""
         return np.zeros((0, 0), np.float32)
 
     @property
     def observation(self) -> np.ndarray:
-        """The last planes, oldest first, zeros before the first: float32, (height, width, channels * stack).
+        """The last planes, oldest first; zeros before the first plane: float32, (height, width, channels * stack).
 
-        (84, 84, 4) in [0, 1]; under `rgb` one screen, 0 to 255.
+        Shape (84, 84, 4) in [0, 1]. With `rgb` preprocessing it is one screen with values from 0 to 255.
         """
         return np.concatenate(self._planes, axis=-1)
 
@@ -107,19 +110,17 @@ class AtariEnvironment:
         """Starts an episode.
 
         Args:
-            noops: Single-frame no-ops at the start. The caller draws them, so that an episode can be repeated.
-            seed: Seed of the sticky actions and of the numbers of frames; without either it changes nothing.
+            noops: Number of single-frame no-ops at the start. The caller draws it, so that an episode can be repeated.
+            seed: Seed of sticky actions and of random frame skips. Protocols without these ignore it.
 
         Returns:
-            The first observation: the first screen after planes of zeros.
+            The first observation: planes of zeros, then the first screen.
 
         Raises:
             NeurozooError: `noops` or `seed` is negative.
         """
         if noops < 0 or seed < 0:
-            raise NeurozooError(
-                f"An episode starts with noops >= 0 and seed >= 0, but noops={noops}, seed={seed} came."
-            )
+            raise NeurozooError(f"noops and seed should be 0 or more, but got noops={noops} and seed={seed}.")
         self._emulator.setInt("random_seed", seed)
         self._restart()
         for code, frames in [(0, 1)] * noops + [(code, self.protocol.frame_skip) for code in self._start_codes]:
@@ -129,7 +130,8 @@ class AtariEnvironment:
                     self._restart()
                     break
         if self.protocol.preprocessing == "area":
-            self._last_frames = self._last_frames[-1:]  # ale-py's vector environment starts with one frame alone
+            # As ale-py's vector environment, which starts from a single frame.
+            self._last_frames = self._last_frames[-1:]
         self.steps = self.frames = 0
         self.is_done = False
         self._random = SplitMix64(seed)
@@ -137,22 +139,22 @@ class AtariEnvironment:
         return self.observation
 
     def step(self, action: int, *, watch: Callable[[float], None] | None = None) -> tuple[np.ndarray, float, bool]:
-        """Repeats an action for the protocol's number of frames, or until the episode is over.
+        """Repeats an action for the frames of one step, or until the episode is over.
 
         Args:
             action: Index into the protocol's action set.
-            watch: Is called after each of the frames, with its reward.
+            watch: Called after each frame with its reward.
 
         Returns:
             The observation, the sum of the frames' rewards in game points, and whether the episode is over.
 
         Raises:
-            NeurozooError: The episode is over, or there is no such action.
+            NeurozooError: The episode is over, or the action does not exist.
         """
         if self.is_done:
             raise NeurozooError("The episode is over; call reset() to start the next one.")
         if not 0 <= action < self.num_actions:
-            raise NeurozooError(f"{self.game} has the actions 0 to {self.num_actions - 1}, but {action} came.")
+            raise NeurozooError(f"{self.game} has the actions 0 to {self.num_actions - 1}, but got {action}.")
         reward = 0.0
         for _ in range(self._frame_skip()):
             gained = self._emulate(self._codes[action])
@@ -168,13 +170,15 @@ class AtariEnvironment:
         return self.observation, reward, self.is_done
 
     def act(self, outputs: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Plays the action with the largest output, the first of equals; see `step`.
+        """Plays the action with the largest output (of equal ones the first); see `step`.
 
         Raises:
-            NeurozooError: The episode is over, or the outputs have another shape than (num_outputs,).
+            NeurozooError: The episode is over, or the shape of the outputs is not (num_outputs,).
         """
         if np.shape(outputs) != (self.num_outputs,):
-            raise NeurozooError(f"{self.game} takes {self.num_outputs} outputs, but shape {np.shape(outputs)} came.")
+            raise NeurozooError(
+                f"{self.game} takes {self.num_outputs} outputs, but got an array of shape {np.shape(outputs)}."
+            )
         return self.step(largest(outputs))
 
     def _frame_skip(self) -> int:
@@ -182,7 +186,7 @@ class AtariEnvironment:
         return most if least is None else least + self._random.below(most - least + 1)
 
     def _restart(self) -> None:
-        self._emulator.loadROM(self._rom)  # a reset alone would leave RAM as the game before left it
+        self._emulator.loadROM(self._rom)  # a reset alone keeps the RAM of the last episode
         self._emulator.reset_game()
         if self.protocol.start_state == "2018":
             for index, value in START_STATES[self.game].items():
@@ -199,7 +203,7 @@ class AtariEnvironment:
         return self._emulator.getScreenGrayscale() if is_area else self._emulator.getScreenRGB()
 
     def _new_plane(self) -> np.ndarray:
-        """Joins the last two emulated frames, because the console draws some objects in every second frame only."""
+        """Joins the last two emulated frames, because the console draws some objects only in every second frame."""
         if self.protocol.preprocessing == "rgb":
             return self._last_frames[-1].astype(np.float32)
         if self.protocol.preprocessing == "area":
@@ -208,7 +212,7 @@ class AtariEnvironment:
 
 
 def luminance(screen: np.ndarray) -> np.ndarray:
-    """Turns colours into greys without rounding them to bytes, which would change what evolved agents do.
+    """Turns colours into greys as floats; rounding to bytes would change what published agents do.
 
     Args:
         screen: uint8, shape (height, width, 3).
@@ -223,7 +227,7 @@ def luminance(screen: np.ndarray) -> np.ndarray:
 def resize_aligned(image: np.ndarray) -> np.ndarray:
     """Resizes bilinearly with the corners of both images aligned, in the arithmetic of TensorFlow 1.
 
-    Half-pixel centres, today's habit, would change the score of every published agent that was tried.
+    Today's default, half-pixel centres, changes the score of every published agent that we tried.
 
     Args:
         image: float32, shape (height, width).
@@ -247,7 +251,7 @@ def _samples(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def resize_area(image: np.ndarray) -> np.ndarray:
-    """Resizes by averaging the area that each new pixel covers, as OpenCV's INTER_AREA, and rounds to bytes.
+    """Resizes by averaging the area that each new pixel covers, as OpenCV's INTER_AREA does, and rounds to bytes.
 
     Args:
         image: uint8, shape (height, width).
@@ -260,7 +264,7 @@ def resize_area(image: np.ndarray) -> np.ndarray:
 
 
 def _area_means(image: np.ndarray) -> np.ndarray:
-    """Averages along the first axis: differences of the running sum, read at the new pixels' edges."""
+    """Averages along the first axis: takes the cumulative sum at the edges of the new pixels and subtracts."""
     size = len(image)
     edges = np.arange(SIZE + 1) * size / SIZE
     whole = edges.astype(int)

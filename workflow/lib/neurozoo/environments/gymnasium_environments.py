@@ -1,26 +1,26 @@
-"""The river crossing task and the hard maze for everything that speaks Gymnasium."""
+"""The river crossing task and the hard maze as Gymnasium environments."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from neurozoo.environments.games import RIVER_ACTIONS
 from neurozoo.environments.hard_maze import HardMaze
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
 from neurozoo.environments.river_views import SHAPES, picture, text, view
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.games import RIVER_ACTIONS
 
-STACK = 4  # planes of `pixels`
-METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
+STACK = 4  # planes in a `pixels` observation
+METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
 
 
 class RiverCrossingEnvironment(gymnasium.Env):
     """The river crossing task as `neurozoo/RiverCrossing-v0`.
 
-    `reset(seed=n)` plays the episode that the evaluators play with the seed n; a reset without a seed draws one.
-    `info` has `level`, `attempt`, `cause` (of the last failed attempt: `edge`, `trap`, `water`, `age` or nothing),
+    `reset(seed=n)` starts the same episode as an evaluator with the seed n. Without a seed, one is drawn.
+    `info` has `level`, `attempt`, `cause` (why the last failed attempt ended: `edge`, `trap`, `water`, `age` or empty),
     `levels_solved`, `stones_placed` and `fitness`.
     """
 
@@ -44,23 +44,23 @@ class RiverCrossingEnvironment(gymnasium.Env):
 
         Args:
             obs_type: `rgb` (20, 20, 3), `greyscale` (20, 20, 1) and `objects` (20, 20, 6) are float32 in [0, 1].
-                `pixels`, uint8 (84, 84, 4), is the grey picture enlarged by 4, the last four side by side, for networks
-                that were made for Atari games. `vector`, float32 (6,), is the cell under the agent and whether it
-                carries: all that the decision network of Robinson et al. 2007 sees.
-            reward: `dense`: 1 for each level when it is solved. `final`: the fitness at the end. `sparse1`: a single
-                world of width `max_width`; 1 for the resource, -1 for death. None for `dense`, or for `final` with
-                faithful rules.
-            faithful: Whether the toolbox's slips are played, too.
+                `pixels`, uint8 (84, 84, 4), stacks the last four grey pictures, enlarged by 4, for networks that were
+                made for Atari games. `vector`, float32 (6,), is the cell under the agent (one-hot) and whether the
+                agent carries a stone: the input of the decision network of Robinson et al. 2007.
+            reward: `dense`: 1 when a level is solved. `final`: the fitness, at the end of the episode. `sparse1`: a
+                single world whose river has `max_width` columns; 1 for the resource, -1 for death. None chooses
+                `final` with faithful rules, `dense` otherwise.
+            faithful: Whether to play with the rules of the toolbox, including its bugs.
             min_width: Width of the river in level 0.
             max_width: Width of the river in the last level, at most 4.
-            attempts: Attempts of an episode.
-            step_limit: Steps in one world.
-            num_traps: Traps drawn per world.
-            num_stones: Stones per world; None for 17 and one for each column of the river.
-            render_mode: What `render` gives: `rgb_array`, (160, 160, 3), `ansi`, text, or None.
+            attempts: Attempts per episode.
+            step_limit: Most steps in one world.
+            num_traps: Traps per world.
+            num_stones: Stones per world; None for 17 plus the width of the river.
+            render_mode: What `render` returns: `rgb_array`, (160, 160, 3); `ansi`, text; or None.
 
         Raises:
-            NeurozooError: No such choice, or a number out of range.
+            NeurozooError: A choice is unknown, or a number is out of range.
         """
         reward = reward or ("final" if faithful else "dense")
         for kind, choice, choices in (
@@ -68,10 +68,12 @@ class RiverCrossingEnvironment(gymnasium.Env):
             ("render_mode", render_mode, (None, *METADATA["render_modes"])),
         ):  # fmt: skip
             if choice not in choices:
-                raise unknown_name(kind, choice, [name for name in choices if name])
+                raise unknown_name(kind, str(choice), [name for name in choices if name])
         if reward == "sparse1":
             if faithful:
-                raise NeurozooError("The reward 'sparse1' goes with fixed rules; leave faithful out.")
+                raise NeurozooError(
+                    "The reward 'sparse1' needs fixed rules. Leave faithful out or choose another reward."
+                )
             min_width, attempts = max_width, 1
         self.river = RiverCrossing(
             RiverRules(
@@ -113,7 +115,9 @@ class RiverCrossingEnvironment(gymnasium.Env):
 
     def render(self) -> np.ndarray | str | None:
         """Draws or prints the world; see `gymnasium.Env.render`."""
-        return {"rgb_array": picture, "ansi": text, None: lambda river: None}[self.render_mode](self.river)
+        if self.render_mode == "rgb_array":
+            return picture(self.river)
+        return text(self.river) if self.render_mode == "ansi" else None
 
     def _observe(self) -> np.ndarray:
         seen = view(self.river, self._obs_type)
@@ -130,8 +134,8 @@ class RiverCrossingEnvironment(gymnasium.Env):
 class HardMazeEnvironment(gymnasium.Env):
     """The hard maze as `neurozoo/HardMaze-v0`: two continuous actions, turn and speed, from -0.5 to 0.5.
 
-    `info` has `position`, (x, y), and `distance` to the goal. The reward is 0, and minus the distance in the last of
-    400 steps, where the episode is truncated.
+    `info` has `position`, (x, y), and `distance` to the goal. The episode is truncated after 400 steps. The reward is
+    minus the distance in the last step, and 0 before.
     """
 
     metadata = METADATA
@@ -140,20 +144,20 @@ class HardMazeEnvironment(gymnasium.Env):
         """Makes the environment.
 
         Args:
-            render_mode: What `render` gives: `rgb_array`, (400, 400, 3), `ansi`, text, or None.
+            render_mode: What `render` returns: `rgb_array`, (400, 400, 3); `ansi`, text; or None.
 
         Raises:
-            NeurozooError: No such render mode.
+            NeurozooError: The render mode is unknown.
         """
         if render_mode not in (None, *METADATA["render_modes"]):
-            raise unknown_name("render_mode", render_mode, METADATA["render_modes"])
+            raise unknown_name("render_mode", str(render_mode), METADATA["render_modes"])
         self.render_mode = render_mode
         self.maze = HardMaze()
         self.action_space = spaces.Box(-0.5, 0.5, (2,), np.float32)
         self.observation_space = spaces.Box(0, 1, (11,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
-        """Puts the robot to the start; see `gymnasium.Env.reset`. The seed changes nothing."""
+        """Puts the robot at the start; see `gymnasium.Env.reset`. The seed has no effect."""
         super().reset(seed=seed)
         self.maze.reset()
         return self.maze.observe(), self._info()

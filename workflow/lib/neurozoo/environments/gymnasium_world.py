@@ -1,34 +1,35 @@
-"""Any Gymnasium environment with a vector to see, such as CartPole, as a world."""
+"""Wraps Gymnasium environments with vector observations, such as CartPole, as a `World`."""
 
 import gymnasium
 import numpy as np
 
+from neurozoo.environments.games import GYMNASIUM_PREFIX
+from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.single_frame import SingleFrameWorld, largest
-from neurozoo.games import GYMNASIUM_PREFIX, Protocol
 
 
 class GymnasiumWorld(SingleFrameWorld):
     """A Gymnasium environment, see `World`.
 
-    Discrete actions are chosen by the largest output; continuous ones are the outputs, cut to their bounds. Whatever
-    the environment draws at random comes from the episode's seed.
+    The largest output chooses a discrete action; continuous actions are the outputs, clipped to their bounds. The
+    environment draws its random numbers from the episode's seed.
     """
 
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
         self._environment = _make(game.removeprefix(GYMNASIUM_PREFIX))
         self._seen = np.zeros(self.shape.channels, np.float32)
-        self._environment.reset(seed=0)  # so that the screen has a shape
+        self._environment.reset(seed=0)  # makes the shape of the screen known
 
     @property
     def screen(self) -> np.ndarray:
-        """The environment's picture: uint8, (height, width, 3); black where it cannot be drawn here."""
+        """The environment's picture: uint8, (height, width, 3); black if it cannot be drawn on this machine."""
         black = np.zeros((84, 84, 3), np.uint8)
         if self._environment.render_mode is None:
             return black
         try:
             picture = self._environment.render()
-        except (ImportError, gymnasium.error.Error):  # what draws is an extra of Gymnasium
+        except (ImportError, gymnasium.error.Error):  # drawing needs optional packages of Gymnasium
             return black
         return np.asarray(picture, np.uint8)
 
@@ -43,8 +44,9 @@ class GymnasiumWorld(SingleFrameWorld):
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
         space = self._environment.action_space
         if isinstance(space, gymnasium.spaces.Discrete):
-            action = largest(outputs)
+            action: int | np.ndarray = largest(outputs)
         else:
+            assert isinstance(space, gymnasium.spaces.Box)  # the constructor refuses other spaces
             action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
         self._seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
         return float(reward), bool(is_terminated or is_truncated)

@@ -1,6 +1,6 @@
-"""The hard maze of novelty search: a robot that sees walls and the direction of a goal behind a dead end.
+"""The hard maze of novelty search: a robot senses walls and the direction of a goal that lies behind a dead end.
 
-Every formula is written as in the twin, native/core/hard_maze.cc, operation by operation, so that both give the same
+Every formula has the same operations in the same order as native/core/hard_maze.cc, so both versions give the same
 bits. Nothing is random.
 
 Sources: Lehman and Stanley 2011, doi:10.1162/EVCO_a_00025; Such et al. 2017, arXiv:1712.06567, and its code.
@@ -10,33 +10,33 @@ import math
 
 import numpy as np
 
+from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.single_frame import SingleFrameWorld
 from neurozoo.errors import NeurozooError
-from neurozoo.games import Protocol
 
 PI = 3.1415926  # as published
 STEPS = 400
 START, GOAL = (36.0, 184.0), (31.0, 20.0)
 RADIUS = 8.0
 RANGE = 100.0  # of the range finders
-LARGEST_CHANGE, LARGEST = 0.2, 3.0  # of turn (degrees per step) and speed (per step)
-FINDERS = (-90, -45, 0, 45, 90, -180)  # degrees from the heading
+LARGEST_CHANGE, LARGEST = 0.2, 3.0  # of turn (degrees per step) and speed (units per step)
+FINDERS = (-90, -45, 0, 45, 90, -180)  # directions of the range finders, degrees from the heading
 WALLS = (  # x, y of one end; x, y of the other
     (41, 5, 3, 8), (3, 8, 4, 49), (4, 49, 57, 53), (4, 49, 7, 202), (7, 202, 195, 198), (195, 198, 186, 8),
     (186, 8, 39, 5), (56, 54, 56, 157), (57, 106, 158, 162), (77, 201, 108, 164), (6, 80, 33, 121), (192, 146, 87, 91),
     (56, 55, 133, 30),
 )  # fmt: skip
 SCREEN_SHAPE = (400, 400, 3)
-SCALE, OFFSET = 1.9, 6  # pixels per unit, and of the origin
+SCALE, OFFSET = 1.9, 6  # pixels per unit; pixels from the edge to the origin
 
 
 class HardMaze:
-    """One robot in the maze.
+    """The maze with one robot.
 
     Attributes:
-        x: Position, from the left.
-        y: Position, from the top.
-        heading: Degrees, from right towards bottom.
+        x: Position, measured from the left.
+        y: Position, measured from the top.
+        heading: Degrees; 0 points right, 90 down.
         turn: Degrees per step.
         speed: Units per step.
         steps: Steps since the start.
@@ -48,7 +48,7 @@ class HardMaze:
         self.reset()
 
     def reset(self) -> None:
-        """Puts the robot to the start."""
+        """Puts the robot at the start."""
         self.x, self.y = START
         self.heading = self.turn = self.speed = 0.0
         self.steps = 0
@@ -57,19 +57,19 @@ class HardMaze:
 
     @property
     def distance(self) -> float:
-        """Distance to the goal, as the crow flies."""
+        """Straight-line distance to the goal."""
         return _distance(self.x, self.y, *GOAL)
 
     def step(self, turn: float, speed: float, *, is_last: bool = False) -> float:
         """Steers and moves.
 
         Args:
-            turn: From -0.5, fully to one side, to 0.5; what is beyond counts as the end of the range.
-            speed: From -0.5, backwards, to 0.5.
-            is_last: Ends the episode after this step, as an evaluator's frame limit does.
+            turn: From -0.5 (fully to one side) to 0.5. Values outside are clipped.
+            speed: From -0.5 (backwards) to 0.5. Values outside are clipped.
+            is_last: Whether to end the episode after this step, because a frame limit is reached.
 
         Returns:
-            0, and at the end minus the distance to the goal.
+            The reward: minus the distance to the goal in the last step, 0 before.
 
         Raises:
             NeurozooError: The episode is over.
@@ -94,10 +94,11 @@ class HardMaze:
         return -self.distance if self.is_over else 0.0
 
     def observe(self) -> np.ndarray:
-        """Returns what the robot sees: float32 in [0, 1], shape (11,).
+        """Returns the observation: float32 in [0, 1], shape (11,).
 
         A constant 1; six distances to the next wall, divided by the range of 100, at -90, -45, 0, 45, 90 and -180
-        degrees; and in which quarter the goal lies: ahead, on the side of positive turns, behind, on the other side.
+        degrees; and a one-hot vector of the goal's direction: ahead, on the side of positive turns, behind, on the
+        other side.
         """
         ranges = [self._range_at((self.heading + finder) / 180 * PI) / RANGE for finder in FINDERS]
         bearing = math.atan2(GOAL[1] - self.y, GOAL[0] - self.x) / PI * 180 - self.heading
@@ -148,7 +149,7 @@ class HardMaze:
         return np.array(image)
 
     def text(self) -> str:
-        """Describes the robot in a line."""
+        """Describes the robot in one line."""
         return (
             f"step {self.steps} of {STEPS}: at ({self.x:.2f}, {self.y:.2f}), heading {self.heading:.1f} degrees, "
             f"{self.distance:.2f} from the goal"
@@ -175,7 +176,7 @@ class HardMazeWorld(SingleFrameWorld):
 
     @property
     def final_positions(self) -> np.ndarray:
-        """(x, y) where the robot is: float32, shape (1, 2)."""
+        """The robot's position (x, y): float32, shape (1, 2)."""
         return np.array([(self.maze.x, self.maze.y)], np.float32)
 
     def _start(self, seed: int) -> None:
@@ -191,10 +192,10 @@ class HardMazeWorld(SingleFrameWorld):
 
 
 def _approach(now: float, output: float) -> float:
-    """Moves a speed towards what an output asks for. An output that is no number asks for rest."""
-    asked = 0.5 if math.isnan(output) else min(max(output + 0.5, 0.0), 1.0)
-    wanted = (asked - 0.5) * 6
-    return min(max(now + min(max(wanted - now, -LARGEST_CHANGE), LARGEST_CHANGE), -LARGEST), LARGEST)
+    """Moves a turn or speed towards the target that an output sets. NaN sets the target 0."""
+    clipped = 0.5 if math.isnan(output) else min(max(output + 0.5, 0.0), 1.0)
+    target = (clipped - 0.5) * 6
+    return min(max(now + min(max(target - now, -LARGEST_CHANGE), LARGEST_CHANGE), -LARGEST), LARGEST)
 
 
 def _distance(ax: float, ay: float, bx: float, by: float) -> float:

@@ -1,41 +1,49 @@
-"""Games, and the protocols by which an episode is played and scored."""
+"""Evaluation protocols: how episodes are played and scored, and which observations and outputs a network has."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from neurozoo.architectures import get_network
+from neurozoo.environments.games import (
+    MAZE_OUTPUTS,
+    RIVER_ACTIONS,
+    action_codes,
+    action_names,
+    check_game,
+    gymnasium_spaces,
+    screen_size,
+    world_of,
+)
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks import Layout
+from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.description import Layout
 
 FRAME_SKIP = 4  # emulator frames per step
+STEPS_PER_SECOND = 15  # in real time: an Atari console draws 60 frames per second
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How an episode is played: it travels with every run, table and figure.
+    """How an episode is played. Every run, table and figure records its protocol.
 
-    What a world does not have keeps its default.
+    Fields that do not apply to an environment keep their default.
 
     Attributes:
         name: Name of the published protocol.
         sticky_probability: Chance per frame that the emulator repeats the previous action.
         max_noops: Episodes start with 1 to `max_noops` single-frame no-ops (drawn uniformly); 0 for none.
-        presses_fire: Starts by one step of the second and one of the third action, where the second is FIRE.
+        presses_fire: Whether episodes start with one step of the second and one of the third action, in games whose
+            second action is FIRE.
         max_frames: Longest episode, in frames after the start.
-        action_set: `minimal` (those with a meaning in the game) or `full` (all 18).
+        action_set: `minimal` (the actions that the game uses) or `full` (all 18).
         preprocessing: `published_bilinear`: grey as float, maximum of the last two frames, bilinear resize with
-            aligned corners. `area`: grey rounded to a byte, maximum, area resize rounded to a byte, divided by 255.
-            `rgb`: the newest screen in colour, 0 to 255, neither resized nor stacked.
+            aligned corners. `area`: grey rounded to bytes, maximum, area resize rounded to bytes, divided by 255.
+            `rgb`: the newest screen in colour, 0 to 255, not resized and not stacked.
         frame_skip: Frames per step.
-        least_frame_skip: If set, each step has a number of frames drawn uniformly from `least_frame_skip` to
+        least_frame_skip: If set, the number of frames of each step is drawn uniformly from `least_frame_skip` to
             `frame_skip`.
-        start_state: `today`, or `2018`: RAM after a reset as the emulator of 2018 left it (see `START_STATES`).
-        world: What plays: `atari`, `river_crossing`, `hard_maze` or `gymnasium`.
+        start_state: `today`, or `2018`: resets leave the RAM as the emulator of 2018 did, see `START_STATES`.
+        world: The kind of environment: `atari`, `river_crossing`, `hard_maze` or `gymnasium`.
         rules: `fixed` or `faithful` (river crossing).
         observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing).
     """
@@ -56,15 +64,15 @@ class Protocol:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What a run's records say of it: its name, and what can be chosen of it."""
+        """The fields that a run's records show: the name and the choices."""
         return {"protocol": self.name, **{choice: getattr(self, choice) for choice in _CHOICES}}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, object]) -> "Protocol":
-        """Reads what `dataclasses.asdict` wrote, also before there were worlds besides Atari.
+    def from_record(cls, record: Mapping[str, Any]) -> "Protocol":
+        """Reads what `dataclasses.asdict` wrote, also old records of Atari protocols with fewer fields.
 
         Raises:
-            ValueError, TypeError: It is something else.
+            ValueError, TypeError: The record is not one of a protocol.
         """
         first = ("name", "sticky_probability", "max_noops", "presses_fire", "max_frames")
         if missing := {*first, "action_set", "preprocessing", "frame_skip"} - set(record):
@@ -73,9 +81,9 @@ class Protocol:
 
 
 # Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its code; `machado2018`: Machado et al. 2018,
-# arXiv:1709.06009, as in ale-py's AtariVectorEnv. Both keep four frames, oldest first, after three of zeros. `gym_v4`:
-# the `-v4` ids of OpenAI Gym, as in cshenton/neuroevolution. `hard_maze`: Such et al. 2017. The river crossing task is
-# Robinson et al. 2007's in the rules of the Deep Neuroevolution Toolbox (`faithful`) and in mended ones (`fixed`).
+# arXiv:1709.06009, as in ale-py's AtariVectorEnv. Both stack four frames, oldest first, and start with three of zeros.
+# `gym_v4`: the `-v4` ids of OpenAI Gym, as in cshenton/neuroevolution. `hard_maze`: Such et al. 2017. `river_faithful`:
+# Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs.
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
@@ -116,30 +124,22 @@ _CHOICES = {
     "start_state": ("today", "2018"),
 }
 
-# Today's emulator hands a game over some frames later than that of 2018; these RAM cells (index: value), written after
-# a reset, bring the old start back. Source: measured for the specification of the published code, section 11.
+# After a reset, today's emulator is some frames further in the game than that of 2018. Writing these RAM cells (index:
+# value) restores the old start. Source: measured for the specification of the published code, section 11.
 START_STATES = {
     "frostbite": {0x01: 62, 0x02: 89, 0x16: 0, 0x17: 0, 0x18: 0, 0x19: 14, 0x1A: 13, 0x1B: 12},
 }  # fmt: skip
 
-GYMNASIUM_PREFIX = "gym."  # of a game's name, before the id of a Gymnasium environment
-RIVER_ACTIONS = tuple(
-    name + hands
-    for hands in ("", "+HANDS")
-    for name in ("STAY", "DOWNLEFT", "DOWN", "DOWNRIGHT", "LEFT", "RIGHT", "UPLEFT", "UP", "UPRIGHT")
-)
-MAZE_OUTPUTS = ("TURN", "SPEED")  # continuous
-
 
 @dataclass(frozen=True)
 class ObservationShape:
-    """What a network sees: the last `stack` planes side by side, oldest first, zeros before the first.
+    """The shape of an observation: the last `stack` planes joined along the channels, oldest first.
 
     Attributes:
         height: Rows of a plane; 1 for a vector.
         width: Columns of a plane; 1 for a vector.
         channels: Channels of a plane.
-        stack: Planes of an observation.
+        stack: Number of planes in an observation.
     """
 
     height: int
@@ -149,13 +149,18 @@ class ObservationShape:
 
     @property
     def plane(self) -> tuple[int, int, int]:
-        """(height, width, channels) of what is new in each step."""
+        """(height, width, channels) of the plane that is new in each step."""
         return (self.height, self.width, self.channels)
 
     @property
     def observation(self) -> tuple[int, int, int]:
         """(height, width, channels * stack)."""
         return (self.height, self.width, self.channels * self.stack)
+
+    @property
+    def is_in_colour(self) -> bool:
+        """Whether the channels are red, green and blue."""
+        return self.stack == 1 and self.channels == 3 and self.height > 1
 
 
 _RIVER_OBSERVATIONS = {
@@ -173,20 +178,20 @@ def get_protocol(
     observation: str | None = None,
     start_state: str | None = None,
 ) -> Protocol:
-    """Finds a protocol, optionally with another action set, observation or start state.
+    """Returns a protocol by name, optionally with another action set, observation or start state.
 
     Raises:
-        NeurozooError: No such protocol or choice; the message proposes the nearest.
+        NeurozooError: The protocol or a choice is unknown; the message suggests the most similar name.
     """
-    if name not in list(PROTOCOLS):  # a list: the name may be anything, hashable or not
+    if name not in list(PROTOCOLS):  # a list, because the name may be unhashable
         raise unknown_name("protocol", name, PROTOCOLS)
-    wanted = {"action_set": action_set, "observation": observation, "start_state": start_state}
-    wanted = {key: value for key, value in wanted.items() if value is not None}
+    choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
+    wanted: dict[str, Any] = {key: value for key, value in choices.items() if value is not None}
     for key, value in wanted.items():
         if value not in _CHOICES[key]:
             raise unknown_name(key.replace("_", " "), value, _CHOICES[key])
     if "observation" in wanted and PROTOCOLS[name].world != "river_crossing":
-        raise NeurozooError(f"The observation of the protocol {name!r} cannot be chosen; leave observation empty.")
+        raise NeurozooError(f"The observation of the protocol {name!r} cannot be chosen. Leave observation empty.")
     return replace(PROTOCOLS[name], **wanted)
 
 
@@ -198,24 +203,24 @@ def protocol_of(
     observation: str | None = None,
     start_state: str | None = None,
 ) -> Protocol:
-    """Finds the protocol by which a game is played.
+    """Returns the protocol of a game.
 
     Args:
         game: Game id.
-        name: Protocol; None for the game's own, such as `uber2018` for Atari games.
-        action_set: `minimal`, `full`, or None for the protocol's own.
-        observation: Of the river crossing task; None for the protocol's own.
-        start_state: `today`, `2018`, or None for the protocol's own.
+        name: Protocol; None for the default, such as `uber2018` for Atari games.
+        action_set: `minimal` or `full`; None for that of the protocol.
+        observation: Observation of the river crossing task; None for that of the protocol.
+        start_state: `today` or `2018`; None for that of the protocol.
 
     Raises:
-        NeurozooError: No such game, protocol or choice, or they do not fit together.
+        NeurozooError: The game, the protocol or a choice is unknown, or they do not fit together.
     """
     world = world_of(check_game(game))
     name = DEFAULT_PROTOCOLS[world] if name is None else name
     protocol = get_protocol(name, action_set=action_set, observation=observation, start_state=start_state)
     if protocol.world != world:
         fitting = ", ".join(p.name for p in PROTOCOLS.values() if p.world == world)
-        raise NeurozooError(f"{game!r} cannot be played under the protocol {name!r}, but under: {fitting}.")
+        raise NeurozooError(f"{game!r} cannot be played under the protocol {name!r}. Choose one of: {fitting}.")
     if protocol.start_state == "2018" and game not in START_STATES:
         raise NeurozooError(
             f"The start state of 2018 is not known for {game!r}, only for {', '.join(START_STATES)}. "
@@ -224,212 +229,75 @@ def protocol_of(
     return protocol
 
 
-def world_of(game: str) -> str:
-    """Returns what plays a game: `atari`, `river_crossing`, `hard_maze` or `gymnasium`."""
-    if game in ("river_crossing", "hard_maze"):
-        return game
-    return "gymnasium" if game.startswith(GYMNASIUM_PREFIX) else "atari"
-
-
-@cache
-def game_names() -> tuple[str, ...]:
-    """Returns all games of the installed ale-py in snake_case, sorted."""
-    from ale_py import roms
-
-    return tuple(sorted(roms.get_all_rom_ids()))
-
-
-def check_game(game: str) -> str:
-    """Returns `game` if it is one: a game of ale-py, `river_crossing`, `hard_maze`, or `gym.` and a Gymnasium id.
-
-    Raises:
-        NeurozooError: No such game; the message proposes the nearest.
-    """
-    if isinstance(game, str) and game.startswith(GYMNASIUM_PREFIX):
-        _gymnasium_spaces(game)
-        return game
-    games = (*game_names(), "hard_maze", "river_crossing")
-    if game not in games:
-        raise unknown_name("game", game, games)
-    return game
-
-
-@cache
-def _gymnasium_spaces(game: str) -> tuple[int, tuple[str, ...]]:
-    """Returns (length of an observation, names of the outputs) of a Gymnasium environment with vectors to see."""
-    import gymnasium
-
-    try:
-        environment = gymnasium.make(game.removeprefix(GYMNASIUM_PREFIX))
-    except (gymnasium.error.Error, ImportError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NeurozooError(f"{game!r} is no environment that Gymnasium can make here ({reason}).") from error
-    sees, acts = environment.observation_space, environment.action_space
-    environment.close()
-    if not isinstance(sees, gymnasium.spaces.Box) or len(sees.shape) != 1:
-        raise NeurozooError(f"{game!r} should be seen as a vector of numbers, but gives {sees}.")
-    if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
-        return sees.shape[0], tuple(f"ACTION_{i}" for i in range(acts.n))
-    if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
-        return sees.shape[0], tuple(f"OUTPUT_{i}" for i in range(acts.shape[0]))
-    raise NeurozooError(f"{game!r} should take one of n actions or a vector of numbers, but takes {acts}.")
-
-
 def output_names(game: str, protocol: Protocol) -> tuple[str, ...]:
-    """Returns what a network's outputs stand for, in order: actions such as ('NOOP', 'FIRE'), or continuous controls.
+    """Returns the names of a network's outputs, in order: actions such as ('NOOP', 'FIRE'), or continuous controls.
 
     Raises:
-        NeurozooError: No such game.
+        NeurozooError: The game is unknown.
     """
     if protocol.world == "atari":
         return action_names(game, protocol.action_set)
     if protocol.world == "gymnasium":
-        return _gymnasium_spaces(game)[1]
+        return gymnasium_spaces(game)[1]
     return {"river_crossing": RIVER_ACTIONS, "hard_maze": MAZE_OUTPUTS}[protocol.world]
 
 
 def has_continuous_outputs(protocol: Protocol, names: tuple[str, ...]) -> bool:
-    """Says whether a world obeys the outputs as they are; `names` are those of `output_names`."""
+    """Returns whether outputs are continuous controls, not scores of actions; `names` come from `output_names`."""
     return protocol.world == "hard_maze" or (protocol.world == "gymnasium" and names[0].startswith("OUTPUT_"))
 
 
 def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
-    """Returns the shape of what a network sees in a game."""
+    """Returns the shape of a game's observations."""
     if protocol.world == "river_crossing":
         return _RIVER_OBSERVATIONS[protocol.observation]
     if protocol.world == "hard_maze":
         return ObservationShape(1, 1, 11)
     if protocol.world == "gymnasium":
-        return ObservationShape(1, 1, _gymnasium_spaces(game)[0])
+        return ObservationShape(1, 1, gymnasium_spaces(game)[0])
     if protocol.preprocessing == "rgb":
-        return ObservationShape(*_screen_size(game), 3)
+        return ObservationShape(*screen_size(game), 3)
     return ObservationShape(84, 84, 1, 4)
 
 
 def brightest(protocol: Protocol) -> float:
-    """Returns what white is in a picture that a network sees; black is 0."""
+    """Returns the value of white in the observations; black is 0."""
     return 255.0 if protocol.preprocessing == "rgb" else 1.0
 
 
 def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
-    """Returns a network's layout for what a game shows and takes.
+    """Returns a network's layout for the observations and outputs of a game.
 
     Raises:
-        NeurozooError: No such game or network, or the network wants a picture and the game shows a vector.
+        NeurozooError: The game or network is unknown, or the network needs pictures and the game has vectors.
     """
     network, shape = get_network(model), observation_shape(game, protocol)
     if (shape.height, shape.width) == (1, 1) and any(layer.kind != "dense" for layer in network.layers):
         raise NeurozooError(
-            f"{game!r} is seen as a vector, so that it needs a network of dense layers such as 'simple', but "
-            f"{network.name!r} came."
+            f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
+            f"{network.name!r}."
         )
     return network.layout(len(output_names(game, protocol)), shape.observation)
-
-
-BEHAVIOURS = {
-    "atari": ("ram",),
-    "river_crossing": ("final_position",),
-    "hard_maze": ("final_position",),
-    "gymnasium": (),
-}
-
-
-POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
-RAM_BYTES = 128  # of the Atari console
-
-
-def check_behaviour(game: str, behaviour: str) -> str:
-    """Returns `behaviour` if an episode of the game can be described by it, or if it is `none`.
-
-    Raises:
-        NeurozooError: The game gives no such behaviour.
-    """
-    given = ("none", *BEHAVIOURS[world_of(check_game(game))])
-    if behaviour not in given:
-        raise NeurozooError(f"{game!r} does not give the behaviour {behaviour!r}, but: {', '.join(given)}.")
-    return behaviour
 
 
 def check_engine(game: str, protocol: Protocol, engine: str) -> str:
     """Returns `engine` if it can play the game.
 
     Raises:
-        NeurozooError: It cannot.
+        NeurozooError: It cannot play the game.
     """
     if engine == "batched" and protocol.world == "gymnasium":
         raise NeurozooError(f"The batched engine does not play Gymnasium's {game!r}. Set engine to native.")
     return engine
 
 
-def rom_path(game: str) -> Path:
-    """Returns the game's ROM, which comes with ale-py.
-
-    Raises:
-        NeurozooError: No such game, or its ROM file is gone.
-    """
-    from ale_py import roms
-
-    if game not in game_names():
-        raise unknown_name("game", game, game_names())
-    path = roms.get_rom_path(game)
-    if path is None or not Path(path).exists():
-        raise NeurozooError(
-            f"The ROM of {game!r} should come with ale-py, but is missing. Reinstall: pip install ale-py"
-        )
-    return Path(path)
-
-
-def action_names(game: str, action_set: str) -> tuple[str, ...]:
-    """Returns the names of a game's actions in the order of the network's outputs, such as ('NOOP', 'FIRE').
-
-    Raises:
-        NeurozooError: No such game.
-    """
-    return tuple(action.name for action in _actions(game)[action_set])
-
-
-def action_codes(game: str, action_set: str) -> tuple[int, ...]:
-    """Returns ALE's codes of a game's actions in the order of the network's outputs."""
-    return tuple(int(action.value) for action in _actions(game)[action_set])
-
-
 def start_actions(game: str, protocol: Protocol) -> tuple[int, ...]:
-    """Returns the actions (ALE's codes) of the steps by which an episode starts after its no-ops.
+    """Returns the actions (ALE codes) that start an episode after its no-ops, one step each.
 
-    How a game is started does not depend on the actions that an agent may choose from.
+    They do not depend on the action set of the agent.
 
-    Source: published code: where the minimal set's second action is FIRE, the second and the third, once each.
+    Source: published code: if the second action of the minimal set is FIRE, the second and the third action.
     """
     if protocol.presses_fire and action_names(game, "minimal")[1] == "FIRE":
         return action_codes(game, "minimal")[1:3]
     return ()
-
-
-@cache
-def _actions(game: str) -> dict[str, list]:
-    emulator = _emulator(game)
-    return {"minimal": emulator.getMinimalActionSet(), "full": emulator.getLegalActionSet()}
-
-
-@cache
-def _screen_size(game: str) -> tuple[int, int]:
-    return tuple(_emulator(game).getScreenDims())
-
-
-def _emulator(game: str):
-    import ale_py
-
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    emulator = ale_py.ALEInterface()
-    emulator.loadROM(rom_path(game))
-    return emulator
-
-
-@cache
-def reference_scores() -> dict[str, tuple[float, float]]:
-    """Returns (random, human) scores per game, the anchors of human-normalised scores.
-
-    Source: dqn_zoo/atari_data.py of google-deepmind/dqn_zoo at commit 45061f4 (57 games).
-    """
-    text = resources.files("neurozoo").joinpath("data/atari_human_random.csv").read_text()
-    return {row["game"]: (float(row["random"]), float(row["human"])) for row in csv.DictReader(text.splitlines())}

@@ -1,6 +1,6 @@
-"""Scripted agents of the river crossing task: yardsticks for learned ones.
+"""Scripted agents for the river crossing task: baselines for trained ones.
 
-They act on the game itself, of which they see everything, with `agent(river) -> action`.
+They see the whole state of the game. An agent is a function: `agent(river) -> action`.
 """
 
 from collections import deque
@@ -21,17 +21,17 @@ from neurozoo.environments.river_crossing import (
     RiverCrossing,
 )  # fmt: skip
 
-CYCLES = 50  # of the shunting model, and
-LARGEST_ACTIVITY = 15.0
-# What is wanted, by cell (grass, resource, stone, water, trap), with free hands and carrying. While the agent carries,
-# water is neutral: it walks straight to the resource and bridges the first water that is on its way.
+CYCLES = 50  # of the shunting model
+LARGEST_ACTIVITY = 15.0  # of the shunting model
+# Desires by cell (grass, resource, stone, water, trap): with free hands, and while carrying a stone. While the agent
+# carries, water is neutral: the agent walks straight to the resource and bridges the first water on its way.
 DESIRES = ((0, 1, 1, -1, -1), (0, 1, 0, 0, -1))
 
 Agent = Callable[[RiverCrossing], int]
 
 
 def play(river: RiverCrossing, agent: Agent, *, seed: int) -> tuple[float, int]:
-    """Plays an episode. Before the agent acts, it sees the world that it acts in, also under faithful rules.
+    """Plays an episode. Under faithful rules, too, the agent sees the new world before it acts in it.
 
     Returns:
         The sum of the rewards, and the number of steps.
@@ -46,17 +46,17 @@ def play(river: RiverCrossing, agent: Agent, *, seed: int) -> tuple[float, int]:
 
 
 class ShuntingAgent:
-    """Climbs the landscape of the shunting model, in which wanted cells are peaks and feared ones holes.
+    """Climbs the activity landscape of the shunting model: desired cells are peaks, feared cells are holes.
 
-    It uses its hands in every move and never stays: from a peak, such as a stone that it starts on, it goes to the
-    highest neighbour.
+    It uses its hands in every move and never stays. From a peak, such as a stone at the start, it moves to the highest
+    neighbour.
 
-    Source: Robinson, Ellis and Channon 2007, with desires that we set by hand instead of a decision network.
+    Source: Robinson, Ellis and Channon 2007, but with fixed desires instead of a decision network.
     """
 
     def __init__(self, desires: tuple[tuple[int, ...], tuple[int, ...]] = DESIRES):
         self._desires = np.array(desires, float)
-        self._seen = None
+        self._seen: tuple[bool, bytes] | None = None
 
     def __call__(self, river: RiverCrossing) -> int:
         """Returns the action that leads uphill."""
@@ -71,14 +71,14 @@ class ShuntingAgent:
 
 
 def shunting_landscape(desires: np.ndarray) -> np.ndarray:
-    """Spreads what is wanted over the grid, so that every step uphill leads to it around what is feared.
+    """Computes the activity landscape: every step uphill leads towards desired cells and around feared ones.
 
     Args:
-        desires: 1 wanted, 0 neutral, -1 feared, shape (columns, rows).
+        desires: 1 desired, 0 neutral, -1 feared, shape (columns, rows).
 
     Returns:
-        Activities, float64, (columns, rows): after 50 cycles of x <- min(desire + 1/8 of the sum of the eight
-        neighbours' positive activities, 15); feared cells stay at -1.
+        Activities, float64, (columns, rows), after 50 cycles of x <- min(desire + 1/8 of the sum of the eight
+        neighbours' positive activities, 15). Feared cells stay at -1.
     """
     activity = np.zeros((desires.shape[0] + 2, desires.shape[1] + 2))
     inside = activity[1:-1, 1:-1]
@@ -91,9 +91,9 @@ def shunting_landscape(desires: np.ndarray) -> np.ndarray:
 
 
 class PlanningAgent:
-    """Builds one straight bridge with the nearest stones, in the row where that takes the fewest steps.
+    """Builds one straight bridge with the nearest stones, in the row that takes the fewest steps.
 
-    A plan is made when a world is entered. Without one (walled in by traps), the agent stays.
+    It plans once per world. If no plan exists (traps enclose the agent), it stays.
     """
 
     def __init__(self):
@@ -107,7 +107,7 @@ class PlanningAgent:
 
 
 def plan_bridge(river: RiverCrossing) -> list[int] | None:
-    """Returns the shortest of the 20 plans with one straight bridge each, as actions, or None."""
+    """Returns the shortest plan with one straight bridge, one candidate per row, as actions; None if none exists."""
     plans = [plan for row in range(SIDE) if (plan := _plan_row(river, row)) is not None]
     return min(plans, key=len, default=None)
 
@@ -134,8 +134,8 @@ def _plan_row(river: RiverCrossing, row: int) -> list[int] | None:
 
 
 def _shortest_path(grid: np.ndarray, start: tuple[int, int], targets: set) -> list[tuple[tuple[int, int], int]] | None:
-    """Returns [(cell, direction that leads to it), ...] to the nearest target around water and traps, or None."""
-    came_from = {start: None}
+    """Returns [(cell, direction of the move to it), ...] to the nearest target around water and traps, or None."""
+    came_from: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {start: None}
     queue = deque([start])
     while queue:
         place = queue.popleft()
@@ -145,9 +145,9 @@ def _shortest_path(grid: np.ndarray, start: tuple[int, int], targets: set) -> li
                 continue
             if cell in targets:
                 path = [(cell, direction)]
-                while came_from[place] is not None:
-                    path.append((place, came_from[place][1]))
-                    place = came_from[place][0]
+                while (move := came_from[place]) is not None:
+                    path.append((place, move[1]))
+                    place = move[0]
                 return path[::-1]
             if grid[cell] not in (WATER, TRAP):
                 came_from[cell] = (place, direction)

@@ -1,10 +1,10 @@
-"""The river crossing task: an agent fetches a resource behind a river, which it bridges with stones.
+"""The river crossing task: an agent builds a bridge of stones to fetch a resource behind a river.
 
-An attempt leads through levels of growing width of the river, each in a new random world. Water, traps and leaving the
-grid kill. A stone is picked up, or dropped into water, by moving onto the cell while the hands are used.
+An attempt is a series of levels. Each level is a new random world with a wider river. Water, traps and leaving the grid
+kill the agent. It picks up a stone, or drops one into water, by moving onto the cell while it uses its hands.
 
-`faithful` rules are those of the Deep Neuroevolution Toolbox with its slips; `fixed` rules are what was meant.
-`docs/river_crossing.md` compares them. Twin: native/core/river_crossing.cc.
+`faithful` rules are those of the Deep Neuroevolution Toolbox, including its bugs; `fixed` rules are without the bugs.
+`docs/river_crossing.md` compares them. The same game in C++: native/core/river_crossing.cc.
 
 Sources: Robinson, Ellis and Channon 2007, ECAL, pp. 345-354; github.com/WatchJolley/deep-neuro-toolbox.
 """
@@ -13,32 +13,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.environments.randomness import SplitMix64
+from neurozoo.environments.games import RIVER_ACTIONS
+from neurozoo.environments.splitmix64 import SplitMix64
 from neurozoo.errors import NeurozooError
-from neurozoo.games import RIVER_ACTIONS
 
 SIDE = 20  # cells
 EMPTY, RESOURCE, STONE, WATER, TRAP = range(5)
 DIRECTIONS = ((0, 0), (-1, 1), (0, 1), (1, 1), (-1, 0), (1, 0), (-1, -1), (0, -1), (1, -1))  # (columns, rows)
-HANDS = len(DIRECTIONS)  # an action from here on uses the hands, too
-RIVER_COLUMN = 14  # the first with water
+HANDS = len(DIRECTIONS)  # the actions from this number on also use the hands
+RIVER_COLUMN = 14  # the first column with water
 RESOURCE_ROW = 10
-BASIC_STONES = 17  # and one for each column of the river
+BASIC_STONES = 17  # plus the width of the river
 
 
 @dataclass(frozen=True)
 class RiverRules:
-    """What can be varied.
+    """Parameters of the task.
 
     Attributes:
-        is_faithful: Whether the toolbox's slips are played, too.
+        is_faithful: Whether the rules are those of the toolbox, including its bugs.
         min_width: Width of the river in level 0.
         max_width: Width of the river in the last level.
-        attempts: Attempts that count.
-        step_limit: Steps in one world.
-        num_traps: Traps drawn per world; two may fall on the same cell.
-        num_stones: Stones per world; None for 17 and one for each column of the river.
-        start_column: Where the agent starts, in a random row.
+        attempts: Attempts that count, per episode.
+        step_limit: Most steps in one world.
+        num_traps: Traps per world; two may be on the same cell.
+        num_stones: Stones per world; None for 17 plus the width of the river.
+        start_column: Column in which the agent starts; its row is random.
     """
 
     is_faithful: bool = False
@@ -58,31 +58,33 @@ class RiverRules:
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if not (name == "num_stones" and value is None) and not least <= value <= most:
-                raise NeurozooError(f"{name} of the river crossing task should be {least} to {most}, but {value} came.")
+                raise NeurozooError(f"{name} of the river crossing task should be {least} to {most}, but got {value}.")
 
 
 class RiverCrossing:
-    """One agent in its worlds, step by step.
+    """The game with one agent, played step by step.
 
-    The worlds are a function of the episode's seed, the attempt and the width of the river.
+    A world depends only on the episode's seed, the attempt and the width of the river.
 
     Attributes:
-        rules: What is played.
+        rules: Parameters of the task.
         grid: Cells, uint8, shape (20, 20), [column, row].
         column: The agent's column, from the left.
         row: The agent's row, from the top.
         carries: Whether the agent carries a stone.
         age: Steps in this world.
         level: Levels solved in this attempt.
-        attempt: Finished attempts.
-        fitness: What finished attempts brought, and under fixed rules also the running one.
+        attempt: Number of finished attempts.
+        fitness: Fitness of the finished attempts; under fixed rules also of the current one.
         is_over: Whether the episode is over.
-        has_reached: Faithful rules: the resource was reached, and the next step begins in a new world.
-        cause: What ended the last failed attempt: `edge`, `trap`, `water`, `age`, or nothing yet.
+        has_reached: Faithful rules only: the agent reached the resource, and the next step begins in a new world.
+        cause: Why the last failed attempt ended: `edge`, `trap`, `water` or `age`; empty before the first failure.
         levels_solved: Levels solved in this episode.
         stones_placed: Stones dropped into water in this episode.
-        final_positions: (column, row, level) where each finished attempt ended.
+        final_positions: (column, row, level) at the end of each finished attempt.
     """
+
+    has_reached: bool
 
     def __init__(self, rules: RiverRules):
         self.rules = rules
@@ -104,7 +106,7 @@ class RiverCrossing:
 
     @property
     def is_last_level(self) -> bool:
-        """Whether no wider river follows in this attempt."""
+        """Whether this is the widest river of an attempt."""
         return self.width == self.rules.max_width
 
     def step(self, action: int, *, is_last: bool = False) -> float:
@@ -112,19 +114,19 @@ class RiverCrossing:
 
         Args:
             action: Index into `RIVER_ACTIONS`.
-            is_last: Ends the episode after this step, as an evaluator's frame limit does.
+            is_last: Whether to end the episode after this step, because a frame limit is reached.
 
         Returns:
-            The reward: under fixed rules 1 for each level when it is solved, under faithful rules the fitness at the
-            end. Either way the sum over an episode is its fitness.
+            The reward. Under fixed rules it is 1 when a level is solved; under faithful rules it is the fitness, in the
+            last step. Both sum to the fitness over an episode.
 
         Raises:
-            NeurozooError: The episode is over, or there is no such action.
+            NeurozooError: The episode is over, or the action does not exist.
         """
         if self.is_over:
             raise NeurozooError("The episode is over; call reset() to start the next one.")
         if not 0 <= action < len(RIVER_ACTIONS):
-            raise NeurozooError(f"The river crossing task has the actions 0 to 17, but {action} came.")
+            raise NeurozooError(f"The river crossing task has the actions 0 to 17, but got {action}.")
         self.enter_next_world()
         if self._is_finished:
             self.is_over = True
@@ -140,9 +142,9 @@ class RiverCrossing:
         return float(self.fitness if self.is_over and self._is_faithful else reward)
 
     def enter_next_world(self) -> None:
-        """Begins what the next step would begin with, without an effect on it.
+        """Enters the next world now instead of at the start of the next step. That step stays the same.
 
-        Under faithful rules an action is chosen before the new world is seen. Scripted agents call this to see it.
+        Under faithful rules, an agent chooses its action before it sees a new world. Scripted agents call this first.
         """
         if self.has_reached and not self._is_finished:
             self.has_reached = False
@@ -163,7 +165,7 @@ class RiverCrossing:
         self.column = self.rules.start_column
 
     def _move(self, action: int) -> tuple[str, bool]:
-        """Returns (cause of death or nothing, whether the resource was reached)."""
+        """Returns (cause of death or an empty text, whether the agent reached the resource)."""
         uses_hands = action > HANDS if self._is_faithful else action >= HANDS
         columns, rows = DIRECTIONS[action % HANDS]
         column, row = self.column + columns, self.row + rows
@@ -199,7 +201,7 @@ class RiverCrossing:
             self.cause = cause
             self._end_attempt()
         if not self._is_finished:
-            self.age += 1  # also in a world that has just been entered by dying
+            self.age += 1  # also in a new world after a death
             if self.age >= self.rules.step_limit:
                 self.cause = "age"
                 self._note_position()
@@ -208,7 +210,7 @@ class RiverCrossing:
 
     def _end_attempt(self) -> None:
         self._note_position()
-        if self._is_faithful:  # one attempt more is played, and does not count
+        if self._is_faithful:  # plays one more attempt, which does not count
             self._is_finished = self.attempt == self.rules.attempts
             if not self._is_finished:
                 self.fitness += self.level
@@ -224,15 +226,16 @@ class RiverCrossing:
 
 
 def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.ndarray, int]:
-    """Draws a world and where the agent starts.
+    """Draws a random world and the agent's start.
 
     Args:
         width: Columns of the river.
-        random: Where the draws come from.
-        rules: Numbers of traps and stones, start column, and whether the agent may start on a stone or a trap.
+        random: Source of the random numbers.
+        rules: Sets the numbers of traps and stones and the start column. Under faithful rules the agent may start on a
+            stone or a trap.
 
     Returns:
-        Cells, uint8, shape (20, 20), [column, row], and the agent's row.
+        The cells, uint8, shape (20, 20), [column, row], and the agent's row.
     """
     while True:
         grid = np.full((SIDE, SIDE), EMPTY, np.uint8)

@@ -1,6 +1,6 @@
-"""What the river crossing task looks like: to networks, and to people.
+"""Views of the river crossing task: observations for networks, pictures and text for people.
 
-Codes are those of the cells, then the agent with free hands and the agent that carries a stone.
+`COLOURS` and the like are indexed by the code of a cell, then 5 for the agent with free hands, 6 for one with a stone.
 """
 
 import numpy as np
@@ -15,28 +15,33 @@ RGB = COLOURS.astype(np.float32) / np.float32(255)
 GREYS = np.array([0.2989 * (r / 255) + 0.587 * (g / 255) + 0.114 * (b / 255) for r, g, b in COLOURS.tolist()]).astype(
     np.float32
 )
-OBJECTS = (RESOURCE, STONE, WATER, TRAP)  # planes of `objects`; then the agent that carries, and with free hands
+OBJECTS = (
+    RESOURCE,
+    STONE,
+    WATER,
+    TRAP,
+)  # first planes of `objects`; the last two are the agent with a stone, and the agent with free hands
 SHAPES = {
     "pixels": (84, 84, 1), "rgb": (SIDE, SIDE, 3), "greyscale": (SIDE, SIDE, 1), "objects": (SIDE, SIDE, 6),
     "vector": (6,),
 }  # fmt: skip
 ENLARGEMENT, BORDER = 4, 2  # of `pixels`
-CELL_PIXELS = 8  # of the picture for people
+CELL_PIXELS = 8  # side of a cell in the picture for people
 SCREEN_SHAPE = (SIDE * CELL_PIXELS, SIDE * CELL_PIXELS, 3)
-LETTERS = ".Ro~x"  # of the cells
+LETTERS = ".Ro~x"  # by code of the cell
 
 
 def view(river: RiverCrossing, observation: str) -> np.ndarray:
-    """Shows the present world as a network sees it.
+    """Returns the current world as a network sees it.
 
-    Under fixed rules a row of the picture is a row of the world. The faithful rules keep what the toolbox does: the
-    axes are exchanged, the planes of `objects` lie one after the other in memory though the shape says otherwise, and
-    the agent's colour in `rgb` is written at the flat offset 60 * column + row instead of 3 * (20 * column + row).
+    Under fixed rules a row of the picture is a row of the world. Faithful rules keep three bugs of the toolbox: the
+    axes are swapped; the planes of `objects` lie one after the other in memory, although the shape says otherwise; and
+    the agent's colour in `rgb` is at the flat offset 60 * column + row instead of 3 * (20 * column + row).
 
     Args:
         river: The game.
-        observation: `pixels`, `rgb`, `greyscale`, `objects`, or `vector`: the cell under the agent, one of five, and
-            whether it carries.
+        observation: `pixels`, `rgb`, `greyscale`, `objects`, or `vector`: the cell under the agent (one-hot, five
+            kinds) and whether the agent carries a stone.
 
     Returns:
         float32 in [0, 1], shape `SHAPES[observation]`.
@@ -72,7 +77,7 @@ def view(river: RiverCrossing, observation: str) -> np.ndarray:
 
 
 def picture(river: RiverCrossing) -> np.ndarray:
-    """Draws the world for people: uint8, shape (160, 160, 3). What lies under the agent shows around it."""
+    """Draws the world for people: uint8, shape (160, 160, 3). The cell under the agent shows as a border around it."""
     pixels = COLOURS[river.grid.T].repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
     top, left = river.row * CELL_PIXELS, river.column * CELL_PIXELS
     inside = slice(top + 1, top + CELL_PIXELS - 1), slice(left + 1, left + CELL_PIXELS - 1)
@@ -81,7 +86,7 @@ def picture(river: RiverCrossing) -> np.ndarray:
 
 
 def text(river: RiverCrossing) -> str:
-    """Prints the world: `.` grass, `R` resource, `o` stone, `~` water, `x` trap, `A` agent, `C` when it carries."""
+    """Returns the world as text: `.` grass, `R` resource, `o` stone, `~` water, `x` trap, `A` agent, `C` carrying."""
     lines = [[LETTERS[code] for code in row] for row in river.grid.T]
     lines[river.row][river.column] = "C" if river.carries else "A"
     return "\n".join("".join(line) for line in lines)

@@ -1,11 +1,11 @@
-"""The river crossing task as a world, step by step."""
+"""The river crossing task as a `World`."""
 
 import numpy as np
 
+from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
 from neurozoo.environments.river_views import SCREEN_SHAPE, picture, view
 from neurozoo.environments.single_frame import SingleFrameWorld, largest
-from neurozoo.games import Protocol
 
 
 class RiverCrossingWorld(SingleFrameWorld):
@@ -20,7 +20,7 @@ class RiverCrossingWorld(SingleFrameWorld):
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
         self.river = RiverCrossing(RiverRules(is_faithful=protocol.rules == "faithful"))
-        self.river.reset(seed=0)  # so that there is a screen
+        self.river.reset(seed=0)  # makes the first screen
 
     @property
     def screen(self) -> np.ndarray:
@@ -29,7 +29,7 @@ class RiverCrossingWorld(SingleFrameWorld):
 
     @property
     def final_positions(self) -> np.ndarray:
-        """(column, row, level) where each attempt ended: float32, shape (attempts, 3)."""
+        """(column, row, level) at the end of each attempt: float32, shape (attempts, 3)."""
         return np.array(self.river.final_positions, np.float32).reshape(-1, 3)
 
     def _start(self, seed: int) -> None:

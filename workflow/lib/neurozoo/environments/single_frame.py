@@ -1,26 +1,23 @@
-"""What the worlds that are not Atari games have in common: a step is a frame, and nothing happens before the first."""
+"""Base class of the environments that are not Atari games: each step is one frame, and there are no no-ops."""
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 
+from neurozoo.environments.protocols import Protocol, observation_shape, output_names
 from neurozoo.errors import NeurozooError
-from neurozoo.games import Protocol, observation_shape, output_names
 
 
 def largest(outputs: np.ndarray) -> int:
-    """Returns the index of the largest output, the first of equals, as the native op compares them."""
+    """Returns the index of the largest output (of equal ones the first). The comparison is that of the native op."""
     values = np.asarray(outputs).tolist()
     return values.index(max(values))
 
 
-class SingleFrameWorld:
-    """Counts steps and stacks planes; a subclass plays. See `World`.
-
-    A subclass has `_start(seed)`, `_play(outputs, is_last) -> (reward, is_over)`, where `is_last` says that the frame
-    limit is reached, and `_new_plane()`.
-    """
+class SingleFrameWorld(ABC):
+    """Counts steps and stacks planes; a subclass plays the game. See `World`."""
 
     ram = np.zeros(0, np.uint8)
-    final_positions = np.zeros((0, 0), np.float32)
 
     def __init__(self, game: str, protocol: Protocol):
         self.game = game
@@ -30,6 +27,26 @@ class SingleFrameWorld:
         self.steps = 0
         self.is_done = True
 
+    @abstractmethod
+    def _start(self, seed: int) -> None:
+        """Starts an episode of the game."""
+
+    @abstractmethod
+    def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
+        """Plays one step and returns the reward and whether the episode is over.
+
+        `is_last` is true in the step that reaches the frame limit.
+        """
+
+    @abstractmethod
+    def _new_plane(self) -> np.ndarray:
+        """Draws the newest plane: float32, `shape.plane`."""
+
+    @property
+    def final_positions(self) -> np.ndarray:
+        """Empty unless the game has positions: float32, shape (0, 0)."""
+        return np.zeros((0, 0), np.float32)
+
     @property
     def frames(self) -> int:
         """Frames since the episode's start."""
@@ -37,7 +54,7 @@ class SingleFrameWorld:
 
     @property
     def observation(self) -> np.ndarray:
-        """The last planes, oldest first, zeros before the first: float32, `shape.observation`."""
+        """The last planes, oldest first; zeros before the first plane: float32, `shape.observation`."""
         return np.concatenate(self._planes, axis=-1)
 
     @property
@@ -46,15 +63,13 @@ class SingleFrameWorld:
         return self._planes[-1]
 
     def reset(self, *, noops: int = 0, seed: int = 0) -> np.ndarray:
-        """Starts an episode and returns the first observation. `noops` changes nothing.
+        """Starts an episode and returns the first observation. `noops` has no effect.
 
         Raises:
             NeurozooError: `noops` or `seed` is negative.
         """
         if noops < 0 or seed < 0:
-            raise NeurozooError(
-                f"An episode starts with noops >= 0 and seed >= 0, but noops={noops}, seed={seed} came."
-            )
+            raise NeurozooError(f"noops and seed should be 0 or more, but got noops={noops} and seed={seed}.")
         self._start(seed)
         self.steps = 0
         self.is_done = False
@@ -62,15 +77,17 @@ class SingleFrameWorld:
         return self.observation
 
     def act(self, outputs: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Does what a network's outputs say and returns the observation, the reward and whether the episode is over.
+        """Plays one step and returns the observation, the reward and whether the episode is over; see `World`.
 
         Raises:
-            NeurozooError: The episode is over, or the outputs have another shape than (num_outputs,).
+            NeurozooError: The episode is over, or the shape of the outputs is not (num_outputs,).
         """
         if self.is_done:
             raise NeurozooError("The episode is over; call reset() to start the next one.")
         if np.shape(outputs) != (self.num_outputs,):
-            raise NeurozooError(f"{self.game} takes {self.num_outputs} outputs, but shape {np.shape(outputs)} came.")
+            raise NeurozooError(
+                f"{self.game} takes {self.num_outputs} outputs, but got an array of shape {np.shape(outputs)}."
+            )
         is_last = self.steps + 1 >= self.protocol.max_frames
         reward, is_over = self._play(outputs, is_last)
         self.steps += 1

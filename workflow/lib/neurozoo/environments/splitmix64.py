@@ -1,12 +1,12 @@
-"""Random numbers that the native worlds draw, too."""
+"""The random number generator that Python and C++ environments share."""
 
 _MASK = 2**64 - 1
 
 
 class SplitMix64:
-    """Gives the same numbers in Python and in C++, so that both play in the same worlds.
+    """Gives the same numbers in Python and in C++, so that both versions of a game draw the same worlds.
 
-    Source: SplitMix64, Steele, Lea and Flood 2014, doi:10.1145/2714064.2660195. Twin: native/core/random.h.
+    Source: SplitMix64, Steele, Lea and Flood 2014, doi:10.1145/2714064.2660195. In C++: native/core/random.h.
     """
 
     def __init__(self, seed: int):

@@ -1,25 +1,26 @@
-"""Several games of ale-py's vector environment side by side, which can be continued exactly."""
+"""ale-py's vector environment with a state that can be saved and restored exactly."""
 
 import zlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.games import Protocol
 
 SeedOf = Callable[[int, int], int]
 
 
 class Step(NamedTuple):
-    """What came of one decision in every world; arrays have shape (worlds,).
+    """The results of one step of all environments. Arrays have shape (num_envs,).
 
     Attributes:
         rewards: Points, float32.
-        is_over: Whether the game is over.
-        is_cut: Whether it was ended by the protocol's limit only.
-        is_life_lost: Whether there are fewer lives than before.
+        is_over: Whether the game is over (terminated).
+        is_cut: Whether the protocol's frame limit ended the episode before the game was over (truncated).
+        is_life_lost: Whether the agent has fewer lives than before the step.
     """
 
     rewards: np.ndarray
@@ -28,26 +29,26 @@ class Step(NamedTuple):
     is_life_lost: np.ndarray
 
 
-class VectorWorlds:
-    """Games of an Atari protocol, one decision of each at a time, in threads of C++.
+class AtariVectorEnvironment:
+    """Plays several copies of an Atari game, which step together in C++ threads.
 
-    Every episode has a seed of its own, drawn by its address. So a world's state is the number of its episode and the
-    actions since it began, which are played again to continue: the emulator's own state is never saved.
+    Every episode has a seed of its own. So the state of an environment is the number of its episode and the actions
+    since its start; restoring it plays these actions again. The emulator's own state is never saved.
 
     Args:
         game: Game id such as `pong`.
         protocol: How episodes are played.
-        count: Worlds.
+        count: Number of environments, below called num_envs.
         threads: Threads of the emulators.
-        seed_of: Function from world and episode to the seed of that episode.
+        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
 
     Attributes:
-        stacks: uint8, shape (worlds, 4, 84, 84): what is to be seen, oldest screen first, zeros before the first.
-        lives: Lives left, shape (worlds,).
-        episodes: Number of each world's episode, from 0.
+        stacks: Observations: uint8, shape (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
+        lives: Lives left, shape (num_envs,).
+        episodes: Number of the current episode of each environment, from 0.
 
     Raises:
-        NeurozooError: The protocol is none that ale-py's vector environment plays.
+        NeurozooError: ale-py's vector environment cannot play the protocol.
     """
 
     def __init__(self, game: str, protocol: Protocol, *, count: int, threads: int, seed_of: SeedOf) -> None:
@@ -56,7 +57,7 @@ class VectorWorlds:
 
         if protocol.world != "atari" or protocol.preprocessing != "area" or protocol.presses_fire:
             raise NeurozooError(
-                f"ale-py's vector environment does not play {game!r} under {protocol.name!r}; choose machado2018."
+                f"ale-py's vector environment does not play {game!r} under {protocol.name!r}. Choose machado2018."
             )
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self._environment = AtariVectorEnv(
@@ -72,68 +73,70 @@ class VectorWorlds:
             reward_clipping=False,
         )
         self.count = count
-        self.num_actions = int(self._environment.single_action_space.n)
+        actions = self._environment.single_action_space
+        assert isinstance(actions, Discrete)  # all Atari games have buttons
+        self.num_actions = int(actions.n)
         self.episodes = np.zeros(count, np.int64)
         self._seed_of = seed_of
         self._played: list[list[int]] = [[] for _ in range(count)]
         self._reset(np.ones(count, bool))
 
     def _reset(self, mask: np.ndarray) -> None:
-        chosen = np.flatnonzero(mask)
-        seeds = np.array([self._seed_of(world, int(self.episodes[world])) for world in chosen], np.int64)
+        chosen = np.flatnonzero(mask).tolist()
+        seeds = np.array([self._seed_of(index, int(self.episodes[index])) for index in chosen], np.int64)
         self.stacks, info = self._environment.reset(seed=seeds, options={"reset_mask": mask})
         self.lives = info["lives"].copy()
 
     @property
     def screens(self) -> np.ndarray:
-        """The newest screens: uint8, shape (worlds, 84, 84)."""
+        """The newest screens: uint8, shape (num_envs, 84, 84)."""
         return self.stacks[:, -1]
 
     def start_episodes(self, mask: np.ndarray) -> None:
-        """Ends the episodes of some worlds and starts their next ones.
+        """Ends the episodes of some environments and starts their next ones.
 
         Args:
-            mask: bool, shape (worlds,).
+            mask: bool, shape (num_envs,).
         """
         self.episodes[mask] += 1
-        for world in np.flatnonzero(mask):
-            self._played[world] = []
+        for index in np.flatnonzero(mask):
+            self._played[index] = []
         self._reset(mask)
 
     def send(self, actions: np.ndarray) -> None:
-        """Hands out a decision for each world and returns at once.
+        """Starts a step of all environments and returns at once.
 
         Args:
-            actions: Indices into the protocol's action set, shape (worlds,).
+            actions: Indices into the protocol's action set, shape (num_envs,).
         """
         for played, action in zip(self._played, actions.tolist(), strict=True):
             played.append(action)
         self._environment.send(actions.astype(np.int32))
 
     def receive(self) -> Step:
-        """Waits for what came of the decisions; worlds whose episode has ended need `start_episodes` next."""
+        """Waits for the results of the step. Call `start_episodes` next for environments whose episode has ended."""
         self.stacks, rewards, is_over, is_cut, info = self._environment.recv()
         is_life_lost = info["lives"] < self.lives
         self.lives = info["lives"].copy()
         return Step(rewards.astype(np.float32), is_over.copy(), is_cut & ~is_over, is_life_lost)
 
     def get_state(self) -> dict:
-        """Returns where the worlds are, but for `get_arrays`, as plain JSON."""
+        """Returns the state, except what `get_arrays` returns, as plain JSON."""
         return {
             "episodes": self.episodes.tolist(),
             "lengths": [len(played) for played in self._played],
-            "seen": zlib.crc32(np.ascontiguousarray(self.stacks)),
+            "seen": zlib.crc32(np.ascontiguousarray(self.stacks).data),
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the actions since the episodes began, world after world: uint8."""
+        """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
         return {"actions": np.array([action for played in self._played for action in played], np.uint8)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Plays all worlds to where they were.
+        """Restores the state by playing its actions again.
 
         Raises:
-            NeurozooError: Something else is to be seen there than before.
+            NeurozooError: The screens differ from those of the saved state.
         """
         lengths = state["lengths"]
         self.episodes = np.array(state["episodes"], np.int64)
@@ -142,14 +145,14 @@ class VectorWorlds:
         longest = max(lengths)
         for step in range(longest + 1):
             starts = np.array([longest - length == step for length in lengths])
-            if starts.any():  # so that all worlds arrive together
+            if starts.any():  # short episodes start later, so that all end together
                 self._reset(starts)
             if step < longest:
                 actions = [a[step - longest + len(a)] if step >= longest - len(a) else 0 for a in self._played]
                 self._environment.send(np.array(actions, np.int32))
                 self.stacks, *_, info = self._environment.recv()
                 self.lives = info["lives"].copy()
-        if zlib.crc32(np.ascontiguousarray(self.stacks)) != state["seen"]:
+        if zlib.crc32(np.ascontiguousarray(self.stacks).data) != state["seen"]:
             raise NeurozooError(
                 "The games cannot be continued: the same actions now lead to other screens. Was ale-py updated since "
                 "the run was interrupted? Use the version in its config.yaml."

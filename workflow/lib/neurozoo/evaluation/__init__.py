@@ -1,33 +1,33 @@
-"""One protocol of evaluation, several engines: episodes go in, results come out as they finish."""
+"""The evaluator interface: submit episodes, receive results as they finish. `make_evaluator` chooses the engine."""
 
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.protocols import Protocol as GameProtocol
+from neurozoo.environments.protocols import check_engine, layout_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import Protocol as GameProtocol
-from neurozoo.games import check_engine, layout_of
-from neurozoo.genomes import Genome
-from neurozoo.networks import Layout
+from neurozoo.genomes.genome import Genome
+from neurozoo.networks.description import Layout
 
-DEFAULT_SLOTS = 256  # episodes at once of the batched engine
+DEFAULT_SLOTS = 256  # number of episodes that the batched engine plays at once
 
 
 @dataclass(frozen=True)
 class Episode:
-    """One game to be played.
+    """An episode to play.
 
     Attributes:
-        genome: Who plays.
-        noops: Single frames without action at the start.
-        seed: Decides which actions stick; no effect without sticky actions.
-        max_frames: Frames after the start at which the episode is broken off.
+        genome: The genome that plays.
+        noops: Number of single-frame no-ops at the start.
+        seed: Seed of the environment: sticky actions, random frame skips, random worlds.
+        max_frames: Most frames after the start; then the episode is truncated.
     """
 
     genome: Genome
@@ -38,17 +38,17 @@ class Episode:
 
 @dataclass(frozen=True)
 class EpisodeResult:
-    """What came of an episode.
+    """The result of an episode.
 
     Attributes:
         score: Sum of the raw rewards.
-        steps: Decisions.
-        frames: Emulator frames after the start.
-        seconds: Wall time in its thread.
+        steps: Number of steps.
+        frames: Number of emulator frames after the start.
+        seconds: Wall time of the episode.
         sign_score: Sum of the signs of the steps' rewards.
-        behaviour: What the episode was like, if the evaluator was asked for it: `ram`, uint8 (steps, 128), the memory
-            after every step; `final_position`, float32 (rows, coordinates), one row in the hard maze (x, y), one for
-            each attempt in the river crossing task (column, row, level).
+        behaviour: Description of the episode, if the evaluator records one. `ram`: uint8, (steps, 128), the memory
+            after every step. `final_position`: float32, (rows, coordinates): one row (x, y) in the hard maze, one row
+            (column, row, level) per attempt in the river crossing task.
     """
 
     score: float
@@ -61,11 +61,11 @@ class EpisodeResult:
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything that happened in one episode, to compare other engines with.
+    """A complete record of one episode, to compare engines step by step.
 
     Attributes:
-        planes: float32, (steps, height, width, channels): the newest plane of each observation. The observation of step
-            t is the stack of planes t - 3 ... t (where the stack is 4), oldest first, with zeros before the first.
+        planes: float32, (steps, height, width, channels): the newest plane of each observation. With a stack of 4, the
+            observation of step t has the planes t - 3 ... t, oldest first; zeros stand before the first plane.
         logits: float32, (steps, outputs), the network's outputs.
         rewards: float32, (steps,).
     """
@@ -76,30 +76,34 @@ class Trace:
 
     @property
     def actions(self) -> np.ndarray:
-        """int64, (steps,), index of the largest output, of equals the first; no meaning for continuous outputs."""
+        """int64, (steps,): index of the largest output, of equal ones the first. Meaningless for continuous outputs."""
         return self.logits.argmax(axis=1)
 
 
 class Evaluator(Protocol):
-    """Plays episodes. It does not know which algorithm asked."""
+    """Plays episodes, for any algorithm. Use as a context manager."""
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels)."""
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
 
-    def hold(self, genomes: Iterable[Genome]) -> None:
-        """Keeps these genomes' weights at hand; where it can, their (children's) episodes begin in this order."""
+    def pin(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights in memory while episodes of them and of their children are played.
+
+        They replace the genomes that were pinned before. If possible, episodes start in the order of their genomes or
+        parents here.
+        """
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes of held genomes, of their children, or of genomes without mutations, by number."""
+        """Queues episodes by number. Their genomes are pinned, children of pinned ones, or have no mutations."""
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns what has finished; waits up to `timeout` seconds for the first result."""
+        """Returns the results of finished episodes. Waits up to `timeout` seconds for the first one."""
 
     def trace(self, episode: Episode) -> Trace:
-        """Plays one episode of a held genome and records all of it."""
+        """Plays one episode of a pinned genome and records every step."""
 
     def close(self) -> None:
-        """Drops what is queued and breaks off what runs."""
+        """Drops queued episodes and stops running ones."""
 
     def __enter__(self) -> "Evaluator":
         """Returns itself."""
@@ -122,7 +126,7 @@ def make_evaluator(
     cluster: ClusterSettings | None = None,
     cluster_dir: str | os.PathLike | None = None,
 ) -> Evaluator:
-    """Makes the engine that plays a game; for Gymnasium's environments, which `native` does not know, Python.
+    """Makes the evaluator of a game. Gymnasium environments get a slow one in Python, because the op has none.
 
     Args:
         game: Game id.
@@ -130,22 +134,25 @@ def make_evaluator(
         protocol: How episodes are played.
         ops: The op library.
         noise: The noise table.
-        threads: Episodes at once, or threads of the batched engine's worlds.
-        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+        threads: Number of episodes at once; for the batched engine, number of threads that step environments.
+        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
         engine: `native` or `batched`.
-        slots: Episodes at once of the batched engine, an even number.
-        cluster: Workers that play instead of this process; the results are the same.
+        slots: Number of episodes that the batched engine plays at once, even.
+        cluster: Dask cluster whose workers play instead of this process. The results are the same.
         cluster_dir: Folder for the cluster's keys and logs.
 
     Raises:
-        NeurozooError: Something is missing or does not fit.
+        NeurozooError: A file is missing, or the arguments do not fit together.
     """
     check_engine(game, protocol, engine)
     if cluster is not None:
         if engine != "native":
-            raise NeurozooError(f"A Dask cluster plays with the native engine, but engine: {engine} came; choose one.")
+            raise NeurozooError(
+                f"A Dask cluster needs the native engine, but got engine: {engine}. Set engine to native."
+            )
         from neurozoo.evaluation.distributed import DistributedEvaluator
 
+        assert cluster_dir is not None, "a Dask cluster needs a folder for its keys and logs"
         make = partial(
             make_evaluator,
             game=game,
@@ -160,7 +167,7 @@ def make_evaluator(
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
         return StepwiseEvaluator(noise=noise, layout=layout, game=game, protocol=protocol, behaviour=behaviour)
-    given = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol}
+    given: dict[str, Any] = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol}
     if engine == "batched":
         from neurozoo.evaluation.batched import BatchedEvaluator
 
@@ -171,7 +178,7 @@ def make_evaluator(
 
 
 def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
-    """Submits episodes of held genomes, and waits for all of them."""
+    """Submits episodes and waits for all results. Genomes or their parents have to be pinned before."""
     evaluator.submit(episodes)
     results: dict[int, EpisodeResult] = {}
     while len(results) < len(episodes):
@@ -192,20 +199,20 @@ def trace_episode(
     """Records one episode of any genome.
 
     Args:
-        episode: Who plays, and how the episode starts and ends.
+        episode: The episode.
         game: Game id.
         model: Network name.
         protocol: How the episode is played.
         ops: The op library.
         noise: The noise table.
-        reference: Observations that virtual batch norm is computed from.
+        reference: Reference batch of virtual batch norm.
 
     Raises:
-        NeurozooError: Bad input.
+        NeurozooError: A file is missing, or the arguments do not fit together.
     """
     layout = layout_of(game, model, protocol)
     with make_evaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
-        evaluator.hold([episode.genome])
+        evaluator.pin([episode.genome])
         return evaluator.trace(episode)

@@ -1,4 +1,4 @@
-"""Episodes of a whole population in lockstep: networks as batches in Keras, on a GPU if there is one; worlds in C++."""
+"""The batched engine: plays many episodes in lockstep, with environments in C++ and all networks as one Keras batch."""
 
 import itertools
 import os
@@ -7,28 +7,30 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from neurozoo.environments.games import check_behaviour
+from neurozoo.environments.protocols import Protocol, observation_shape, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Trace
 from neurozoo.evaluation.array_backends import make_backend
-from neurozoo.evaluation.held_weights import HeldWeights
+from neurozoo.evaluation.pinned_weights import PinnedWeights
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
 from neurozoo.evaluation.world_pool import BEGUN, ENDED, PLAYING, WorldPool
-from neurozoo.games import Protocol, check_behaviour, observation_shape, output_names
-from neurozoo.genomes import Genome
-from neurozoo.networks import Layout
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.description import Layout
 
 
 @dataclass
 class Usage:
-    """What an evaluator has done so far.
+    """Counters of an evaluator since its start.
 
     Attributes:
-        decisions: Steps of all worlds.
-        world_seconds: Wall time in which worlds were being stepped.
+        decisions: Steps of all environments.
+        world_seconds: Wall time in which environments were stepped.
     """
 
     decisions: int = 0
@@ -41,32 +43,34 @@ class _Job:
 
     number: int
     episode: Episode
-    make: Callable[[], np.ndarray]  # its weights
-    reference: object  # of virtual batch norm
-    theta: Future | None = None  # weights that are being made
+    make: Callable[[], np.ndarray]  # makes its weights
+    reference: object  # reference batch of virtual batch norm
+    theta: Future | None = None  # the weights, once `make` has been started
 
 
 @dataclass
 class _Half:
-    """Half of the slots: while its worlds are stepped, the networks of the other half are computed."""
+    """Half of the slots. While its environments step, the device computes the networks of the other half."""
 
-    first: int  # slot
+    first: int  # index of its first slot
     networks: SlotNetworks
-    planes: np.ndarray  # newest of each world
+    planes: np.ndarray  # the newest plane of each environment
     states: np.ndarray
     rewards: np.ndarray
-    playing: dict[int, tuple[_Job, float]] = field(default_factory=dict)  # by slot in the half: since when
-    step: Future | None = None  # of the worlds
+    playing: dict[int, tuple[_Job, float]] = field(
+        default_factory=dict
+    )  # by slot in the half: the episode and its start time
+    step: Future | None = None  # the current step of the environments
 
 
 class BatchedEvaluator:
-    """Plays as many episodes at once as there are slots. Use as a context manager.
+    """Plays one episode per slot at the same time, on a GPU if there is one. Use as a context manager.
 
-    Results equal those of the native engine but for the rounding of sums: where two outputs are as good as equal,
-    another action may be chosen. They do not depend on the number of threads.
+    Results equal those of the native engine except for rounding: if two outputs are almost equal, the action may
+    differ. They do not depend on the number of threads.
 
-    Episodes go on during `receive`, which steps the two halves of the slots in turn: the threads of the worlds are at
-    work on one while the device computes the networks of the other.
+    Episodes only advance during `receive`, which steps the two halves of the slots in turn: threads step the
+    environments of one half while the device computes the networks of the other.
 
     Args:
         ops: Path of the op library.
@@ -74,18 +78,18 @@ class BatchedEvaluator:
         layout: The network and its number of actions.
         game: Game id.
         protocol: How episodes are played.
-        threads: Threads of the worlds, and as many that make weights.
-        slots: Agents at once, an even number.
-        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+        threads: Number of threads that step environments, and number of threads that make weights.
+        slots: Number of episodes at once, even.
+        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
 
     Attributes:
         layout: The network.
         announcement: A sentence about the device and its memory.
-        device: What computes the networks, such as `cuda:0`.
-        usage: What was done so far, and how long it took.
+        device: The device that computes the networks, such as `cuda:0`.
+        usage: Counters of steps and time.
 
     Raises:
-        NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not give the
+        NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not have the
             behaviour, or the slots do not fit into memory.
     """
 
@@ -104,25 +108,25 @@ class BatchedEvaluator:
         behaviour: str = "none",
     ) -> None:
         if slots < 2 or slots % 2:
-            raise NeurozooError(f"The number of slots should be even and at least 2, but is {slots}.")
-        self._backend = make_backend()  # before TensorFlow's first op, which would take the GPU
+            raise NeurozooError(f"The number of slots should be even and at least 2, but got {slots}.")
+        self._backend = make_backend()  # before TensorFlow's first op, which takes the GPU
         self.device = self._backend.device
         self._ops = ops
         table = open_noise_table(noise, verify=False)
-        self._held = HeldWeights(table, layout)
+        self._pinned = PinnedWeights(table, layout)
         self.layout = layout
         self._protocol = protocol
         check_behaviour(game, behaviour)
         if len(table) < layout.parameter_count:
             raise NeurozooError(
                 f"The network has {layout.parameter_count:,} parameters, but the noise table has only "
-                f"{len(table):,} values."
+                f"{len(table):,} values. Make a larger table or choose a smaller network."
             )
         self._check_fit(game)
         shape = observation_shape(game, protocol)
         self._plane_shape = (shape.height, shape.width, shape.channels)
         self.announcement = self._check_memory(slots)
-        self._pool = {"game": game, "protocol": protocol, "threads": threads, "behaviour": behaviour}
+        self._pool: dict[str, Any] = {"game": game, "protocol": protocol, "threads": threads, "behaviour": behaviour}
         self._worlds = WorldPool(ops, worlds=slots, **self._pool)
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
         self._queue: deque[_Job] = deque()
@@ -150,14 +154,14 @@ class BatchedEvaluator:
         name = self.layout.network.name
         if needed > free:
             most = int(free / needed * slots) // 2 * 2
-            advice = f"ask for at most {most}" if most else "use engine: native"
+            advice = f"Use at most {most} slots" if most else "Use engine: native"
             raise NeurozooError(
                 f"{slots} slots of network {name!r} need {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free on "
-                f"{self.device}; {advice}."
+                f"{self.device}. {advice}."
             )
         return (
             f"Batched engine: {slots} slots of network {name!r} need about {needed / 1e9:.1f} of {free / 1e9:.1f} GB "
-            f"that are free on {self.device}, where Keras computes with {self._backend.name}"
+            f"that are free on {self.device}, with Keras on {self._backend.name}"
         )
 
     def _make_half(self, first: int, slots: int) -> _Half:
@@ -166,37 +170,37 @@ class BatchedEvaluator:
         return _Half(first, networks, planes, np.zeros(slots, np.uint8), np.zeros(slots))
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels).
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
 
         Raises:
-            NeurozooError: The observations have another shape.
+            NeurozooError: The observations have a wrong shape.
         """
         self._check_open()
         self._reference = self._backend.array(self.layout.check_reference(observations)[None])
 
-    def hold(self, genomes: Iterable[Genome]) -> None:
-        """Keeps these genomes' weights in the host's memory instead of the ones held before.
+    def pin(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights in main memory instead of those that were pinned before.
 
-        What is held already, or is a child of it, costs no or one mutation; everything else is decoded from scratch.
+        A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
 
         Raises:
             NeurozooError: A noise index lies outside the table.
         """
         self._check_open()
-        self._held.hold(genomes, self._makers)
+        self._pinned.pin(genomes, self._makers)
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes by number.
 
         Raises:
-            NeurozooError: A genome is neither held nor a child of a held one, or reaches beyond the noise table; an
-                episode has no frames; the network needs a reference that has not been set.
+            NeurozooError: Neither the genome nor its parent is pinned; a noise index lies outside the table; an episode
+                has no frames; or the network needs a reference batch that is not set.
         """
         self._check_open()
         self._queue += [self._job(number, episode) for number, episode in episodes.items()]
 
     def _job(self, number: int, episode: Episode) -> _Job:
-        make = self._held.maker(episode.genome)
+        make = self._pinned.maker(episode.genome)
         self._check_episode(episode)
         return _Job(number, episode, make, self._reference)
 
@@ -209,10 +213,10 @@ class BatchedEvaluator:
             )
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Plays on until episodes finish, and returns them by number; nothing if none does within `timeout` seconds.
+        """Plays until episodes finish, for up to `timeout` seconds, and returns their results by number.
 
         Raises:
-            NeurozooError: A world failed.
+            NeurozooError: An environment failed.
         """
         self._check_open()
         if self._failure is not None:
@@ -233,7 +237,7 @@ class BatchedEvaluator:
         return results
 
     def _play_on(self, half: _Half) -> dict[int, EpisodeResult]:
-        """Waits for the worlds of a half, and lets their next step begin as soon as the networks have answered."""
+        """Waits for the environments of a half, computes their networks and starts their next step."""
         results: dict[int, EpisodeResult] = {}
         if half.step is not None:
             half.planes, half.rewards, half.states = half.step.result()
@@ -254,10 +258,10 @@ class BatchedEvaluator:
         return news
 
     def _finished(self, half: _Half) -> dict[int, EpisodeResult]:
-        ended = np.flatnonzero(half.states == ENDED)
-        if not len(ended):
+        ended = np.flatnonzero(half.states == ENDED).tolist()
+        if not ended:
             return {}
-        outcomes = self._worlds.outcomes(half.first + ended)
+        outcomes = self._worlds.outcomes([half.first + slot for slot in ended])
         results, now = {}, time.monotonic()
         for slot, (score, sign_score, steps, frames, behaviour) in zip(ended, outcomes, strict=True):
             job, begin = half.playing.pop(slot)
@@ -265,7 +269,7 @@ class BatchedEvaluator:
         return results
 
     def _refill(self, half: _Half) -> None:
-        """Gives free slots to queued episodes, so many that the other half gets as many."""
+        """Gives free slots to queued episodes, but leaves as many episodes to the other half."""
         playing = sum(len(other.playing) for other in self._halves)
         wanted = -(-(len(self._queue) + playing) // 2) - len(half.playing)
         free = [slot for slot in range(half.networks.slots) if slot not in half.playing]
@@ -275,22 +279,23 @@ class BatchedEvaluator:
         slots = free[: len(jobs)]
         upcoming = [*jobs, *itertools.islice(self._queue, self._threads)]
         for index, (slot, job) in enumerate(zip(slots, jobs, strict=True)):
-            for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each takes as much as a slot
+            for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each needs the memory of a slot
                 soon.theta = soon.theta or self._makers.submit(soon.make)
+            assert job.theta is not None  # this job is the first of the upcoming ones
             half.networks.load(slot, job.theta.result(), job.reference)
             half.playing[slot] = job, time.monotonic()
             job.theta = None
         self._worlds.start([half.first + slot for slot in slots], [job.episode for job in jobs])
 
     def parameters(self, genome: Genome) -> np.ndarray:
-        """Returns the weights of a held genome: float32, shape (parameters,)."""
+        """Returns the weights of a pinned genome: float32, shape (parameters,)."""
         self._check_open()
-        return self._held[genome]
+        return self._pinned[genome]
 
     def trace(self, episode: Episode) -> Trace:
-        """Plays one episode of a held genome, alone, and records all of it: 28 kB a step."""
+        """Plays one episode of a pinned genome, alone, and records every step (28 kB each)."""
         self._check_open()
-        theta = self._held[episode.genome]
+        theta = self._pinned[episode.genome]
         self._check_episode(episode)
         if self._tracer is None:
             self._tracer = self._make_half(0, 1), WorldPool(self._ops, worlds=1, **self._pool | {"threads": 1})
@@ -307,7 +312,7 @@ class BatchedEvaluator:
         return Trace(np.stack(planes), np.concatenate(outputs), np.array(rewards, np.float32))
 
     def close(self) -> None:
-        """Drops what is queued, breaks off what runs (within a step), and frees the memory."""
+        """Drops queued episodes, stops running ones within a step, and frees the memory."""
         if not self._is_open:
             return
         self._is_open = False
@@ -316,7 +321,8 @@ class BatchedEvaluator:
         self._makers.shutdown(wait=True, cancel_futures=True)
         for worlds in (self._worlds, *(self._tracer or ())[1:]):
             worlds.close()
-        self._halves, self._tracer, self._held, self._reference = [], None, None, None
+        self._halves, self._tracer, self._reference = [], None, None
+        del self._pinned
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -1,4 +1,4 @@
-"""What a Dask worker does: one evaluator for each run, which all tasks of the process share."""
+"""The tasks of a Dask worker. All tasks of a run share one evaluator per process."""
 
 import itertools
 import threading
@@ -10,20 +10,20 @@ import numpy as np
 from distributed import get_worker
 
 from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 
-MOST_PLAYERS = 4  # runs that share a worker, before the one that was idle longest is forgotten
+MOST_EVALUATORS = 4  # per worker process; one more closes the evaluator that was idle longest
 RECEIVE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class World:
-    """What is played, the same for a whole run.
+class EvaluationJob:
+    """How to make the evaluator of a run.
 
     Attributes:
-        key: Names the run.
+        key: Unique name of the run.
         make: Makes the evaluator: `make(threads=...)`.
-        reference: What virtual batch norm is computed from.
+        reference: Reference batch of virtual batch norm.
     """
 
     key: str
@@ -32,12 +32,12 @@ class World:
 
 
 @dataclass(frozen=True)
-class Deck:
-    """The genomes that are held while episodes of them and of their children are played.
+class Parents:
+    """The genomes to pin while episodes of them and of their children are played.
 
     Attributes:
-        key: Names these genomes within the run.
-        genomes: Their recipes; weights only where there is no recipe.
+        key: Unique number of this set of genomes within the run.
+        genomes: The genomes. They carry weights only where weights do not come from the noise table.
     """
 
     key: int
@@ -46,15 +46,16 @@ class Deck:
 
 @dataclass(frozen=True)
 class Part:
-    """An episode in a few numbers.
+    """An episode as a few numbers, relative to the parents.
 
     Attributes:
-        number: Of the episode.
-        base: Place of a genome in the deck; -1 for none.
-        gene: The mutation that makes a child of it, or None; without a base the index of initial weights.
-        noops: Single frames without action at the start.
-        seed: Decides which actions stick.
-        max_frames: Frames after which the episode is broken off.
+        number: Number of the episode.
+        base: Index of a parent; -1 for none.
+        gene: The mutation of the parent, or None for the parent itself. Without a parent, the noise index of initial
+            weights.
+        noops: Number of single-frame no-ops at the start.
+        seed: Seed of the environment.
+        max_frames: Most frames after the start; then the episode is truncated.
     """
 
     number: int
@@ -64,43 +65,46 @@ class Part:
     seed: int
     max_frames: int
 
-    def episode(self, deck: Deck) -> Episode:
+    def episode(self, parents: Parents) -> Episode:
         """Returns the episode."""
-        if self.base < 0:
+        if isinstance(self.gene, int):
             genome = Genome(self.gene)
         else:
-            genome = deck.genomes[self.base]
-            genome = genome if self.gene is None else genome.mutated(*self.gene)
+            parent = parents.genomes[self.base]
+            genome = parent if self.gene is None else parent.mutated(*self.gene)
         return Episode(genome, self.noops, self.seed, self.max_frames)
 
 
-class Player:
-    """Plays what several threads ask for with one evaluator, whose threads are then never idle.
+class SharedEvaluator:
+    """Lets the tasks of several threads share one evaluator, so that its threads are never idle.
 
-    Whoever waits first receives for all. Genomes are exchanged only when nothing of the old ones is being played, so
-    that any evaluator will do.
+    One waiting thread receives the results for all. Other genomes are pinned only when no episode of the old ones
+    runs, so that any evaluator works.
 
     Args:
-        world: What is played.
-        threads: Episodes at once.
+        job: How to make the evaluator.
+        threads: Number of episodes at once.
+
+    Attributes:
+        used: Time of the last use, as of `time.monotonic`.
     """
 
-    def __init__(self, world: World, threads: int) -> None:
-        self._evaluator = world.make(threads=threads)
-        if world.reference is not None:
-            self._evaluator.set_reference(world.reference)
+    def __init__(self, job: EvaluationJob, threads: int) -> None:
+        self._evaluator = job.make(threads=threads)
+        if job.reference is not None:
+            self._evaluator.set_reference(job.reference)
         self._numbers = itertools.count()
         self._change = threading.Condition()
-        self._deck: int | None = None
+        self._parents: int | None = None
         self._open: set[int] = set()
         self._done: dict[int, EpisodeResult] = {}
         self._is_receiving = False
         self.used = time.monotonic()
 
-    def play(self, deck: Deck, episodes: dict[int, Episode]) -> dict[int, EpisodeResult]:
+    def play(self, parents: Parents, episodes: dict[int, Episode]) -> dict[int, EpisodeResult]:
         """Plays episodes and waits for all of them."""
         with self._change:
-            self._hold(deck)
+            self._pin(parents)
             own = {next(self._numbers): number for number in episodes}
             self._evaluator.submit(dict(zip(own, episodes.values(), strict=True)))
             self._open.update(own)
@@ -110,21 +114,21 @@ class Player:
             self.used = time.monotonic()
             return {number: self._done.pop(place) for place, number in own.items()}
 
-    def trace(self, deck: Deck, episode: Episode) -> Trace:
-        """Plays one episode of a held genome and records all of it."""
+    def trace(self, parents: Parents, episode: Episode) -> Trace:
+        """Plays one episode of one of the parents and records every step."""
         with self._change:
-            self._hold(deck)
+            self._pin(parents)
             return self._evaluator.trace(episode)
 
-    def _hold(self, deck: Deck) -> None:
-        while self._deck != deck.key and self._open:
+    def _pin(self, parents: Parents) -> None:
+        while self._parents != parents.key and self._open:
             self._change.wait()
-        if self._deck != deck.key:
-            self._evaluator.hold(deck.genomes)
-            self._deck = deck.key
+        if self._parents != parents.key:
+            self._evaluator.pin(parents.genomes)
+            self._parents = parents.key
 
     def _are_done(self, places: Iterable[int]) -> bool:
-        """Tells it once this thread has to receive, or all is done."""
+        """Waits until all are done (True), or until it is this thread's turn to receive (False)."""
         with self._change:
             while self._is_receiving and not all(place in self._done for place in places):
                 self._change.wait()
@@ -145,62 +149,62 @@ class Player:
                 self._change.notify_all()
 
     def close(self) -> None:
-        """Breaks off what runs."""
+        """Stops running episodes."""
         self._evaluator.close()
 
 
-_players: dict[tuple[str, str], Player] = {}
+_evaluators: dict[tuple[str, str], SharedEvaluator] = {}
 _lock = threading.Lock()
 
 
-def play_parts(world: World, deck: Deck, parts: Sequence[Part]) -> list[tuple]:
-    """Plays a few episodes; the task that a cluster is given.
+def play_parts(job: EvaluationJob, parents: Parents, parts: Sequence[Part]) -> list[tuple]:
+    """Plays a few episodes. Runs as a Dask task.
 
     Returns:
-        For each its number, score, steps, frames, seconds, sign score and behaviour.
+        The number, score, steps, frames, seconds, sign score and behaviour of each episode.
 
     Raises:
-        NeurozooError: Something is missing on this node, or a genome does not fit.
+        NeurozooError: A file is missing on this node, or a genome does not fit.
     """
-    player, forget = _player_of(world)
+    evaluator, drop = _evaluator_of(job)
     try:
-        results = player.play(deck, {part.number: part.episode(deck) for part in parts})
+        results = evaluator.play(parents, {part.number: part.episode(parents) for part in parts})
     except BaseException:
-        forget()  # it may be in any state
+        drop()  # its state is unknown
         raise
     return [(number, r.score, r.steps, r.frames, r.seconds, r.sign_score, r.behaviour) for number, r in results.items()]
 
 
-def trace_part(world: World, deck: Deck, part: Part) -> Trace:
-    """Plays one episode of a held genome and records all of it."""
-    return _player_of(world)[0].trace(deck, part.episode(deck))
+def trace_part(job: EvaluationJob, parents: Parents, part: Part) -> Trace:
+    """Plays one episode of one of the parents and records every step. Runs as a Dask task."""
+    return _evaluator_of(job)[0].trace(parents, part.episode(parents))
 
 
-def _player_of(world: World) -> tuple[Player, Callable[[], None]]:
+def _evaluator_of(job: EvaluationJob) -> tuple[SharedEvaluator, Callable[[], None]]:
     worker = get_worker()
-    key = (worker.id, world.key)
+    key = (worker.id, job.key)
     with _lock:
-        if key not in _players:
-            idle = sorted((player.used, other) for other, player in _players.items() if other[0] == worker.id)
-            for _, other in idle[: max(0, len(idle) - MOST_PLAYERS + 1)]:
-                _players.pop(other).close()
-            _players[key] = Player(world, worker.state.nthreads)
-        return _players[key], lambda: _drop(key)
+        if key not in _evaluators:
+            idle = sorted((evaluator.used, other) for other, evaluator in _evaluators.items() if other[0] == worker.id)
+            for _, other in idle[: max(0, len(idle) - MOST_EVALUATORS + 1)]:
+                _evaluators.pop(other).close()
+            _evaluators[key] = SharedEvaluator(job, worker.state.nthreads)
+        return _evaluators[key], lambda: _drop(key)
 
 
 def _drop(key: tuple[str, str]) -> None:
     with _lock:
-        player = _players.pop(key, None)
-    if player is not None:
-        player.close()
+        evaluator = _evaluators.pop(key, None)
+    if evaluator is not None:
+        evaluator.close()
 
 
-def forget(world_key: str) -> None:
-    """Breaks off what a run has going on in this process, and frees its memory."""
-    for key in [key for key in _players if key[1] == world_key]:
+def forget(job_key: str) -> None:
+    """Stops the episodes of a run in this process and frees its memory."""
+    for key in [key for key in _evaluators if key[1] == job_key]:
         _drop(key)
 
 
 def same(value: object) -> object:
-    """Returns what it got: as a task its result can be made again when the worker that has it is lost."""
+    """Returns its argument. Dask can repeat this task if the worker with the value is lost."""
     return value

@@ -1,4 +1,4 @@
-"""Episodes all over a Dask cluster; the same results as in one process, whoever comes and goes."""
+"""Plays episodes on a Dask cluster. The results equal those of one process, even if workers come and go."""
 
 import contextlib
 import math
@@ -8,37 +8,38 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from distributed import Future, KilledWorker
 from distributed.comm import CommClosedError
 
-from neurozoo.clusters.dask_clusters import open_cluster
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_clusters import open_cluster
+from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
-from neurozoo.evaluation.players import Deck, Part, World, forget, play_parts, same, trace_part
-from neurozoo.genomes import Genome
+from neurozoo.evaluation.dask_worker import EvaluationJob, Parents, Part, forget, play_parts, same, trace_part
+from neurozoo.genomes.genome import Genome
 
-TASK_SECONDS = 1.5  # a task's length: hundreds of times what Dask needs for one
-MOST_TASKS_PER_SECOND = 200  # half of what one scheduler can do, see docs/dask.md; with more slots tasks are longer
-TASKS_PER_SLOT = 3  # given to Dask at a time, so that it sees that more workers would be welcome
+TASK_SECONDS = 1.5  # length of a task: hundreds of times Dask's overhead
+MOST_TASKS_PER_SECOND = 200  # half of what one scheduler can do, see docs/dask.md; with more slots, tasks are longer
+TASKS_PER_SLOT = 3  # given to Dask at a time, so that its adaptive scaling asks for more workers
 CHECK_SECONDS = 2.0
-MEMORY = 0.99  # what is left of the measured seconds of an episode after another one
+MEMORY = 0.99  # decay per episode of the moving average of episode seconds
 
 
 class DistributedEvaluator:
     """Plays episodes on the workers of a Dask cluster.
 
-    Each worker process has one evaluator of its own, which maps the noise table (once per node, since processes share
-    its pages) and holds what the algorithm holds. Tasks are a few numbers per episode; held genomes travel once per
-    worker as recipes, or as weights if there is no recipe. Since every episode has its own seed, results do not depend
-    on who plays it, in which company or how often: what a lost worker was playing is played again by another.
+    Each worker process has its own evaluator, which maps the noise table (the processes of a node share its pages) and
+    pins the same genomes. A task has a few numbers per episode. Pinned genomes travel once per worker, as mutations or,
+    if they have none, as weights. Every episode has its own seed, so results do not depend on the worker: another
+    worker repeats the tasks of a lost one.
 
     Args:
         make: Makes an evaluator on a worker: `make(threads=...)`. It is pickled.
-        settings: Which cluster.
-        folder: Folder of its own for keys and the workers' logs.
+        settings: Settings of the cluster.
+        folder: Folder for keys and the workers' logs, which nothing else uses.
 
     Attributes:
         announcement: One line about the cluster.
@@ -52,55 +53,57 @@ class DistributedEvaluator:
         self._cluster = self._stack.enter_context(open_cluster(settings, folder=folder))
         self._client = self._cluster.client
         self.announcement = self._cluster.announcement
-        self._world = World(uuid.uuid4().hex, make)
-        self._sent_world: Future | None = None
-        self._deck = Deck(0, ())
-        self._sent_deck: Future | None = None
+        self._job = EvaluationJob(uuid.uuid4().hex, make)
+        self._sent_job: Future | None = None
+        self._parents = Parents(0, ())
+        self._sent_parents: Future | None = None
         self._places: dict[Genome, int] = {}
         self._unsent: deque[Part] = deque()
         self._tasks: dict[tuple[str, int], Future] = {}
         self._arrived: queue.SimpleQueue = queue.SimpleQueue()
         self._count = 0
-        self._seconds = self._weight = 0.0  # of episodes, fading sums
+        self._seconds = self._weight = 0.0  # decaying sums, for the average length of an episode
         self._slots, self._looked = settings.slots or 1, -math.inf
         self._is_closed = False
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels)."""
-        self._world = World(uuid.uuid4().hex, self._world.make, np.asarray(observations, np.float32))
-        self._sent_world = None
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
+        self._job = EvaluationJob(uuid.uuid4().hex, self._job.make, np.asarray(observations, np.float32))
+        self._sent_job = None
 
-    def hold(self, genomes: Iterable[Genome]) -> None:
-        """Sends these genomes' recipes to workers that need them, instead of the ones held before."""
+    def pin(self, genomes: Iterable[Genome]) -> None:
+        """Lets workers pin these genomes instead of those that were pinned before, when they need them."""
         genomes = tuple(dict.fromkeys(genomes))
-        if genomes == self._deck.genomes and self._sent_deck is not None:
+        if genomes == self._parents.genomes and self._sent_parents is not None:
             return
-        self._deck = Deck(self._deck.key + 1, genomes)
+        self._parents = Parents(self._parents.key + 1, genomes)
         self._places = {genome: place for place, genome in enumerate(genomes)}
-        self._sent_deck = None
+        self._sent_parents = None
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes by number.
 
         Raises:
-            NeurozooError: A genome is neither held nor a child of a held one, or the cluster is gone.
+            NeurozooError: Neither the genome nor its parent is pinned, or the cluster is gone.
         """
         self._unsent.extend(self._part(number, episode) for number, episode in episodes.items())
         self._send()
 
     def _part(self, number: int, episode: Episode) -> Part:
         genome = episode.genome
-        base, gene = self._places.get(genome, -1), None
-        if base < 0 and genome.mutations and (base := self._places.get(genome.parent, -1)) >= 0:
-            gene = tuple(genome.mutations[-1])
+        base, parent = self._places.get(genome, -1), genome.parent
+        gene: tuple[int, float] | int | None = None
+        if base < 0 and parent is not None and (base := self._places.get(parent, -1)) >= 0:
+            index, power = genome.mutations[-1]
+            gene = (index, power)
         if base < 0:
+            if genome.mutations or not isinstance(genome.initial, int):
+                raise NeurozooError("An episode's genome or its parent must be pinned first.")
             gene = genome.initial
-            if genome.mutations or not isinstance(gene, int):
-                raise NeurozooError("An episode's genome or its parent must be held first.")
         return Part(number, base, gene, episode.noops, episode.seed, episode.max_frames)
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns finished episodes by number; an empty dictionary after `timeout` seconds without any.
+        """Returns the results of finished episodes by number; none after `timeout` seconds without any.
 
         Raises:
             NeurozooError: A worker failed, or the cluster is gone.
@@ -115,7 +118,7 @@ class DistributedEvaluator:
         self._send()
         return results
 
-    def _take(self, key: tuple[str, int], status: str, outcome: object) -> dict[int, EpisodeResult]:
+    def _take(self, key: tuple[str, int], status: str, outcome: Any) -> dict[int, EpisodeResult]:
         if self._tasks.pop(key, None) is None:
             return {}
         if status != "finished":
@@ -132,7 +135,7 @@ class DistributedEvaluator:
         if isinstance(error, KilledWorker):
             return NeurozooError(
                 f"{error.allowed_failures + 1} workers were lost, one after the other, with the same episodes. Do they "
-                f"have enough memory? What they say is in {self._cluster.folder / 'logs'}. Finished episodes are saved."
+                f"have enough memory? Their logs are in {self._cluster.folder / 'logs'}. Finished episodes are saved."
             )
         if error is None or isinstance(error, CommClosedError):
             return self._cluster.lost()
@@ -148,31 +151,32 @@ class DistributedEvaluator:
         self._slots = max(self._cluster.count_slots(), self._cluster.settings.slots, 1)
 
     def _send(self) -> None:
-        """Gives Dask some tasks: long enough to be worth it, and shorter and shorter towards the end."""
+        """Gives tasks to Dask: long ones at first, shorter and shorter ones towards the end."""
         while self._unsent and len(self._tasks) < TASKS_PER_SLOT * self._slots:
             seconds = self._seconds / self._weight if self._weight else math.inf
             size = task_size(len(self._unsent), slots=self._slots, seconds=seconds)
             self._send_task([self._unsent.popleft() for _ in range(size)])
 
     def _send_task(self, parts: list[Part]) -> None:
-        # A key's first part names a group. Dask keeps tasks in its queue, for whoever is free, only while their group
-        # is large and depends on few others that are small: hence new groups for each set of genomes.
-        group = f"{self._world.key}-{self._deck.key}"
-        if self._sent_world is None:
-            key = (f"world-{self._world.key}", 0)
-            self._sent_world = self._client.submit(same, self._world, key=key)
-        if self._sent_deck is None:
-            self._sent_deck = self._client.submit(same, self._deck, key=(f"deck-{group}", 0))
+        # The first part of a key names a group. Dask queues tasks for any free worker only if their group is large and
+        # depends on a few small ones. Hence a new group for each set of genomes.
+        group = f"{self._job.key}-{self._parents.key}"
+        if self._sent_job is None:
+            key = (f"job-{self._job.key}", 0)
+            self._sent_job = self._client.submit(same, self._job, key=key)
+        if self._sent_parents is None:
+            self._sent_parents = self._client.submit(same, self._parents, key=(f"parents-{group}", 0))
         self._count += 1
         key = (f"episodes-{group}", self._count)
         future = self._client.submit(
-            play_parts, self._sent_world, self._sent_deck, parts, key=key, pure=False, fifo_timeout="0ms"
+            play_parts, self._sent_job, self._sent_parents, parts, key=key, pure=False, fifo_timeout="0ms"
         )
         self._tasks[key] = future
+        assert self._client.loop is not None  # the client has started
         self._client.loop.add_callback(self._watch, key, future)
 
     async def _watch(self, key: tuple[str, int], future: Future) -> None:
-        """Brings a task's result here, in Dask's own thread."""
+        """Waits for a task's result, in Dask's own thread, and queues it for `receive`."""
         try:
             self._arrived.put((key, "finished", await future.result()))
         except BaseException as error:
@@ -180,21 +184,21 @@ class DistributedEvaluator:
             self._arrived.put((key, "failed", None if is_lost else error))
 
     def trace(self, episode: Episode) -> Trace:
-        """Plays one episode of a held genome on a worker and records all of it."""
-        world, deck = (self._client.submit(same, value, pure=False) for value in (self._world, self._deck))
-        return self._client.submit(trace_part, world, deck, self._part(0, episode), pure=False).result()
+        """Plays one episode of a pinned genome on a worker and records every step."""
+        job, parents = (self._client.submit(same, value, pure=False) for value in (self._job, self._parents))
+        return self._client.submit(trace_part, job, parents, self._part(0, episode), pure=False).result()
 
     def close(self) -> None:
-        """Drops what is queued, breaks off what runs, and ends the cluster if it came with the run."""
+        """Drops queued episodes, stops running ones, and ends the cluster if the run started it."""
         if self._is_closed:
             return
         self._is_closed = True
         self._unsent.clear()
         tasks, self._tasks = list(self._tasks.values()), {}
-        with contextlib.suppress(Exception):  # a lost cluster has nothing left to be closed
+        with contextlib.suppress(Exception):  # a lost cluster has nothing left to close
             if self._client.status == "running" and self._cluster.settings.is_address:
                 self._client.cancel(tasks)
-                self._client.run(forget, self._world.key, on_error="ignore")
+                self._client.run(forget, self._job.key, on_error="ignore")
         self._stack.close()
 
     def __enter__(self) -> "DistributedEvaluator":
@@ -205,14 +209,15 @@ class DistributedEvaluator:
 
 
 def task_size(unsent: int, *, slots: int, seconds: float) -> int:
-    """Returns how many episodes a task gets: as many as take long enough, and fewer towards the end.
+    """Returns the number of episodes of the next task.
 
-    The last tasks have one episode, so that all workers end at about the same time.
+    Tasks should be long enough to be efficient. Towards the end they get shorter, down to one episode, so that all
+    workers finish at about the same time.
 
     Args:
-        unsent: Episodes that are in no task yet, at least one.
-        slots: Episodes that can be played at once.
-        seconds: How long one takes; infinite if nobody knows.
+        unsent: Number of episodes that are not in a task yet, at least 1.
+        slots: Number of episodes that the cluster plays at once.
+        seconds: Average length of an episode; infinite if unknown.
     """
     length = max(TASK_SECONDS, slots / MOST_TASKS_PER_SECOND)
     return max(1, min(int(length / max(seconds, 1e-9)), unsent // (2 * slots)))

@@ -1,4 +1,4 @@
-"""Episodes in threads of the native op."""
+"""The native engine: plays whole episodes in threads of the op, one episode per thread."""
 
 import os
 import re
@@ -8,28 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.environments.games import POSITION_SIZES, RAM_BYTES, action_codes, check_behaviour, rom_path
+from neurozoo.environments.protocols import START_STATES, Protocol, start_actions
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Trace
-from neurozoo.games import (
-    POSITION_SIZES,
-    RAM_BYTES,
-    START_STATES,
-    Protocol,
-    action_codes,
-    check_behaviour,
-    rom_path,
-    start_actions,
-)
-from neurozoo.genomes import Genome, Weights
+from neurozoo.genomes.genome import Genome, Mutation, Weights
 from neurozoo.native import import_tensorflow, load_ops
-from neurozoo.networks import Layout
+from neurozoo.networks.description import Layout
 
-# What TensorFlow puts before and behind an op's own words.
+# What TensorFlow adds before and after the message of an op.
 _AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
 
 
 class NativeEvaluator:
-    """Plays episodes in `threads` threads; results do not depend on their number. Use as a context manager.
+    """Plays episodes in C++ threads. Results do not depend on their number. Use as a context manager.
 
     Args:
         ops: Path of the op library.
@@ -37,14 +29,14 @@ class NativeEvaluator:
         layout: The network and its number of actions.
         game: Game id.
         protocol: How episodes are played.
-        threads: Episodes at once.
-        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+        threads: Number of threads, which is the number of episodes at once.
+        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
 
     Attributes:
         layout: The network.
 
     Raises:
-        NeurozooError: The library, the table or the ROM is missing or does not fit, or the game does not give the
+        NeurozooError: The library, the table or the ROM is missing or does not fit, or the game does not have the
             behaviour.
     """
 
@@ -61,8 +53,8 @@ class NativeEvaluator:
     ) -> None:
         self._tf = import_tensorflow()
         self._ops = load_ops(ops)
-        self._held: dict[Genome, int] = {}
-        self._shared: Genome | None = None  # a held beginning of many genomes, while these are decoded
+        self._pinned: dict[Genome, int] = {}
+        self._shared: Genome | None = None  # common ancestor of many genomes, pinned while they are decoded
         self.layout = layout
         self._behaviour = check_behaviour(game, behaviour)
         self._protocol = protocol
@@ -79,33 +71,33 @@ class NativeEvaluator:
         )
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets what virtual batch norm is computed from: float32, (batch, height, width, channels).
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
 
         Raises:
-            NeurozooError: The observations have another shape.
+            NeurozooError: The observations have a wrong shape.
         """
         self._call(self._ops.neurozoo_reference, handle=self._handle, observations=np.asarray(observations, np.float32))
 
-    def hold(self, genomes: Iterable[Genome]) -> None:
-        """Keeps these genomes' weights in memory (16 MB each for `large`) instead of the ones held before.
+    def pin(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights in memory (16 MB each for `large`) instead of those that were pinned before.
 
-        What is held already, or is a child of it, costs no or one mutation; everything else is decoded from scratch.
+        A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
 
         Raises:
             NeurozooError: A noise index lies outside the table.
         """
         genomes = tuple(dict.fromkeys(genomes))
         if shared := self._shared_ancestor(genomes):
-            self._hold((*self._held, shared))
+            self._pin((*self._pinned, shared))
             self._shared = shared
         try:
-            self._hold(genomes)
+            self._pin(genomes)
         finally:
             self._shared = None
 
     def _shared_ancestor(self, genomes: tuple[Genome, ...]) -> Genome | None:
-        """Finds what most of the genomes that have to be decoded from scratch begin with, so that it is done once."""
-        fresh = [genome for genome in genomes if self._held_ancestor(genome)[0] < 0 and genome.mutations]
+        """Finds the common ancestor of all genomes that have to be decoded completely, so that it is decoded once."""
+        fresh = [genome for genome in genomes if self._pinned_ancestor(genome)[0] < 0 and genome.mutations]
         if len(fresh) < 2 or len({genome.initial for genome in fresh}) > 1:
             return None
         length = 0
@@ -115,16 +107,20 @@ class NativeEvaluator:
             length += 1
         return Genome(fresh[0].initial, fresh[0].mutations[:length]) if length > 1 else None
 
-    def _hold(self, genomes: tuple[Genome, ...]) -> None:
-        bases, initials, weights, rows, starts, mutations = [], [], [], [], [0], []
+    def _pin(self, genomes: tuple[Genome, ...]) -> None:
+        bases, initials, rows, starts = [], [], [], [0]
+        weights: list[np.ndarray] = []
+        mutations: list[Mutation] = []
         for genome in genomes:
-            slot, rest = self._held_ancestor(genome)
-            is_noise = isinstance(genome.initial, int)
+            slot, rest = self._pinned_ancestor(genome)
+            initial = genome.initial
             bases.append(slot)
-            initials.append(genome.initial if is_noise else 0)
-            rows.append(-1 if is_noise or slot >= 0 else len(weights))
-            if rows[-1] >= 0:
-                weights.append(self._checked(genome.initial))
+            initials.append(initial if isinstance(initial, int) else 0)
+            if isinstance(initial, int) or slot >= 0:
+                rows.append(-1)
+            else:
+                rows.append(len(weights))
+                weights.append(self._checked(initial))
             mutations.extend(rest)
             starts.append(len(mutations))
         self._call(
@@ -138,38 +134,38 @@ class NativeEvaluator:
             indices=np.array([index for index, _ in mutations], np.int64),
             powers=np.array([power for _, power in mutations], np.float32),
         )
-        self._held = {genome: slot for slot, genome in enumerate(genomes)}
+        self._pinned = {genome: slot for slot, genome in enumerate(genomes)}
 
     def _checked(self, weights: Weights) -> np.ndarray:
         count = self.layout.parameter_count
         if weights.theta.shape != (count,):
             raise NeurozooError(
-                f"The network has {count:,} parameters, but weights of shape {weights.theta.shape} came."
+                f"The network has {count:,} parameters, but got weights of shape {weights.theta.shape}."
             )
         return weights.theta
 
-    def _held_ancestor(self, genome: Genome) -> tuple[int, tuple]:
-        if genome in self._held:
-            return self._held[genome], ()
-        if genome.parent in self._held:
-            return self._held[genome.parent], genome.mutations[-1:]
+    def _pinned_ancestor(self, genome: Genome) -> tuple[int, tuple[Mutation, ...]]:
+        if genome in self._pinned:
+            return self._pinned[genome], ()
+        if genome.parent in self._pinned:
+            return self._pinned[genome.parent], genome.mutations[-1:]
         if self._shared is not None and genome.initial == self._shared.initial:
             length = len(self._shared.mutations)
             if genome.mutations[:length] == self._shared.mutations:
-                return self._held[self._shared], genome.mutations[length:]
+                return self._pinned[self._shared], genome.mutations[length:]
         return -1, genome.mutations
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes by number.
 
         Raises:
-            NeurozooError: A genome is neither held nor a child of a held one, or reaches beyond the noise table.
+            NeurozooError: Neither the genome nor its parent is pinned, or a noise index lies outside the table.
         """
         parents, indices, powers = [], [], []
         for episode in episodes.values():
-            slot, rest = self._held_ancestor(episode.genome)
+            slot, rest = self._pinned_ancestor(episode.genome)
             if slot < 0 and (rest or not isinstance(episode.genome.initial, int)):
-                raise NeurozooError("An episode's genome or its parent must be held first.")
+                raise NeurozooError("An episode's genome or its parent must be pinned first.")
             parents.append(slot)
             if slot < 0:
                 indices.append(episode.genome.initial)
@@ -190,7 +186,7 @@ class NativeEvaluator:
         )
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns finished episodes by number; an empty dictionary after `timeout` seconds without any.
+        """Returns the results of finished episodes by number; none after `timeout` seconds without any.
 
         Raises:
             NeurozooError: A worker failed.
@@ -204,15 +200,15 @@ class NativeEvaluator:
         }
 
     def parameters(self, genome: Genome) -> np.ndarray:
-        """Returns the weights of a held genome: float32, shape (parameters,)."""
-        return self._call(self._ops.neurozoo_parameters, handle=self._handle, slot=self._held[genome]).numpy()
+        """Returns the weights of a pinned genome: float32, shape (parameters,)."""
+        return self._call(self._ops.neurozoo_parameters, handle=self._handle, slot=self._pinned[genome]).numpy()
 
     def trace(self, episode: Episode) -> Trace:
-        """Plays one episode of a held genome and records all of it: 28 kB a step."""
+        """Plays one episode of a pinned genome and records every step (28 kB each)."""
         columns = self._call(
             self._ops.neurozoo_trace,
             handle=self._handle,
-            slot=self._held[episode.genome],
+            slot=self._pinned[episode.genome],
             noops=np.int64(episode.noops),
             seed=np.int64(episode.seed),
             max_frames=np.int64(episode.max_frames),
@@ -220,7 +216,7 @@ class NativeEvaluator:
         return Trace(*(column.numpy() for column in columns))
 
     def close(self) -> None:
-        """Drops what is queued, breaks off what runs (within a step), and frees the memory."""
+        """Drops queued episodes, stops running ones within a step, and frees the memory."""
         if self._handle is not None:
             self._tf.raw_ops.DestroyResourceOp(resource=self._handle, ignore_lookup_error=True)
             self._handle = None
@@ -242,11 +238,11 @@ class NativeEvaluator:
 
 
 def call_op(op: Callable, **inputs: object):
-    """Runs one of the library's ops on the CPU, and says in a sentence what it complains about.
+    """Runs one of the library's ops on the CPU. Turns its errors into one sentence.
 
     Args:
         op: A function of the module that `load_ops` returns.
-        inputs: Its inputs and attributes.
+        inputs: The op's inputs and attributes.
 
     Returns:
         What the op returns: one tensor, or a named tuple of them.
@@ -266,17 +262,17 @@ def call_op(op: Callable, **inputs: object):
 def shaped_behaviours(
     data: np.ndarray, sizes: np.ndarray, *, behaviour: str, protocol: Protocol
 ) -> list[np.ndarray | None]:
-    """Cuts the bytes of several episodes' behaviours into an array for each, see `EpisodeResult`.
+    """Splits the bytes of several behaviours into one array per episode; see `EpisodeResult`.
 
     Args:
         data: uint8, (bytes,), one episode after the other.
-        sizes: int64, (episodes,), bytes of each.
+        sizes: int64, (episodes,), number of bytes of each.
         behaviour: `none`, `ram` or `final_position`.
-        protocol: Whose world it was.
+        protocol: The protocol of the episodes.
     """
     if behaviour == "none":
         return [None] * len(sizes)
-    # Copies, so that the batch's bytes can go.
+    # Copies, so that the bytes of the whole batch can be freed.
     parts = [part.copy() for part in np.split(data, np.cumsum(sizes)[:-1])] if len(sizes) else []
     if behaviour == "ram":
         return [part.reshape(-1, RAM_BYTES) for part in parts]
@@ -284,7 +280,7 @@ def shaped_behaviours(
 
 
 def world_attributes(game: str, protocol: Protocol) -> dict[str, object]:
-    """Returns the attributes by which an op is told what is played."""
+    """Returns the attributes that tell an op which environment to make."""
     if protocol.world == "river_crossing":
         return {"world": "river_crossing", "rules": protocol.rules, "observation": protocol.observation}
     if protocol.world != "atari":

@@ -1,4 +1,4 @@
-"""Weights of held genomes in the host's memory, and those of their children when they are needed."""
+"""Weights of pinned genomes in main memory; makes the weights of their children."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes import Genome, Mutation, Weights, check_genome, decode
-from neurozoo.networks import Layout
+from neurozoo.genomes.genome import Genome, Mutation, Weights, check_genome, decode
+from neurozoo.networks.description import Layout
 
 
-class HeldWeights:
-    """Makes the weights that the native op makes, to the bit: products and sums are rounded one by one.
+class PinnedWeights:
+    """Makes the same weights as the native op, to the bit: it rounds after each product and each sum.
 
     Args:
         noise: The noise table, float32, shape (size,).
@@ -22,48 +22,49 @@ class HeldWeights:
     def __init__(self, noise: np.ndarray, layout: Layout) -> None:
         self._noise = noise
         self._layout = layout
-        self._held: dict[Genome, np.ndarray] = {}
+        self._pinned: dict[Genome, np.ndarray] = {}
 
     def __getitem__(self, genome: Genome) -> np.ndarray:
-        """Returns the weights of a held genome: float32, shape (parameters,)."""
-        return self._held[genome]
+        """Returns the weights of a pinned genome: float32, shape (parameters,)."""
+        return self._pinned[genome]
 
-    def hold(self, genomes: Iterable[Genome], threads: Executor) -> None:
-        """Keeps these genomes' weights instead of the ones held before.
+    def pin(self, genomes: Iterable[Genome], threads: Executor) -> None:
+        """Keeps these genomes' weights instead of those that were pinned before.
 
-        What is held already, or is a child of it, costs no or one mutation; everything else is decoded from scratch.
+        A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
 
         Args:
-            genomes: Which.
-            threads: What they are made in.
+            genomes: The genomes to pin.
+            threads: Executor that makes the weights.
 
         Raises:
-            NeurozooError: A noise index lies outside the table, or weights are not the network's; nothing is changed.
+            NeurozooError: A noise index lies outside the table, or weights do not fit the network. The genomes that
+                were pinned before stay pinned.
         """
         makers = {genome: self._maker(genome) for genome in genomes}
         made = threads.map(lambda make: make(), makers.values())
-        self._held = dict(zip(makers, made, strict=True))
+        self._pinned = dict(zip(makers, made, strict=True))
 
     def maker(self, genome: Genome) -> Callable[[], np.ndarray]:
-        """Returns what will make a genome's weights; what it needs stays, whatever is held by then.
+        """Returns a function that makes a genome's weights. It still works after other genomes have been pinned.
 
         Raises:
-            NeurozooError: The genome is neither held nor a child of a held one nor without mutations, or reaches beyond
-                the noise table.
+            NeurozooError: The genome has mutations or weights of its own, and neither it nor its parent is pinned; or
+                a noise index lies outside the table.
         """
-        is_near = genome in self._held or genome.parent in self._held
+        is_near = genome in self._pinned or genome.parent in self._pinned
         if not is_near and (genome.mutations or isinstance(genome.initial, Weights)):
-            raise NeurozooError("An episode's genome or its parent must be held first.")
+            raise NeurozooError("An episode's genome or its parent must be pinned first.")
         return self._maker(genome)
 
     def _maker(self, genome: Genome) -> Callable[[], np.ndarray]:
-        if genome in self._held:
-            theta = self._held[genome]
+        if genome in self._pinned:
+            theta = self._pinned[genome]
             return lambda: theta
-        if genome.parent in self._held:
+        if genome.parent in self._pinned:
             mutation = genome.mutations[-1]
             self._check(Genome(mutation.index))
-            return partial(self._mutated, self._held[genome.parent], mutation)
+            return partial(self._mutated, self._pinned[genome.parent], mutation)
         self._check(genome)
         return partial(decode, genome, noise=self._noise, layout=self._layout)
 
@@ -71,7 +72,7 @@ class HeldWeights:
         count = self._layout.parameter_count
         if isinstance(genome.initial, Weights) and genome.initial.theta.shape != (count,):
             raise NeurozooError(
-                f"The network has {count:,} parameters, but weights of shape {genome.initial.theta.shape} came."
+                f"The network has {count:,} parameters, but got weights of shape {genome.initial.theta.shape}."
             )
         check_genome(genome, parameters=count, table_size=len(self._noise))
 

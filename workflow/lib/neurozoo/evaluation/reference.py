@@ -1,16 +1,16 @@
-"""The observations that virtual batch norm is computed from."""
+"""Collects the reference batch of virtual batch norm."""
 
 import numpy as np
 
-from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
 from neurozoo.environments import make_world
-from neurozoo.games import Protocol
+from neurozoo.environments.protocols import Protocol
+from neurozoo.randomness import MAX_SEED, Purpose, generator
 
 REFERENCE_SIZE = 128  # observations, as published
 
 
 def collect_reference(game: str, protocol: Protocol, *, seed: int, run: int) -> np.ndarray:
-    """Plays at random, so that a network's activations can be normalised over what the game looks like.
+    """Plays at random to collect typical observations of a game, over which activations are normalised.
 
     Args:
         game: Game id.
@@ -19,8 +19,8 @@ def collect_reference(game: str, protocol: Protocol, *, seed: int, run: int) -> 
         run: Number of the run.
 
     Returns:
-        float32, (128, height, width, channels): one observation before each step of a uniformly random policy, from one
-        episode after the other.
+        float32, (128, height, width, channels): the observation before each step of a uniformly random policy, over
+        as many episodes as it takes.
 
     Raises:
         NeurozooError: The game cannot be played.
@@ -29,7 +29,7 @@ def collect_reference(game: str, protocol: Protocol, *, seed: int, run: int) -> 
     """
     random = generator((seed, run), Purpose.REFERENCE)
     world = make_world(game, protocol)
-    observations = []
+    observations: list[np.ndarray] = []
     while len(observations) < REFERENCE_SIZE:
         noops = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
         observation = world.reset(noops=noops, seed=int(random.integers(MAX_SEED)))

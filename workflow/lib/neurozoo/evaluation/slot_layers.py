@@ -1,27 +1,29 @@
-"""Networks of many agents at once: one tensor per layer, the agents' slots first.
+"""Forward passes of many networks at once, with one slot per agent.
 
-Here, values have shape (slots, batch, height, width, channels) or (slots, batch, units): each slot shows its own batch
-of observations to its own weights, so that a layer is a product of stacks of matrices. Written in `keras.ops`, for
-TensorFlow and JAX alike. What the layers do is said in `neurozoo.networks`.
+Values have shape (slots, batch, height, width, channels) or (slots, batch, units). Each slot has its own weights and
+its own batch of observations, so a layer is a batched matrix product. The code uses `keras.ops` and runs on TensorFlow
+and JAX. `neurozoo.networks.description` defines the layers.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from keras import ops
 
-from neurozoo.networks import EPSILON, Layout, PlacedLayer
+from neurozoo.networks.description import EPSILON, Layout, PlacedLayer
 
-Arrays = Mapping[str, object]  # parts of a layer or of a network by name; tensors
+Tensor = Any  # of TensorFlow or JAX
+Arrays = Mapping[str, Tensor]  # of a layer or of a network, by name
 
 
-def run_network(layout: Layout, weights: Arrays, observations: object, moments: Arrays) -> object:
-    """Shows observations to all slots' networks.
+def run_network(layout: Layout, weights: Arrays, observations: Tensor, moments: Arrays) -> Tensor:
+    """Computes the outputs of all slots' networks.
 
     Args:
         layout: The network.
-        weights: By name as in `Layout.split`, with the slots first: (slots, kernel, kernel, in, out) and the like.
+        weights: By name as in `Layout.split`, with the slots as first axis: (slots, kernel, kernel, in, out) and so on.
         observations: float32, (slots, batch, height, width, channels).
-        moments: (slots, 2, channels) by name of each normalised layer, as `measure_network` returns them.
+        moments: (slots, 2, channels) by name of the normalised layer, as `measure_network` returns them.
 
     Returns:
         float32, (slots, batch, outputs).
@@ -33,16 +35,16 @@ def run_network(layout: Layout, weights: Arrays, observations: object, moments: 
     return value
 
 
-def measure_network(layout: Layout, weights: Arrays, observations: object) -> dict[str, object]:
-    """Measures each normalised layer on a reference batch; later layers see what earlier ones normalised.
+def measure_network(layout: Layout, weights: Arrays, observations: Tensor) -> dict[str, Tensor]:
+    """Measures mean and deviation of each normalised layer on a reference batch, layer after layer.
 
     Args:
         layout: The network.
-        weights: As of `run_network`.
+        weights: As in `run_network`.
         observations: float32, (slots, batch, height, width, channels).
 
     Returns:
-        (slots, 2, channels) by layer name: the mean, and one over the standard deviation.
+        (slots, 2, channels) by layer name: the mean and the inverse standard deviation.
     """
     moments, value = {}, observations
     last = max(i for i, placed in enumerate(layout.layers) if placed.layer.normalisation)
@@ -57,28 +59,28 @@ def measure_network(layout: Layout, weights: Arrays, observations: object) -> di
     return moments
 
 
-def push_planes(stack: object, planes: object, has_begun: object) -> object:
+def push_planes(stack: Tensor, planes: Tensor, has_begun: Tensor) -> Tensor:
     """Adds the newest planes to the observations and drops the oldest.
 
     Args:
         stack: float32, (slots, height, width, stack * channels), oldest plane first.
         planes: float32, (slots, height, width, channels).
-        has_begun: bool, (slots,): before these, nothing was seen.
+        has_begun: bool, (slots,): whether the plane is the first of an episode, so that zeros stand before it.
 
     Returns:
-        The new observations, as `stack`.
+        The new observations, in the shape of `stack`.
     """
     older = stack[..., planes.shape[-1] :]
     older = ops.where(ops.reshape(has_begun, (-1, 1, 1, 1)), ops.zeros_like(older), older)
     return ops.concatenate([older, planes], axis=-1)
 
 
-def _own(placed: PlacedLayer, weights: Arrays) -> dict[str, object]:
+def _own(placed: PlacedLayer, weights: Arrays) -> dict[str, Tensor]:
     return {part: weights[f"{placed.layer.name}/{part}"] for part in placed.layer.parts}
 
 
-def _summed(placed: PlacedLayer, own: Arrays, value: object) -> object:
-    """Products and biases of a layer, up to where a normalisation comes."""
+def _summed(placed: PlacedLayer, own: Arrays, value: Tensor) -> Tensor:
+    """Computes a layer up to its normalisation: the products and biases."""
     layer = placed.layer
     value = _KINDS[layer.kind](placed, own, value)
     if layer.has_bias and layer.normalisation != "before_bias":
@@ -86,8 +88,8 @@ def _summed(placed: PlacedLayer, own: Arrays, value: object) -> object:
     return value
 
 
-def _finished(placed: PlacedLayer, own: Arrays, value: object, moments: object) -> object:
-    """What follows the sums: normalisation, gain, activation."""
+def _finished(placed: PlacedLayer, own: Arrays, value: Tensor, moments: Tensor) -> Tensor:
+    """Computes the rest of a layer: normalisation, gain, activation."""
     layer = placed.layer
     if layer.normalisation:
         factor, shift = moments[:, 1], own["b"]
@@ -99,23 +101,23 @@ def _finished(placed: PlacedLayer, own: Arrays, value: object, moments: object) 
     return _ACTIVATIONS[layer.activation](value)
 
 
-def _channel_means(value: object) -> object:
-    """Returns (slots, channels): axis by axis, since a single sum over so many numbers would lose digits."""
+def _channel_means(value: Tensor) -> Tensor:
+    """Returns means, (slots, channels). Averages axis by axis, because one sum over all numbers would lose digits."""
     for _ in range(len(value.shape) - 2):
         value = ops.mean(value, axis=-2)
     return value
 
 
-def _per_channel(vector: object, value: object) -> object:
-    """Brings (slots, channels) into a shape that goes with (slots, ..., channels)."""
+def _per_channel(vector: Tensor, value: Tensor) -> Tensor:
+    """Reshapes (slots, channels) so that it broadcasts to (slots, ..., channels)."""
     return ops.reshape(vector, (vector.shape[0], *(1,) * (len(value.shape) - 2), vector.shape[1]))
 
 
-def _dense(placed: PlacedLayer, own: Arrays, value: object) -> object:
+def _dense(placed: PlacedLayer, own: Arrays, value: Tensor) -> Tensor:
     return ops.matmul(ops.reshape(value, (*value.shape[:2], placed.in_shape[2])), own["w"])
 
 
-def _conv(placed: PlacedLayer, own: Arrays, value: object) -> object:
+def _conv(placed: PlacedLayer, own: Arrays, value: Tensor) -> Tensor:
     slots, batch = value.shape[:2]
     height, width, channels = placed.out_shape
     patches = _patches(placed, value)
@@ -124,31 +126,33 @@ def _conv(placed: PlacedLayer, own: Arrays, value: object) -> object:
     return ops.reshape(products, (slots, batch, height, width, channels))
 
 
-def _patches(placed: PlacedLayer, value: object) -> object:
-    """Lays out what each position of the kernel sees: (slots, batch, out height, out width, kernel, kernel, channels).
+def _patches(placed: PlacedLayer, value: Tensor) -> Tensor:
+    """Returns the inputs of each kernel position: (slots, batch, out height, out width, kernel, kernel, channels).
 
-    Rows first, then columns: 2 x kernel strided slices, which copy each number and round none.
+    Takes 2 x kernel strided slices, first of rows, then of columns. They only copy numbers, without rounding.
     """
     kernel, stride = placed.layer.kernel, placed.layer.stride
     spans, borders = [], []
     for inside, outside in zip(placed.in_shape[:2], placed.out_shape[:2], strict=True):
         spans.append((outside - 1) * stride + 1)
         total = max(spans[-1] - 1 + kernel - inside, 0)
-        borders.append((total // 2, total - total // 2))  # nothing for `valid`; the odd one comes last
+        borders.append((total // 2, total - total // 2))  # 0 for `valid`; an odd one goes to the end
     value = ops.pad(value, ((0, 0), (0, 0), *borders, (0, 0)))
     rows = ops.stack([value[:, :, i : i + spans[0] : stride] for i in range(kernel)], axis=3)
-    columns = [rows[:, :, :, :, j : j + spans[1] : stride] for j in range(kernel)]  # kernel rows before positions
+    columns = [
+        rows[:, :, :, :, j : j + spans[1] : stride] for j in range(kernel)
+    ]  # kernel rows come before positions here
     return ops.transpose(ops.stack(columns, axis=5), (0, 1, 2, 4, 3, 5, 6))
 
 
-def _recurrent_conv(placed: PlacedLayer, own: Arrays, value: object) -> object:
+def _recurrent_conv(placed: PlacedLayer, own: Arrays, value: Tensor) -> Tensor:
     layer, width = placed.layer, placed.in_shape[1]
     skip = value * _per_channel(own["iotas"], value) if layer.skip == "input" else None
     gates = _per_channel(own["gates"], value) if layer.skip == "gated" else None
-    # A comparison with NaN is false: such a channel takes part in no cycle.
+    # A comparison with NaN is false, so a channel with a gate of NaN never changes.
     last_cycle = None if gates is None else ops.minimum(ops.round(ops.abs(gates * float(width))), float(width))
 
-    def cycle(number: object, state: object) -> object:
+    def cycle(number: Tensor, state: Tensor) -> Tensor:
         convolved = _conv(placed, own, state)
         if last_cycle is not None:
             takes_part = ops.cast(number, "float32") < last_cycle

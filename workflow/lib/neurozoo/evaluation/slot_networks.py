@@ -1,22 +1,23 @@
-"""The networks of a population on one device: a slot for each, filled anew as episodes end."""
+"""The networks of the batched engine on one device: one per slot, replaced as episodes end."""
 
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from neurozoo.evaluation.array_backends import JaxBackend, TensorFlowBackend
-from neurozoo.networks import Layout
+from neurozoo.networks.description import Layout
 
 
 class SlotNetworks:
-    """Weights and last observations of as many agents as there are slots. Shapes never change: all is compiled once.
+    """Weights and last observations of one agent per slot. Shapes never change, so everything is compiled once.
 
     Args:
         layout: The network.
-        slots: Agents at once.
-        backend: What computes.
+        slots: Number of agents.
+        backend: TensorFlow or JAX.
     """
 
     def __init__(self, layout: Layout, *, slots: int, backend: JaxBackend | TensorFlowBackend) -> None:
@@ -36,13 +37,13 @@ class SlotNetworks:
         self._stack = backend.zeros((slots, *layout.observation_shape))
         self._run, self._measure = _programs(layout, backend)
 
-    def load(self, slot: int, theta: np.ndarray, reference: object = None) -> None:
+    def load(self, slot: int, theta: np.ndarray, reference: Any = None) -> None:
         """Gives a slot new weights.
 
         Args:
-            slot: Which.
+            slot: Index of the slot.
             theta: float32, (parameters,).
-            reference: What virtual batch norm is computed from, (1, batch, height, width, channels), on the device.
+            reference: Reference batch of virtual batch norm, (1, batch, height, width, channels), on the device.
         """
         new = {
             name: self._backend.array(theta[place].reshape(1, *shape)) for name, (place, shape) in self._places.items()
@@ -51,12 +52,12 @@ class SlotNetworks:
             self._moments = self._backend.with_slot(self._moments, slot, self._measure(new, reference))
         self._weights = self._backend.with_slot(self._weights, slot, new)
 
-    def step(self, planes: np.ndarray, has_begun: np.ndarray) -> object:
-        """Shows every network its newest plane; may return before the outputs are there.
+    def step(self, planes: np.ndarray, has_begun: np.ndarray) -> Any:
+        """Starts a forward pass of all networks; may return before the outputs are ready.
 
         Args:
             planes: float32, (slots, height, width, channels).
-            has_begun: bool, (slots,): an episode's first plane.
+            has_begun: bool, (slots,): whether the plane is the first of an episode.
 
         Returns:
             The outputs on the device, (slots, outputs), for `numpy.asarray`.
@@ -68,26 +69,26 @@ class SlotNetworks:
 
 @lru_cache(maxsize=8)
 def _programs(layout: Layout, backend: JaxBackend | TensorFlowBackend) -> tuple[Callable, Callable]:
-    """Makes what is compiled once for each number of slots, whoever uses it: `step` and the measuring of references."""
-    # Keras is imported with it, so that whoever plays natively does without.
+    """Compiles `step` and the measurement of reference batches, which all evaluators of a layout share."""
+    # Imported here because it imports Keras, which the native engine does not need.
     from neurozoo.evaluation import slot_layers
 
-    def run(stack: object, weights: Mapping, moments: Mapping, planes: object, has_begun: object) -> tuple:
+    def run(stack: Any, weights: Mapping, moments: Mapping, planes: Any, has_begun: Any) -> tuple:
         stack = slot_layers.push_planes(stack, planes, has_begun)
         return stack, slot_layers.run_network(layout, weights, stack[:, None], moments)[:, 0]
 
-    def measure(weights: Mapping, reference: object) -> dict:
+    def measure(weights: Mapping, reference: Any) -> dict:
         return slot_layers.measure_network(layout, weights, reference)
 
     return backend.compiled(run, reuse=True), backend.compiled(measure)
 
 
 def memory_needed(layout: Layout, slots: int) -> int:
-    """Estimates the bytes that two halves of `slots` need: weights, observations, and the largest patches of one half.
+    """Estimates the memory in bytes of weights, observations, and the largest patches of one half of the slots.
 
     Args:
         layout: The network.
-        slots: Agents at once, in two halves.
+        slots: Number of agents, in two halves.
     """
     patches = [
         math.prod(placed.out_shape[:2]) * math.prod(placed.weight_shape[:-1])

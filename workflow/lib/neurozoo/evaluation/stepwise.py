@@ -1,33 +1,34 @@
-"""Episodes in Python, one after the other: for Gymnasium's environments, which the native op does not know."""
+"""The stepwise engine: plays episodes in Python, one at a time. Gymnasium environments need it."""
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from neurozoo.environments import World, make_world
+from neurozoo.environments.games import check_behaviour
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Trace
-from neurozoo.games import Protocol, check_behaviour
-from neurozoo.genomes import Genome, decode
-from neurozoo.networks import Layout
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome, decode
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.description import Layout
 
 
 class StepwiseEvaluator:
-    """Plays episodes of any world in this process; results equal the native op's.
+    """Plays episodes of any game in this process. Results equal those of the native op.
 
     Args:
         noise: Path of the noise table.
-        layout: The network, of dense layers only.
+        layout: The network. It has only dense layers.
         game: Game id.
         protocol: How episodes are played.
-        behaviour: What results describe their episodes by: `none`, `ram` or `final_position`.
+        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
 
     Raises:
-        NeurozooError: The table is missing, the network has other than dense layers, or the game does not give the
+        NeurozooError: The table is missing, the network has layers that are not dense, or the game does not have the
             behaviour.
     """
 
@@ -42,62 +43,62 @@ class StepwiseEvaluator:
     ) -> None:
         if any(placed.layer.kind != "dense" for placed in layout.layers):
             raise NeurozooError(
-                f"{game!r} is seen as a vector, so that it needs a network of dense layers such as 'simple', but "
-                f"{layout.network.name!r} came."
+                f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
+                f"{layout.network.name!r}."
             )
         self._noise = open_noise_table(noise, verify=False)
         self._layout = layout
         self._behaviour = check_behaviour(game, behaviour)
         self._world = make_world(game, protocol)
-        self._held: dict[Genome, np.ndarray] = {}
+        self._pinned: dict[Genome, np.ndarray] = {}
         self._queue: list[tuple[int, Episode]] = []
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Does nothing: dense networks have no batch norm."""
+        """Does nothing, because dense networks have no batch norm."""
 
-    def hold(self, genomes: Iterable[Genome]) -> None:
-        """Keeps these genomes' weights at hand instead of the ones held before.
+    def pin(self, genomes: Iterable[Genome]) -> None:
+        """Keeps these genomes' weights in memory instead of those that were pinned before.
 
         Raises:
             NeurozooError: A noise index lies outside the table.
         """
-        self._held = {genome: self._weights(genome) for genome in dict.fromkeys(genomes)}
+        self._pinned = {genome: self._weights(genome) for genome in dict.fromkeys(genomes)}
 
     def _weights(self, genome: Genome) -> np.ndarray:
-        if genome in self._held:
-            return self._held[genome]
-        if genome.parent in self._held:
+        if genome in self._pinned:
+            return self._pinned[genome]
+        if genome.parent in self._pinned:
             (index, power), count = genome.mutations[-1], self._layout.parameter_count
-            return self._held[genome.parent] + np.float32(power) * self._noise[index : index + count]
+            return self._pinned[genome.parent] + np.float32(power) * self._noise[index : index + count]
         return decode(genome, noise=self._noise, layout=self._layout)
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes by number.
 
         Raises:
-            NeurozooError: A genome is neither held nor a child of a held one.
+            NeurozooError: Neither the genome nor its parent is pinned.
         """
         for episode in episodes.values():
             genome = episode.genome
-            if genome not in self._held and genome.parent not in self._held and genome.mutations:
-                raise NeurozooError("An episode's genome or its parent must be held first.")
+            if genome not in self._pinned and genome.parent not in self._pinned and genome.mutations:
+                raise NeurozooError("An episode's genome or its parent must be pinned first.")
         self._queue += episodes.items()
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
         """Plays queued episodes for about `timeout` seconds, at least one."""
         end = time.monotonic() + timeout
-        results = {}
+        results: dict[int, EpisodeResult] = {}
         while self._queue and (not results or time.monotonic() < end):
             number, episode = self._queue.pop(0)
             results[number] = self._play(episode)
         return results
 
     def parameters(self, genome: Genome) -> np.ndarray:
-        """Returns the weights of a held genome: float32, shape (parameters,)."""
-        return self._held[genome]
+        """Returns the weights of a pinned genome: float32, shape (parameters,)."""
+        return self._pinned[genome]
 
     def trace(self, episode: Episode) -> Trace:
-        """Plays one episode of a held genome and records all of it."""
+        """Plays one episode of a pinned genome and records every step."""
         planes, outputs, rewards = [], [], []
 
         def watch(plane: np.ndarray, values: np.ndarray, reward: float) -> None:
@@ -135,8 +136,8 @@ class StepwiseEvaluator:
 
     def _network(self, theta: np.ndarray):
         arrays = self._layout.split(theta)
-        layers = [
-            (arrays[f"{p.layer.name}/w"], arrays.get(f"{p.layer.name}/b"), ACTIVATIONS[p.layer.activation])
+        layers: list[tuple[np.ndarray, np.ndarray, Activation]] = [
+            (arrays[f"{p.layer.name}/w"], arrays[f"{p.layer.name}/b"], ACTIVATIONS[p.layer.activation])
             for p in self._layout.layers
         ]
 
@@ -149,7 +150,7 @@ class StepwiseEvaluator:
         return run
 
     def close(self) -> None:
-        """Drops what is queued."""
+        """Drops queued episodes."""
         self._queue.clear()
 
     def __enter__(self) -> "StepwiseEvaluator":
@@ -159,4 +160,9 @@ class StepwiseEvaluator:
         self.close()
 
 
-ACTIVATIONS = {"relu": lambda value: np.maximum(value, 0), "linear": lambda value: value, "tanh": np.tanh}
+Activation = Callable[[np.ndarray], np.ndarray]
+ACTIVATIONS: dict[str, Activation] = {
+    "relu": lambda value: np.maximum(value, 0),
+    "linear": lambda value: value,
+    "tanh": np.tanh,
+}

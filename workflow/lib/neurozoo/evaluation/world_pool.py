@@ -1,4 +1,4 @@
-"""Python's face of the op's worlds, which are played in lockstep by threads of their own."""
+"""Environments of the op, which its threads step in lockstep, for the batched engine."""
 
 import os
 import uuid
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
-from neurozoo.games import Protocol
 from neurozoo.native import load_ops
 
-BEGUN, PLAYING, ENDED = 1, 2, 3  # what `advance` says of a world; 0: nothing is played in it
+BEGUN, PLAYING, ENDED = 1, 2, 3  # states that `advance` returns; 0: no episode
 
 
 class WorldPool:
-    """Plays an episode in each of its worlds; what becomes of it does not depend on the number of threads.
+    """Plays one episode in each of its environments. Results do not depend on the number of threads.
 
     Args:
         ops: Path of the op library.
         game: Game id.
         protocol: How episodes are played.
-        worlds: How many.
-        threads: Threads of the pool.
-        behaviour: What outcomes describe their episodes by: `none`, `ram` or `final_position`.
+        worlds: Number of environments.
+        threads: Number of threads.
+        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
 
     Raises:
         NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
@@ -46,7 +46,7 @@ class WorldPool:
         )
 
     def start(self, worlds: Sequence[int], episodes: Sequence[Episode]) -> None:
-        """Lets worlds begin an episode each when they are advanced next."""
+        """Starts an episode in each of some environments, at the next `advance`."""
         call_op(
             self._ops.neurozoo_start,
             handle=self._handle,
@@ -57,25 +57,29 @@ class WorldPool:
         )
 
     def advance(self, first: int, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Resets the worlds that were started, and lets those that play do a step. Other threads of Python go on.
+        """Resets environments that were started and steps those that play. Releases the GIL meanwhile.
 
         Args:
-            first: The first of the worlds.
-            outputs: float32, (worlds, outputs), what the networks say.
+            first: Index of the first environment.
+            outputs: float32, (worlds, outputs), the networks' outputs for this environment and the next ones.
 
         Returns:
-            The newest planes, float32, (worlds, height, width, channels), zeros where nothing is played any more;
+            The newest planes, float32, (worlds, height, width, channels), zeros where no episode is played;
             rewards, float64, (worlds,); states, uint8, (worlds,).
 
         Raises:
-            NeurozooError: A world failed; the pool cannot be used any more.
+            NeurozooError: An environment failed. The pool can no longer be used.
         """
         news = call_op(self._ops.neurozoo_advance, handle=self._handle, first=first, outputs=outputs)
         planes, rewards, states = (column.numpy() for column in news)
         return planes, rewards, states
 
     def outcomes(self, worlds: Sequence[int]) -> list[tuple]:
-        """Returns score, sign score, steps, frames and behaviour of the episodes that ended in some worlds, once."""
+        """Returns score, sign score, steps, frames and behaviour of episodes that have ended, once for each.
+
+        Args:
+            worlds: Indices of the environments.
+        """
         numbers = np.array(worlds, np.int32)
         *facts, data, sizes = call_op(self._ops.neurozoo_outcomes, handle=self._handle, worlds=numbers)
         described = shaped_behaviours(data.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)

@@ -1,11 +1,10 @@
 """Guided backpropagation: what in a recorded observation excites a filter.
 
-For each filter the observation and the position with the highest value before the rectifier are found; the value there
-is sent back to the pixels, and on its way only positive signals pass, and only through units that are active. Pixels
-that are black stay black.
+For each filter, it finds the observation and position with the highest value before the ReLU, and sends that value back
+to the pixels. On its way back, only positive signals pass, and only through active units. Black pixels stay black.
 
-Source: visualisation of simple_dqn (tambetm), after Springenberg et al. 2015, arXiv:1412.6806. As there, of four frames
-the oldest is left out and the others are red, green and blue, so that what moves leaves a trace of colours.
+Source: visualisation of simple_dqn (tambetm), after Springenberg et al. 2015, arXiv:1412.6806. As there, the oldest of
+four frames is left out and the others are red, green and blue, so moving objects leave coloured traces.
 """
 
 import os
@@ -14,16 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.filters.layers import check_pictures, find_layer, model_to
-from neurozoo.filters.patches import first_channels
-from neurozoo.filters.pictures import Row, colour, enlarged, fitting, grey, side_by_side, write_sheet
-from neurozoo.filters.recordings import Recording, open_recording, survey
-from neurozoo.games import ObservationShape
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen
-from neurozoo.inspection.panels import shows_colours
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
+from neurozoo.environments.protocols import ObservationShape
+from neurozoo.feature_visualization.layers import check_pictures, find_layer, model_to
+from neurozoo.feature_visualization.patches import first_channels
+from neurozoo.feature_visualization.pictures import Row, colour, enlarged, fitting, grey, side_by_side, write_sheet
+from neurozoo.feature_visualization.recordings import Recording, open_recording, survey
 
-CELL = 168  # pixels of a picture about
-CHUNK = 16  # filters at once
+CELL = 168  # approximate size of a picture, in pixels
+CHUNK = 16  # filters per batch
 
 
 def guided_signals(
@@ -34,18 +32,18 @@ def guided_signals(
     channels: Sequence[int],
     positions: Sequence[tuple[int, int]],
 ) -> np.ndarray:
-    """Sends the value of one unit for each observation back to the pixels.
+    """Sends the value of one unit per observation back to the pixels.
 
     Args:
         frozen: The frozen model.
         layer: The layer of the units.
         observations: float32, shape (batch, height, width, channels).
-        channels: Of each unit.
-        positions: (row, column) of each unit; anything for a dense layer.
+        channels: Channel of each unit.
+        positions: (row, column) of each unit; ignored for a dense layer.
 
     Returns:
-        float32, shape as `observations`: the unit's value before its rectifier times its guided derivative, 0 where the
-        observation is 0, and 0 everywhere if the unit is silent.
+        float32, same shape as `observations`: the unit's value before its ReLU times its guided derivative. It is 0
+        where the observation is 0, and 0 everywhere if the unit is silent.
     """
     import tensorflow as tf
 
@@ -69,15 +67,15 @@ def guided_signals(
 
 @dataclass(frozen=True)
 class Excitation:
-    """The moment of a recording that excites a filter most.
+    """The observation of a recording that excites a filter most.
 
     Attributes:
-        channel: The filter, or unit of a dense layer.
-        value: What it reached, before the activation function.
-        step: Of the recording.
+        channel: The filter, or the unit of a dense layer.
+        value: Its value, before the activation function.
+        step: Step of the recording.
         position: (row, column) in the layer's map; (0, 0) in a dense layer.
-        observation: What was seen then, float32, shape (height, width, channels).
-        signal: What in it did so, see `guided_signals`.
+        observation: The observation at that step, float32, shape (height, width, channels).
+        signal: What in the observation excited the filter, see `guided_signals`.
     """
 
     channel: int
@@ -96,14 +94,14 @@ def find_excitations(
     *,
     among: np.ndarray | None = None,
 ) -> list[Excitation]:
-    """Finds for each filter the observation and the position with its highest value, and sends that back.
+    """Finds the observation and position with each filter's highest value, and sends that value back to the pixels.
 
     Args:
         frozen: The frozen model.
-        layer: Any of its layers.
+        layer: One of its layers.
         recording: What it saw.
-        channels: The filters or units.
-        among: The steps that count, bool, shape (steps,); None, or none at all, for all.
+        channels: Filters, or units of a dense layer.
+        among: Which steps count, bool, shape (steps,). If it is None or selects no step, all steps count.
     """
     seen = survey(frozen, layer, recording)
     counting = seen.largest if among is None or not among.any() else np.where(among[:, None], seen.largest, -np.inf)
@@ -131,11 +129,12 @@ def draw_guided(
         frozen_folder: The frozen model.
         rollout: A rollout of it.
         output: The `.png` to write.
-        layer: Any layer.
-        channels: Which filters or units, or how many of the first.
+        layer: Name of any layer.
+        channels: Filters or units to show; a number n for the first n.
 
     Raises:
-        NeurozooError: No such layer or channel, the agent sees no pictures, or the rollout is another agent's.
+        NeurozooError: The layer or a channel does not exist, the agent does not see pictures, or the rollout comes from
+            another agent.
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)
@@ -153,31 +152,31 @@ def draw_guided(
         output,
         title=f"{frozen.title}: guided backpropagation from {layer}",
         note=(
-            "A row per channel: its number, its highest value in the recording (before the activation function) and in "
-            "which step; what in the observation did it, and the observation. "
-            f"{colours_explained(shape)} Each picture is spread from its own lowest number (black) to its own highest "
+            "A row per channel: its number, its highest value in the recording (before the activation function) and "
+            "its step; what in the observation excited it; the observation. "
+            f"{colours_explained(shape)} Each picture is scaled from its own lowest number (black) to its own highest "
             "(white, or full colour)."
         ),
-        headers=["what did it", "observation"],
+        headers=["what excited it", "observation"],
         rows=rows,
         blocks=min(3, len(rows)),
     )
 
 
 def draw_in_colours(values: np.ndarray, shape: ObservationShape) -> np.ndarray:
-    """Draws an observation's last three frames as red, green and blue, from its lowest to its highest number.
+    """Draws the last three channels of an observation as red, green and blue, from its lowest to its highest number.
 
-    Fewer than three channels are drawn in grey, from the newest one. uint8, shape (height, width, 3).
+    With fewer than three channels, the newest one is drawn in grey. Returns uint8, shape (height, width, 3).
     """
     low, high = float(values.min()), float(values.max())
-    if shows_colours(shape) or values.shape[-1] >= 3:
+    if shape.is_in_colour or values.shape[-1] >= 3:
         return colour(values[..., -3:], low, high)
     return grey(values[..., -1], low, high)
 
 
 def colours_explained(shape: ObservationShape) -> str:
-    """Says what the colours of `draw_in_colours` mean."""
-    if shows_colours(shape):
+    """Explains the colours of `draw_in_colours` in a sentence."""
+    if shape.is_in_colour:
         return "Colours are those of the game."
     if shape.stack >= 3 and shape.channels == 1:
         return "The last three frames are red, green and blue (newest): grey stands still, colours move."

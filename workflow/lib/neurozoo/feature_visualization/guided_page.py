@@ -1,7 +1,7 @@
-"""One page with what excites the filters of all convolutions, to be opened in any browser without a network.
+"""One HTML page that shows what excites the filters of all convolutions; it works offline in any browser.
 
-Source: the page that `nvis` of simple_dqn (tambetm) made of its snapshots. Deviations: it needed a plotting library
-from a public server, and marked neither what the unit sees nor which step it was.
+Source: the page that `nvis` of simple_dqn (tambetm) made from its snapshots. Deviations: that page loaded a plotting
+library from a public server, and showed neither the receptive field nor the step.
 """
 
 import base64
@@ -12,25 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
 from neurozoo.errors import NeurozooError
+from neurozoo.feature_visualization.guided import Excitation, colours_explained, draw_in_colours, find_excitations
+from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures
+from neurozoo.feature_visualization.patches import first_channels
+from neurozoo.feature_visualization.receptive_fields import ReceptiveField, receptive_field
+from neurozoo.feature_visualization.recordings import open_recording
 from neurozoo.files import write_text
-from neurozoo.filters.guided import Excitation, colours_explained, draw_in_colours, find_excitations
-from neurozoo.filters.layers import CONVOLUTIONS, check_pictures
-from neurozoo.filters.patches import first_channels
-from neurozoo.filters.receptive_fields import ReceptiveField, receptive_field
-from neurozoo.filters.recordings import open_recording
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen
-from neurozoo.site.templating import environment
+from neurozoo.templating import environment
 
 
 @dataclass(frozen=True)
 class LayerFound:
-    """A convolution on the page.
+    """One convolution on the page.
 
     Attributes:
         layer: The layer.
-        field: What one of its units sees.
-        found: Of each filter shown, in order.
+        field: Receptive field of its units.
+        found: One excitation for each filter shown, in order.
     """
 
     layer: LayerRecord
@@ -41,30 +41,30 @@ class LayerFound:
 def write_guided_page(
     frozen_folder: str | os.PathLike, rollout: str | os.PathLike, output: str | os.PathLike, *, filters: int = 4
 ) -> list[LayerFound]:
-    """Shows for the first filters of every convolution what excited them most in a recording, and what in it did so.
+    """Shows what excited the first filters of every convolution most in a recording, and what in it did so.
 
-    The first steps of an episode, with black frames before them, do not count, as in the original: where all pixels
-    change at once, filters are excited more than by any game.
+    The first steps of an episode do not count, because their observations still contain black frames (as in the
+    original). Where all pixels change at once, filters respond more strongly than to anything in the game.
 
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout of it.
         output: The `.html` to write, with all its pictures inside.
-        filters: How many of a layer, if it has so many; 4 as in the original.
+        filters: Maximum number of filters per layer; 4 as in the original.
 
     Returns:
-        What is shown, layer by layer.
+        The convolutions with their excitations.
 
     Raises:
-        NeurozooError: The network has no convolution, the agent sees no pictures, `filters` is below 1, or the rollout
-            is another agent's.
+        NeurozooError: The network has no convolution, the agent does not see pictures, `filters` is below 1, or the
+            rollout comes from another agent.
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     layers = [layer for layer in frozen.layers if layer.kind in CONVOLUTIONS]
     if not layers:
         raise NeurozooError(
-            f"The network {frozen.model!r} of {frozen.title} has no convolution, and so no filters to show. Of its "
-            "dense layers there are pictures: python -m neurozoo filters guided --layer."
+            f"The network {frozen.model!r} of {frozen.title} has no convolution, so it has no filters to show. Draw "
+            "a dense layer instead: python -m neurozoo filters guided --layer."
         )
     with open_recording(frozen, rollout) as recording:
         among = recording.settled(frozen.shape.stack)
@@ -77,13 +77,13 @@ def write_guided_page(
             for layer in layers
         ]
         steps = int(among.sum()) or recording.steps
-    write_text(output, _page(frozen, shown, steps))
+    write_text(output, _render(frozen, shown, steps))
     return shown
 
 
-def _page(frozen: FrozenModel, shown: list[LayerFound], steps: int) -> str:
+def _render(frozen: FrozenModel, shown: list[LayerFound], steps: int) -> str:
     pages = environment()
-    pages.filters["picture"] = lambda values: _data_address(draw_in_colours(values, frozen.shape))
+    pages.filters["picture"] = lambda values: _data_url(draw_in_colours(values, frozen.shape))
     return pages.get_template("guided.html").render(
         frozen=frozen,
         shown=shown,
@@ -94,7 +94,7 @@ def _page(frozen: FrozenModel, shown: list[LayerFound], steps: int) -> str:
 
 
 def _box(layer: LayerFound, one: Excitation, whole: tuple[int, int]) -> dict[str, int] | None:
-    """Returns what the exciting unit sees as a rectangle within the observation; None if that is all of it."""
+    """Returns the part of the observation that the unit sees, as a rectangle; None if it sees everything."""
     spans = [
         (max(start, 0), min(start + length, side))
         for start, length, side in zip(layer.field.corner(*one.position), layer.field.size, whole, strict=True)
@@ -105,8 +105,8 @@ def _box(layer: LayerFound, one: Excitation, whole: tuple[int, int]) -> dict[str
     return {"x": left, "y": top, "width": right - left, "height": bottom - top}
 
 
-def _data_address(picture: np.ndarray) -> str:
-    """Returns a picture, uint8, shape (height, width, 3), as an address that holds it."""
+def _data_url(picture: np.ndarray) -> str:
+    """Encodes a picture, uint8, shape (height, width, 3), as a data URL."""
     data = io.BytesIO()
     Image.fromarray(picture).save(data, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()

@@ -1,47 +1,56 @@
-"""Feature inversion: inputs that a layer takes for a recorded observation, only more so.
+"""Feature inversion: inputs that excite a layer as a recorded observation does, but more strongly.
 
-What is missing from such a caricature, the layer does not heed. Source: the notebook of the Atari Zoo, Such et al.
-2018, arXiv:1812.07069: the input that maximises the dot product with the layer's activations times their cosine.
+What such a caricature lacks, the layer ignores. Source: the notebook of the Atari Zoo, Such et al. 2018,
+arXiv:1812.07069. It maximises the dot product with the layer's activations times their cosine.
 """
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
+from neurozoo.environments.protocols import brightest
 from neurozoo.errors import NeurozooError
-from neurozoo.filters import objectives
-from neurozoo.filters.layers import check_pictures, find_layer
-from neurozoo.filters.pictures import Row, draw_planes, enlarged, fitting, planes_of, side_by_side, write_sheet
-from neurozoo.filters.recordings import choose_steps, open_recording
-from neurozoo.filters.synthetic import CELL, Ascent, Synthetic, synthesise
-from neurozoo.games import brightest
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen
+from neurozoo.feature_visualization import objectives
+from neurozoo.feature_visualization.layers import check_pictures, find_layer
+from neurozoo.feature_visualization.pictures import (
+    Row,
+    draw_planes,
+    enlarged,
+    fitting,
+    planes_of,
+    side_by_side,
+    write_sheet,
+)
+from neurozoo.feature_visualization.recordings import choose_steps, open_recording
+from neurozoo.feature_visualization.synthetic import CELL, Ascent, Synthetic, synthesise
 
 
 def invert(
     frozen: FrozenModel, layer: LayerRecord, observations: np.ndarray, *, ascent: Ascent | None = None
 ) -> tuple[Synthetic, np.ndarray]:
-    """Finds inputs that a layer answers as it answers observations.
+    """Finds inputs for which a layer's activations point the same way as for given observations.
 
     Args:
         frozen: The frozen model.
         layer: The layer.
         observations: float32, shape (batch, height, width, channels).
-        ascent: How; None for the defaults.
+        ascent: Settings of the optimisation; None for the defaults.
 
     Returns:
-        The inputs, and the cosine between the layer's activations for them and for the observations, shape (batch,),
-        which is NaN where the layer is silent.
+        The inputs, and the cosine between the layer's activations for them and for the observations, shape (batch,). It
+        is NaN where the layer is silent.
 
     Raises:
-        NeurozooError: The agent sees no pictures, or the layer is silent for all observations.
+        NeurozooError: The agent does not see pictures, or the layer is silent for all observations.
     """
     targets = _activations(frozen, layer, observations)
     if not targets.any():
         raise NeurozooError(
-            f"All units of the layer {layer.name!r} are silent for these observations, so that there is nothing to "
-            "invert. Choose an earlier layer."
+            f"All units of the layer {layer.name!r} are silent for these observations, so there is nothing to invert. "
+            "Choose an earlier layer."
         )
     goal = objectives.likeness(targets)
     made = synthesise(frozen, layer, goal, count=len(targets), ascent=ascent, stops="behind")
@@ -66,24 +75,24 @@ def draw_inversion(
     layer: str,
     at: Sequence[int] | None = None,
     observations: int = 4,
-    **settings: object,
+    **settings: Any,
 ) -> np.ndarray:
-    """Draws recorded observations above what a layer makes of them.
+    """Draws recorded observations, and below each its inversion by a layer.
 
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout of it.
         output: The `.png` to write.
-        layer: Any layer.
-        at: Which steps of the rollout; None for some from all over it.
-        observations: How many, if `at` is None.
-        **settings: Fields of `Ascent`; the parameterisation is `fourier` if none is given.
+        layer: Name of any layer.
+        at: Steps of the rollout; None for steps spread evenly over it.
+        observations: Number of steps if `at` is None.
+        **settings: Fields of `Ascent`; the parameterisation defaults to `fourier`.
 
     Returns:
-        Cosines as of `invert`.
+        Cosines, see `invert`.
 
     Raises:
-        NeurozooError: No such layer, step or setting, or the rollout is another agent's.
+        NeurozooError: The layer, a step or a setting does not exist, or the rollout comes from another agent.
     """
     ascent = Ascent(**{"parameterisation": "fourier", **settings})
     frozen = check_pictures(open_frozen(frozen_folder))
@@ -107,9 +116,9 @@ def draw_inversion(
         output,
         title=f"{frozen.title}: feature inversion of {layer}",
         note=(
-            "Recorded observations, and below each an input made from noise for which the layer's activations point "
-            "the same way, as strongly as possible: what differs, the layer does not heed. Cosine: between the two "
-            f"activations, 1 is the same. Black is 0, white {high:g}."
+            "Recorded observations, and below each an input optimised from noise. For both, the layer's activations "
+            "point the same way; what differs between the two pictures, the layer ignores. Cosine: between the two "
+            f"activations; 1 is the same direction. Black is 0, white {high:g}."
         ),
         headers=[*planes_of(shape)],
         rows=rows,

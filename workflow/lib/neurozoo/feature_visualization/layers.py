@@ -4,20 +4,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from neurozoo.agents.frozen import REMEDY, FrozenModel, LayerRecord
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.inspection.frozen import REMEDY, FrozenModel, LayerRecord
 
 if TYPE_CHECKING:
     import keras
 
-CONVOLUTIONS = ("conv", "recurrent_conv")  # kinds of layers with maps
+CONVOLUTIONS = ("conv", "recurrent_conv")  # kinds of layers with feature maps
 
 
 def find_layer(frozen: FrozenModel, name: str) -> LayerRecord:
     """Finds a layer by its name.
 
     Raises:
-        NeurozooError: No such layer; the message proposes the nearest.
+        NeurozooError: The layer does not exist; the message suggests the nearest name.
     """
     for layer in frozen.layers:
         if layer.name == name:
@@ -26,50 +26,50 @@ def find_layer(frozen: FrozenModel, name: str) -> LayerRecord:
 
 
 def find_convolution(frozen: FrozenModel, name: str) -> LayerRecord:
-    """Finds a layer that has filters.
+    """Finds a convolution by its name.
 
     Raises:
-        NeurozooError: No such layer, or it is dense.
+        NeurozooError: The layer does not exist, or it is dense.
     """
     layer = find_layer(frozen, name)
     if layer.kind not in CONVOLUTIONS:
         known = ", ".join(other.name for other in frozen.layers if other.kind in CONVOLUTIONS) or "none"
         raise NeurozooError(
-            f"The layer {name!r} of the network {frozen.model!r} is dense: its units see everything at once, so that "
-            f"it has no filters to lay out. Layers with filters: {known}."
+            f"The layer {name!r} of the network {frozen.model!r} is dense: its units see everything at once, so it "
+            f"has no filters to lay out. Layers with filters: {known}."
         )
     return layer
 
 
 def check_pictures(frozen: FrozenModel) -> FrozenModel:
-    """Returns the frozen model if what it sees is a picture.
+    """Returns the frozen model if its observations are pictures.
 
     Raises:
-        NeurozooError: It sees a vector of numbers.
+        NeurozooError: Its observations are vectors of numbers.
     """
     if (frozen.shape.height, frozen.shape.width) == (1, 1):
         raise NeurozooError(
-            f"{frozen.title} sees {frozen.shape.channels} numbers, not a picture, so that there is none to draw. Only "
-            "functions of neurozoo.filters that return arrays have a meaning for it."
+            f"{frozen.title} sees {frozen.shape.channels} numbers, not a picture, so there is nothing to draw. Use "
+            "functions of neurozoo.feature_visualization that return arrays, such as integrated_gradients."
         )
     return frozen
 
 
 def kernel_of(frozen: FrozenModel, layer: LayerRecord) -> np.ndarray:
-    """Returns a layer's weights: (height, width, in, out) of a convolution, (in, out) of a dense layer.
+    """Returns a layer's weights: (height, width, in, out) for a convolution, (in, out) for a dense layer.
 
-    The cycles of a recurrent layer share theirs.
+    All cycles of a recurrent layer share one kernel.
 
     Raises:
-        NeurozooError: `model.keras` cannot be loaded, or has no weights there.
+        NeurozooError: `model.keras` cannot be loaded, or the layer has no weights.
     """
     import keras
 
     tensor = frozen.activations_model([layer.name]).outputs[0]
     while True:
-        made_by = operation_of(tensor)
-        if isinstance(made_by, keras.layers.Dense | keras.layers.Conv2D):
-            return made_by.kernel.numpy()
+        operation = operation_of(tensor)
+        if isinstance(operation, keras.layers.Dense | keras.layers.Conv2D):
+            return operation.kernel.numpy()
         before = inputs_of(tensor)
         if not before:
             raise NeurozooError(f"The layer {layer.name!r} in {frozen.folder} has no weights. {REMEDY}")
@@ -77,14 +77,14 @@ def kernel_of(frozen: FrozenModel, layer: LayerRecord) -> np.ndarray:
 
 
 def operation_of(tensor: "keras.KerasTensor") -> "keras.Operation":
-    """Returns the Keras layer that a tensor comes out of."""
+    """Returns the Keras layer that produced a tensor."""
     return tensor._keras_history.operation
 
 
 def inputs_of(tensor: "keras.KerasTensor") -> list["keras.KerasTensor"]:
-    """Returns the tensors that went into the layer when it made this one; none for an observation."""
-    made_by, node, _ = tensor._keras_history
-    return list(made_by._inbound_nodes[node].input_tensors)
+    """Returns the input tensors of the layer that produced a tensor; an observation has none."""
+    operation, node, _ = tensor._keras_history
+    return list(operation._inbound_nodes[node].input_tensors)
 
 
 def model_to(
@@ -94,14 +94,15 @@ def model_to(
     stops: Literal["before", "behind"] = "before",
     relu: Literal["plain", "guided", "rescued"] = "plain",
 ) -> "keras.Model":
-    """Returns the network up to a layer, with another derivative of its rectifiers if wanted.
+    """Returns the network up to a layer, with another derivative of its ReLUs if wanted.
 
     Args:
         frozen: The frozen model.
-        layer: The last layer of what is returned.
-        stops: `before` the layer's activation function, so that silent units can be compared, too; or `behind` it.
-        relu: `plain`; `guided` lets only positive signals back (Springenberg et al. 2015, arXiv:1412.6806); `rescued`
-            lets signals back through a silent unit if they would wake it and nothing else gets back (as Lucid does).
+        layer: The last layer of the returned model.
+        stops: `before` the layer's activation function, where silent units still differ; or `behind` it.
+        relu: `plain`; `guided` sends back only positive signals (Springenberg et al. 2015, arXiv:1412.6806); `rescued`
+            also sends signals back through silent units that they would wake, if no other signal gets back (as Lucid
+            does).
 
     Raises:
         NeurozooError: `model.keras` cannot be loaded.
@@ -144,7 +145,7 @@ def _rescued_relu():
 
     @tf.custom_gradient
     def rescued_relu(inputs):
-        def gradient(signal):  # of a loss: it wakes a unit where it is negative
+        def gradient(signal):  # of a loss: a negative one wakes the unit
             through = tf.where(inputs > 0, signal, tf.zeros_like(signal))
             waking = tf.where((inputs > 0) | (signal < 0), signal, tf.zeros_like(signal))
             axes = list(range(1, inputs.shape.rank))

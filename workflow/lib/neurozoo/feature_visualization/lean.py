@@ -1,4 +1,7 @@
-"""The temporal lean of a network: how much its first layer heeds each of the frames that it sees.
+"""The temporal lean of a network: how strongly its first layer weighs each frame of an observation.
+
+The lean of a frame is the mean squared weight on that frame divided by the mean squared weight on the newest frame.
+Older frames with a lean below 1 count less than the newest one.
 
 Source: filter analysis of the Atari Zoo, Such et al. 2018, arXiv:1812.07069.
 """
@@ -9,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
+from neurozoo.feature_visualization.layers import kernel_of
+from neurozoo.feature_visualization.pictures import channel_names
 from neurozoo.files import written_whole
-from neurozoo.filters.layers import kernel_of
-from neurozoo.filters.pictures import channel_names
-from neurozoo.inspection.frozen import open_frozen
 
 COLUMNS = (
     "algo", "game", "model", "run", "protocol", "layer", "frame", "frames_back", "mean_squared_weight", "lean",
@@ -27,26 +30,26 @@ def temporal_lean(frozen_folder: str | os.PathLike) -> pd.DataFrame:
         frozen_folder: The frozen model.
 
     Returns:
-        A row per frame, oldest first, with the columns `COLUMNS`: the mean of the squared weights, and the lean, which
-        is the same divided by that of the newest frame. No rows for a network that sees one frame at a time.
+        One row per frame, oldest first, with the columns `COLUMNS`. `lean` is `mean_squared_weight` divided by that of
+        the newest frame. A network that sees one frame at a time gives no rows.
 
     Raises:
-        NeurozooError: The folder is no frozen model, or its weights on the newest frame are all zero.
+        NeurozooError: The folder does not hold a frozen model, or its weights on the newest frame are all zero.
     """
     frozen = open_frozen(frozen_folder)
     shape, first = frozen.shape, frozen.layers[0]
     if shape.stack == 1:
         return pd.DataFrame(columns=list(COLUMNS))
-    # A dense layer sees the observation flattened row-major, so that its inputs have the same order.
+    # A dense layer sees the observation flattened row-major, so its inputs have the same order as a convolution's.
     kernel = kernel_of(frozen, first).astype(np.float64)
     squares = np.square(kernel.reshape(-1, shape.stack, shape.channels, first.shape[-1])).mean(axis=(0, 2, 3))
     if squares[-1] == 0:
-        raise NeurozooError(f"{frozen.title} has no weights on the newest frame, so that there is no lean to speak of.")
-    who = {"algo": frozen.algo, "game": frozen.game, "model": frozen.model, "run": frozen.run}
+        raise NeurozooError(f"{frozen.title} has only zero weights on the newest frame, so it has no temporal lean.")
+    run = {"algo": frozen.algo, "game": frozen.game, "model": frozen.model, "run": frozen.run}
     names = channel_names(shape)[:: shape.channels]
     return pd.DataFrame(
         {
-            **who,
+            **run,
             "protocol": frozen.protocol.name,
             "layer": first.name,
             "frame": [name.split(" ")[0] for name in names],
@@ -58,7 +61,7 @@ def temporal_lean(frozen_folder: str | os.PathLike) -> pd.DataFrame:
 
 
 def write_lean(frozen_folder: str | os.PathLike, output: str | os.PathLike) -> pd.DataFrame:
-    """Writes `temporal_lean` as CSV; only the header for a network that sees one frame at a time."""
+    """Writes `temporal_lean` as CSV, and returns it. A network that sees one frame at a time gives only a header."""
     table = temporal_lean(frozen_folder)
     with written_whole(output) as temporary:
         table.to_csv(temporary, index=False)
@@ -66,18 +69,22 @@ def write_lean(frozen_folder: str | os.PathLike, output: str | os.PathLike) -> p
 
 
 def read_leans(paths: Sequence[str | os.PathLike]) -> pd.DataFrame:
-    """Reads what `write_lean` wrote of several runs.
+    """Reads the files of `write_lean` of several runs into one table.
 
     Raises:
-        NeurozooError: A file is missing or is something else.
+        NeurozooError: A file is missing, or it is not such a table.
     """
     tables = []
     for path in paths:
         try:
             table = pd.read_csv(path)
         except (OSError, ValueError) as error:
-            raise NeurozooError(f"{path} is missing or no table. Make it: python -m neurozoo filters lean") from error
+            raise NeurozooError(
+                f"{path} is missing or not a table. Make it: python -m neurozoo filters lean."
+            ) from error
         if tuple(table.columns) != COLUMNS:
-            raise NeurozooError(f"{path} should have the columns {', '.join(COLUMNS)}. Make it again.")
+            raise NeurozooError(
+                f"{path} should have the columns {', '.join(COLUMNS)}. Make it again: python -m neurozoo filters lean."
+            )
         tables.append(table)
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

@@ -1,4 +1,4 @@
-"""What a synthetic input is to maximise: functions from a layer's values to a number for each picture.
+"""Objectives of synthetic inputs: functions from a layer's values to a number for each picture.
 
 Every objective takes float32 of shape (batch, height, width, channels) or (batch, units) and returns shape (batch,).
 """
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("channel", "unit", "direction")
 Objective = Callable[["tf.Tensor"], "tf.Tensor"]
-LEAST_COSINE = 0.1  # below it a picture is not judged by its direction, or two wrong signs would make a right one
+LEAST_COSINE = 0.1  # lower cosines count as this; otherwise two negative factors would give a positive objective
 
 
 def channel_mean(channels: Sequence[int]) -> Objective:
-    """Picture i: the mean of channel `channels[i]` over its map; of a dense layer, that unit."""
+    """Picture i: the mean of channel `channels[i]` over its map; in a dense layer, the unit itself."""
     import tensorflow as tf
 
     def objective(values):
@@ -28,7 +28,7 @@ def channel_mean(channels: Sequence[int]) -> Objective:
 
 
 def unit(channels: Sequence[int], position: tuple[int, int]) -> Objective:
-    """Picture i: the one unit of channel `channels[i]` at a (row, column) of the map."""
+    """Picture i: the unit of channel `channels[i]` at `position` (row, column) of the map."""
     import tensorflow as tf
 
     row, column = position
@@ -36,9 +36,9 @@ def unit(channels: Sequence[int], position: tuple[int, int]) -> Objective:
 
 
 def direction(vectors: np.ndarray, *, cosine_power: float = 1.0) -> Objective:
-    """Picture i: how far the channels go the way of `vectors[i]`, shape (batch, channels), mean over the map.
+    """Picture i: how far the channels point along `vectors[i]`, shape (batch, channels); mean over the map.
 
-    Dot product times cosine to the power of `cosine_power`, see `likeness`.
+    The measure is the dot product times the cosine to the power of `cosine_power`, see `likeness`.
     """
     import tensorflow as tf
 
@@ -73,7 +73,7 @@ def _dot_and_cosine(values, targets, power: float):
 
 
 def total_variation(pictures: "tf.Tensor") -> "tf.Tensor":
-    """Mean absolute difference between neighbouring pixels, down and across: shape (batch,)."""
+    """Mean absolute difference between neighbouring pixels, down and across, shape (batch,)."""
     import tensorflow as tf
 
     down = tf.abs(pictures[:, 1:] - pictures[:, :-1])
@@ -82,14 +82,14 @@ def total_variation(pictures: "tf.Tensor") -> "tf.Tensor":
 
 
 def mean_absolute(pictures: "tf.Tensor") -> "tf.Tensor":
-    """L1: mean absolute brightness, which costs a pixel's last grain as much as its first: shape (batch,)."""
+    """L1: mean absolute brightness, shape (batch,). A step of brightness costs bright and dark pixels the same."""
     import tensorflow as tf
 
     return tf.reduce_mean(tf.abs(pictures), (1, 2, 3))
 
 
 def mean_square(pictures: "tf.Tensor") -> "tf.Tensor":
-    """L2: mean squared brightness, which dims bright pixels more than dark ones: shape (batch,)."""
+    """L2: mean squared brightness, shape (batch,). It dims bright pixels more than dark ones."""
     import tensorflow as tf
 
     return tf.reduce_mean(tf.square(pictures), (1, 2, 3))

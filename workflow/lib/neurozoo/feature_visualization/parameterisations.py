@@ -1,8 +1,8 @@
-"""Pictures as functions of numbers that an optimiser may move freely.
+"""Parameterisations: pictures as functions of numbers that an optimiser can change freely.
 
-Sources: Mordvintsev et al. 2018, "Differentiable Image Parameterizations", Distill (decorrelated, CPPN), and the
-Atari Zoo, Such et al. 2018, arXiv:1812.07069, whose pixels went through a sigmoid. Unlike there the frames of an
-observation are not decorrelated from each other.
+Sources: Mordvintsev et al. 2018, "Differentiable Image Parameterizations", Distill (decorrelated, CPPN), and the Atari
+Zoo, Such et al. 2018, arXiv:1812.07069, whose pixels went through a sigmoid. Deviation: the frames of an observation
+are not decorrelated from each other.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     import tensorflow as tf
 
-CPPN_LAYERS, CPPN_UNITS = 8, 16  # of the zoo's 8 layers with 16 to 24 units
+CPPN_LAYERS, CPPN_UNITS = 8, 16  # the zoo has 8 layers with 16 to 24 units
 FOURIER_DAMPING = 4.0  # as in Lucid
 
 
@@ -23,7 +23,7 @@ class Parameterisation:
     """A batch of pictures that can be optimised.
 
     Attributes:
-        variables: What the optimiser moves.
+        variables: What the optimiser changes.
         draw: Returns the pictures: float32, shape (batch, height, width, channels), in [0, 1].
     """
 
@@ -32,7 +32,7 @@ class Parameterisation:
 
 
 def pixels(shape: tuple[int, int, int, int], generator: np.random.Generator) -> Parameterisation:
-    """A number per pixel, through a sigmoid; grey with a little noise at the start."""
+    """One number per pixel, through a sigmoid. The start is grey with a little noise."""
     import tensorflow as tf
 
     values = tf.Variable(generator.normal(0, 0.01, shape).astype(np.float32))
@@ -40,7 +40,7 @@ def pixels(shape: tuple[int, int, int, int], generator: np.random.Generator) -> 
 
 
 def fourier(shape: tuple[int, int, int, int], generator: np.random.Generator) -> Parameterisation:
-    """Waves instead of pixels, slow ones moving the faster, so that neighbours go together; then a sigmoid."""
+    """Fourier coefficients, through a sigmoid. Low frequencies move faster, so neighbouring pixels change together."""
     import tensorflow as tf
 
     batch, height, width, channels = shape
@@ -58,12 +58,14 @@ def fourier(shape: tuple[int, int, int, int], generator: np.random.Generator) ->
 
 
 def cppn(shape: tuple[int, int, int, int], generator: np.random.Generator) -> Parameterisation:
-    """A network from a pixel's place to its brightness, one for each picture: smooth shapes of any size."""
+    """One small network per picture, from a pixel's position to its brightness: smooth shapes of any size."""
     import tensorflow as tf
 
     batch, height, width, channels = shape
-    places = np.stack(np.meshgrid(*(np.linspace(-1, 1, side) * np.sqrt(3) for side in (height, width)), indexing="ij"))
-    places = tf.constant(places.reshape(1, 2, -1).transpose(0, 2, 1).astype(np.float32))
+    positions = np.stack(
+        np.meshgrid(*(np.linspace(-1, 1, side) * np.sqrt(3) for side in (height, width)), indexing="ij")
+    )
+    positions = tf.constant(positions.reshape(1, 2, -1).transpose(0, 2, 1).astype(np.float32))
     sizes = [2, *[2 * CPPN_UNITS] * (CPPN_LAYERS - 1)]
     weights = [
         tf.Variable(generator.normal(0, np.sqrt(1 / size), (batch, size, CPPN_UNITS)).astype(np.float32))
@@ -73,7 +75,7 @@ def cppn(shape: tuple[int, int, int, int], generator: np.random.Generator) -> Pa
     last = tf.Variable(np.zeros((batch, 2 * CPPN_UNITS, channels), np.float32))  # grey at the start
 
     def draw():
-        values = tf.repeat(places, batch, axis=0)
+        values = tf.repeat(positions, batch, axis=0)
         for weight, offset in zip(weights, offsets, strict=True):
             angle = tf.atan(values @ weight + offset)
             values = tf.concat([angle / 0.67, (angle * angle - 0.45) / 0.396], axis=-1)  # unit variance each

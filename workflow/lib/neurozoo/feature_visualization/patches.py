@@ -1,8 +1,8 @@
-"""What filters respond to: the parts of recorded observations that excite each most and least.
+"""Patches: the parts of recorded observations that excite each filter most and least.
 
 Source: `top_patches` of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Deviations: values are compared before the
-rectifier, behind which every silent position is 0; the lowest patches are where a filter was lowest, not where it was
-highest in its lowest steps; and steps next to each other, which show nearly the same, are not both taken.
+ReLU, behind which every silent position is 0. The lowest patches show where a filter was lowest, not where it was
+highest in its lowest steps. Steps next to each other show nearly the same, so only one of them is taken.
 """
 
 import os
@@ -11,28 +11,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neurozoo.agents.frozen import LayerRecord, open_frozen
+from neurozoo.environments.protocols import brightest
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.layers import check_pictures, find_layer
-from neurozoo.filters.pictures import Row, enlarged, fitting, newest_plane, side_by_side, write_sheet
-from neurozoo.filters.receptive_fields import ReceptiveField, receptive_field
-from neurozoo.filters.recordings import Recording, Survey, open_recording, survey
-from neurozoo.games import brightest
-from neurozoo.inspection.frozen import LayerRecord, open_frozen
+from neurozoo.feature_visualization.layers import check_pictures, find_layer
+from neurozoo.feature_visualization.pictures import Row, enlarged, fitting, newest_plane, side_by_side, write_sheet
+from neurozoo.feature_visualization.receptive_fields import ReceptiveField, receptive_field
+from neurozoo.feature_visualization.recordings import Recording, Survey, open_recording, survey
 
 KINDS = ("top", "bottom", "random")
-CELL = 44  # pixels of a patch about
-WIDTH = 1500  # pixels of a sheet at most
+CELL = 44  # approximate size of a patch, in pixels
+WIDTH = 1500  # maximum width of a sheet, in pixels
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A part of a recorded observation that a unit saw.
+    """The part of a recorded observation that one unit saw.
 
     Attributes:
-        step: Of the recording.
+        step: Step of the recording.
         position: (row, column) of the unit in its map.
-        corner: (row, column) of the patch's upper left pixel; outside of the observation where that is padded.
-        value: What the unit made of it, before its activation function.
+        corner: (row, column) of the patch's upper left pixel; outside the observation if the patch begins in the
+            padding.
+        value: The unit's value, before its activation function.
         pixels: float32, shape (height, width, channels); zeros beyond the observation's edge.
     """
 
@@ -44,21 +45,19 @@ class Patch:
 
 
 def check_channels(channels: Sequence[int], layer: LayerRecord) -> list[int]:
-    """Returns channels (filters, or units of a dense layer) if the layer has them.
+    """Returns channels (filters, or units of a dense layer) as a list if the layer has them.
 
     Raises:
-        NeurozooError: It has not.
+        NeurozooError: A channel does not exist.
     """
     known = layer.shape[-1]
     if wrong := [channel for channel in channels if not 0 <= channel < known]:
-        raise NeurozooError(
-            f"The layer {layer.name!r} has the channels 0 to {known - 1}, but {wrong[0]} was asked for."
-        )
+        raise NeurozooError(f"The layer {layer.name!r} has channels 0 to {known - 1}, but got {wrong[0]}.")
     return list(channels)
 
 
 def distinct_steps(order: np.ndarray, count: int, distance: int) -> list[int]:
-    """Takes the first steps of an order that are at least `distance` steps from each other, `count` at most."""
+    """Takes the first steps of an order that are at least `distance` steps apart, at most `count` of them."""
     chosen: list[int] = []
     for step in order.tolist():
         if all(abs(step - other) >= distance for other in chosen):
@@ -78,27 +77,28 @@ def find_patches(
     distance: int = 10,
     seed: int = 0,
 ) -> dict[int, dict[str, list[Patch]]]:
-    """Finds the patches that excite filters most and least, and some others to compare with.
+    """Finds the patches that excite filters most and least, and random ones to compare with.
 
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout of it.
-        layer: Any layer. A unit of a dense layer sees whole observations.
+        layer: Name of any layer. A unit of a dense layer sees whole observations.
         channels: Filters or units; None for all.
-        count: Patches of each kind, fewer if the recording is too short.
-        distance: Steps between two patches of a kind at least.
-        seed: Of the random choice.
+        count: Number of patches of each kind; fewer if the recording is too short.
+        distance: Minimum number of steps between two patches of a kind.
+        seed: Seed of the random patches.
 
     Returns:
-        By channel, then by kind: `top` (the highest value anywhere, highest first), `bottom` (the lowest value
-        anywhere, lowest first) and `random` (steps at random, the highest value in each).
+        By channel, then by kind: `top` (the highest values, highest first), `bottom` (the lowest values, lowest first)
+        and `random` (the highest value of random steps).
 
     Raises:
-        NeurozooError: No such layer or channel, a number is out of range, or the rollout is another agent's.
+        NeurozooError: The layer or a channel does not exist, a number is out of range, or the rollout comes from
+            another agent.
     """
     if count < 1 or distance < 1 or seed < 0:
         raise NeurozooError(
-            f"Patches have count >= 1, distance >= 1 and a seed >= 0, but {count}, {distance} and {seed} came."
+            f"Patches need count >= 1, distance >= 1 and seed >= 0, but got {count}, {distance} and {seed}."
         )
     frozen = open_frozen(frozen_folder)
     record = find_layer(frozen, layer)
@@ -108,14 +108,14 @@ def find_patches(
         seen = survey(frozen, record, recording)
         generator = np.random.default_rng(seed)
         places = {
-            (channel, kind): _places(seen, record, channel, steps, kind)
+            (channel, kind): _locate(seen, record, channel, steps, kind)
             for channel in channels
-            for kind, steps in _steps(seen, channel, count, distance, generator).items()
+            for kind, steps in _steps_by_kind(seen, channel, count, distance, generator).items()
         }
-        return _cut(places, recording, field)
+        return _cut_patches(places, recording, field)
 
 
-def _steps(seen: Survey, channel: int, count: int, distance: int, generator: np.random.Generator) -> dict:
+def _steps_by_kind(seen: Survey, channel: int, count: int, distance: int, generator: np.random.Generator) -> dict:
     orders = {
         "top": np.argsort(-seen.largest[:, channel], kind="stable"),
         "bottom": np.argsort(seen.smallest[:, channel], kind="stable"),
@@ -124,31 +124,32 @@ def _steps(seen: Survey, channel: int, count: int, distance: int, generator: np.
     return {kind: distinct_steps(order, count, distance) for kind, order in orders.items()}
 
 
-def _places(seen: Survey, record: LayerRecord, channel: int, steps: list[int], kind: str) -> list[tuple]:
+def _locate(seen: Survey, record: LayerRecord, channel: int, steps: list[int], kind: str) -> list[tuple]:
     values, where = (seen.smallest, seen.where_smallest) if kind == "bottom" else (seen.largest, seen.where_largest)
     width = record.shape[1] if len(record.shape) == 3 else 1
     return [(step, divmod(int(where[step, channel]), width), float(values[step, channel])) for step in steps]
 
 
-def _cut(places: dict, recording: Recording, field: ReceptiveField) -> dict[int, dict[str, list[Patch]]]:
+def _cut_patches(places: dict, recording: Recording, field: ReceptiveField) -> dict[int, dict[str, list[Patch]]]:
     observations = {step for wanted in places.values() for step, _, _ in wanted}
     wanted_of: dict[int, list] = {step: [] for step in observations}
     for key, wanted in places.items():
         for rank, (step, position, value) in enumerate(wanted):
             wanted_of[step].append((key, rank, position, value))
-    found = {channel: {kind: [] for kind in KINDS} for channel, _ in places}
-    for (channel, kind), wanted in places.items():
-        found[channel][kind] = [None] * len(wanted)
+    cut: dict[tuple[int, str, int], Patch] = {}
     for step, observation in recording.rows(observations):
         for (channel, kind), rank, position, value in wanted_of[step]:
             corner = field.corner(*position)
             pixels = cut_patch(observation, corner, field.size)
-            found[channel][kind][rank] = Patch(step, position, corner, value, pixels)
+            cut[channel, kind, rank] = Patch(step, position, corner, value, pixels)
+    found: dict[int, dict[str, list[Patch]]] = {channel: {kind: [] for kind in KINDS} for channel, _ in places}
+    for (channel, kind), wanted in places.items():
+        found[channel][kind] = [cut[channel, kind, rank] for rank in range(len(wanted))]
     return found
 
 
 def cut_patch(observation: np.ndarray, corner: tuple[int, int], size: tuple[int, int]) -> np.ndarray:
-    """Cuts a rectangle out of an observation, with zeros where it reaches beyond: shape (*size, channels)."""
+    """Cuts a rectangle out of an observation, with zeros beyond its edge. Returns shape (*size, channels)."""
     patch = np.zeros((*size, observation.shape[-1]), observation.dtype)
     spans = []
     for start, length, whole in zip(corner, size, observation.shape[:2], strict=True):
@@ -169,20 +170,20 @@ def draw_patches(
     distance: int = 10,
     seed: int = 0,
 ) -> None:
-    """Draws the newest frame of `find_patches`, a row per filter.
+    """Draws the patches of `find_patches`, a row per filter; each shows the newest frame.
 
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout of it.
         output: The `.png` to write.
-        layer: Any layer.
-        channels: Which filters or units, or how many of the first.
+        layer: Name of any layer.
+        channels: Filters or units to show; a number n for the first n.
         count: See `find_patches`.
         distance: See `find_patches`.
         seed: See `find_patches`.
 
     Raises:
-        NeurozooError: As `find_patches`, or the agent sees no pictures.
+        NeurozooError: As `find_patches`, or the agent does not see pictures.
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)
@@ -213,8 +214,8 @@ def draw_patches(
         title=f"{frozen.title}: patches for {layer}",
         note=(
             "A row per channel, with its number, its highest and its lowest value in the recording (before the "
-            f"activation function). A unit sees {seen}; shown is the newest frame. Black is 0, white {high:g}, and "
-            "black also what lies beyond the edge. Random: steps at random, where the channel was highest in each."
+            f"activation function). A unit sees {seen}; the picture shows the newest frame. White is {high:g}, black "
+            "is 0 or beyond the edge. Random: random steps, at the position where the channel was highest."
         ),
         headers=["highest", "lowest", "random"],
         rows=rows,
@@ -223,13 +224,13 @@ def draw_patches(
 
 
 def first_channels(channels: int | Sequence[int], layer: LayerRecord) -> list[int]:
-    """Returns the channels to show: the first so many, or those that were named.
+    """Returns the channels to show: the first n if `channels` is a number n, otherwise the named ones.
 
     Raises:
-        NeurozooError: The layer has none of a named number, or a number is out of range.
+        NeurozooError: A channel does not exist, or the number is below 1.
     """
     if isinstance(channels, int):
         if channels < 1:
-            raise NeurozooError(f"At least 1 channel can be shown, but {channels} came.")
+            raise NeurozooError(f"The number of channels to show should be at least 1, but is {channels}.")
         return list(range(min(channels, layer.shape[-1])))
     return check_channels(channels, layer)

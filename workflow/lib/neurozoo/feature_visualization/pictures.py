@@ -1,4 +1,4 @@
-"""Sheets of small pictures with labels, and what makes a picture of an array."""
+"""Turns arrays into small pictures, and small pictures into labelled sheets."""
 
 import os
 import textwrap
@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.files import written_whole
-from neurozoo.games import ObservationShape
-from neurozoo.inspection.panels import shows_colours
 
-GAP = (70, 110, 200)  # between the parts of a picture: a blue that no greyscale holds
+GAP = (70, 110, 200)  # between the parts of a picture: a blue that no greyscale contains
 _INK, _PAPER = (20, 20, 20), (255, 255, 255)
 _TITLE, _TEXT, _LABEL = 17, 13, 12  # points
 _MARGIN, _SPACE = 14, 8  # pixels
-_LEAST_WIDTH = 620  # pixels, for title and note
-_FINER = 4  # a curve is drawn so many times larger, and then made smaller, so that it is smooth
+_MIN_WIDTH = 620  # pixels; room for title and note
+_OVERSAMPLING = 4  # curves are drawn this many times larger and then reduced, which smooths them
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Row:
     """A labelled row of a sheet.
 
     Attributes:
-        label: What stands on its left; may have several lines.
+        label: Text on the left; may have several lines.
         cells: Pictures, uint8, each of shape (height, width, 3).
     """
 
@@ -40,7 +39,7 @@ def grey(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def colour(values: np.ndarray, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Draws red, green and blue, shape (height, width, 3), with `low` as none and `high` as all of it: uint8."""
+    """Draws red, green and blue, shape (height, width, 3), from `low` (dark) to `high` (bright): uint8."""
     share = (np.asarray(values, np.float64) - low) / max(high - low, 1e-12)
     return np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)
 
@@ -53,17 +52,17 @@ def signed(values: np.ndarray, largest: float) -> np.ndarray:
 
 
 def enlarged(picture: np.ndarray, factor: int) -> np.ndarray:
-    """Repeats every pixel, so that its edges stay sharp."""
+    """Repeats every pixel `factor` times in both directions, which keeps edges sharp."""
     return picture.repeat(factor, axis=0).repeat(factor, axis=1)
 
 
 def fitting(picture_size: int, wanted: int) -> int:
-    """Returns the whole factor that brings a picture of so many pixels nearest below a wanted size; at least 1."""
+    """Returns the largest whole factor by which `picture_size` pixels still fit into `wanted` pixels; at least 1."""
     return max(1, wanted // picture_size)
 
 
 def side_by_side(pictures: Sequence[np.ndarray], gap: int = 1) -> np.ndarray:
-    """Joins pictures of one height in a row, with a blue line between them and around them."""
+    """Joins pictures of equal height in a row, with blue lines between and around them."""
     height = pictures[0].shape[0]
     line = np.broadcast_to(np.array(GAP, np.uint8), (height, gap, 3))
     joined = np.concatenate([part for picture in pictures for part in (line, picture)] + [line], axis=1)
@@ -72,19 +71,19 @@ def side_by_side(pictures: Sequence[np.ndarray], gap: int = 1) -> np.ndarray:
 
 
 def channel_names(shape: ObservationShape) -> list[str]:
-    """Names the channels of an observation: `T-3` to `Now` for frames, or colours, or numbers."""
+    """Names the channels of an observation: `T-3` to `Now` for frames, otherwise colours or numbers."""
     if shape.stack > 1:
         frames = [f"T-{back}" if back else "Now" for back in range(shape.stack - 1, -1, -1)]
         inner = [f" {i}" for i in range(shape.channels)] if shape.channels > 1 else [""]
         return [frame + channel for frame in frames for channel in inner]
-    if shows_colours(shape):
+    if shape.is_in_colour:
         return ["red", "green", "blue"]
     return ["grey"] if shape.channels == 1 else [f"channel {i}" for i in range(shape.channels)]
 
 
 def planes_of(shape: ObservationShape) -> dict[str, list[int]]:
-    """Says which channels of an observation make one picture: its colours together, all others by themselves."""
-    if shows_colours(shape):
+    """Groups an observation's channels into pictures: colours together, every other channel alone."""
+    if shape.is_in_colour:
         return {"colours": [0, 1, 2]}
     return {name: [i] for i, name in enumerate(channel_names(shape))}
 
@@ -92,34 +91,34 @@ def planes_of(shape: ObservationShape) -> dict[str, list[int]]:
 def draw_planes(
     values: np.ndarray, shape: ObservationShape, *, low: float = 0.0, high: float = 1.0
 ) -> list[np.ndarray]:
-    """Draws an observation, or a part of one, as its planes.
+    """Draws an observation, or a part of one, as its planes; see `planes_of`.
 
     Args:
         values: Shape (height, width, channels).
-        shape: Of the whole observation.
-        low: What is black.
-        high: What is white.
+        shape: Shape of the whole observation.
+        low: Value of black.
+        high: Value of white.
     """
-    draw = colour if shows_colours(shape) else lambda plane, low, high: grey(plane[..., 0], low, high)
+    draw = colour if shape.is_in_colour else lambda plane, low, high: grey(plane[..., 0], low, high)
     return [draw(values[..., channels], low, high) for channels in planes_of(shape).values()]
 
 
 def newest_plane(values: np.ndarray, shape: ObservationShape, *, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Draws the newest frame of an observation; of several channels that are no colours, their maximum."""
-    if shows_colours(shape):
+    """Draws the newest frame of an observation. Several channels that are not colours become their maximum."""
+    if shape.is_in_colour:
         return colour(values, low, high)
     return grey(values[..., -shape.channels :].max(axis=-1), low, high)
 
 
 def draw_curve(values: np.ndarray, *, width: int = 120, height: int = 60) -> np.ndarray:
-    """Draws how a number went on, from its lowest value at the bottom to its highest at the top."""
-    image = Image.new("RGB", (_FINER * width, _FINER * height), _PAPER)
+    """Draws a curve, with its lowest value at the bottom and its highest at the top."""
+    image = Image.new("RGB", (_OVERSAMPLING * width, _OVERSAMPLING * height), _PAPER)
     low, high = float(np.min(values)), float(np.max(values))
     x = np.linspace(0.04, 0.96, len(values)) * image.width
     y = (0.93 - 0.86 * (np.asarray(values, np.float64) - low) / max(high - low, 1e-12)) * image.height
     draw = ImageDraw.Draw(image)
-    draw.rectangle((0, 0, image.width - 1, image.height - 1), outline=(170, 170, 170), width=_FINER)
-    draw.line([*zip(x.tolist(), y.tolist(), strict=True)], fill=(0, 90, 170), width=_FINER + 1, joint="curve")
+    draw.rectangle((0, 0, image.width - 1, image.height - 1), outline=(170, 170, 170), width=_OVERSAMPLING)
+    draw.line([*zip(x.tolist(), y.tolist(), strict=True)], fill=(0, 90, 170), width=_OVERSAMPLING + 1, joint="curve")
     return np.asarray(image.resize((width, height), Image.Resampling.BOX))
 
 
@@ -132,15 +131,15 @@ def write_sheet(
     headers: Sequence[str] = (),
     blocks: int = 1,
 ) -> None:
-    """Writes a PNG with a title, a sentence that says what is what, and rows of pictures.
+    """Writes a PNG with a title, an explanation and rows of pictures.
 
     Args:
-        path: The `.png` to write, whole or not at all; the same arguments give the same bytes.
-        title: What it shows, and of whom.
-        note: What black, white and colours mean.
+        path: The `.png` to write, complete or not at all. The same arguments give the same bytes.
+        title: What the sheet shows, and of which agent.
+        note: Meaning of black, white and colours.
         rows: From top to bottom, block by block.
-        headers: What stands above each column of cells.
-        blocks: How many rows stand side by side.
+        headers: Text above each column of cells.
+        blocks: Number of blocks side by side.
     """
     font, small = ImageFont.load_default(_TEXT), ImageFont.load_default(_LABEL)
     columns = max(len(row.cells) for row in rows)
@@ -153,7 +152,7 @@ def write_sheet(
     block_width = label_width + sum(widths) + (_SPACE // 2) * (columns - 1)
     per_block = -(-len(rows) // blocks)
     blocks = -(-len(rows) // per_block)
-    width = max(_LEAST_WIDTH, 2 * _MARGIN + blocks * block_width + 3 * _SPACE * (blocks - 1))
+    width = max(_MIN_WIDTH, 2 * _MARGIN + blocks * block_width + 3 * _SPACE * (blocks - 1))
     letters = int((width - 2 * _MARGIN) / font.getlength("abcdefghij klmnopqrst") * 21)
     notes = textwrap.wrap(note, letters)
     top = _MARGIN + _TITLE + 8 + len(notes) * (_TEXT + 4) + _SPACE + (line + 2 if headers else 0)

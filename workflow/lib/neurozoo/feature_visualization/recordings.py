@@ -1,4 +1,4 @@
-"""Reading a rollout for a frozen model, and what each of a layer's units makes of it."""
+"""Reads a rollout for a frozen model, and surveys the values of a layer over all its steps."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.layers import model_to
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord
-from neurozoo.inspection.rollout_files import REMEDY, RolloutReader, read_disturbance, recognise
+from neurozoo.feature_visualization.layers import model_to
+from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, read_perturbation, recognise
 
 
 class Recording:
-    """The observations of a rollout, a few at a time; see `open_recording`.
+    """The observations of a rollout, read in blocks; see `open_recording`.
 
     Attributes:
-        steps: How many there are.
+        steps: Number of observations.
     """
 
     def __init__(self, reader: RolloutReader, steps: int):
@@ -25,18 +25,18 @@ class Recording:
         self.steps = steps
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yields them in order, some at a time."""
+        """Yields the observations in order, in blocks."""
         return self._reader.chunks("observations")
 
     def rows(self, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields the wanted steps in ascending order, each with its observation."""
+        """Yields each wanted step and its observation, in ascending order."""
         return self._reader.rows_at("observations", wanted)
 
     def settled(self, stack: int) -> np.ndarray:
-        """Says of each step whether its observation has no black frames before the start of an episode: bool, (steps,).
+        """Says for each step whether its observation has no black frames from before the episode: bool, shape (steps,).
 
         Args:
-            stack: Frames of an observation.
+            stack: Number of frames in an observation.
         """
         is_settled = np.ones(self.steps, bool)
         for start in self._reader.whole("starts")[:, 0].tolist():
@@ -46,22 +46,23 @@ class Recording:
 
 @contextmanager
 def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Recording]:
-    """Opens a rollout, and makes sure that it is one of this agent.
+    """Opens a rollout and checks that this agent played it.
 
     Args:
         frozen: The frozen model.
         path: The rollout file.
 
     Raises:
-        NeurozooError: The file is missing, damaged, empty, or another agent's: its representation is not what this
-            network makes of its observations.
+        NeurozooError: The file is missing, damaged or empty, was recorded with parameter noise, or comes from another
+            agent. Then this network has other representations for the recorded observations.
     """
     with RolloutReader(path, keys=("observations", "representation")) as reader:
-        disturbance, _ = read_disturbance(reader, frozen)
-        if disturbance.parameter:
+        perturbation, _ = read_perturbation(reader, frozen)
+        if perturbation.parameter:
             raise NeurozooError(
-                f"{path} was recorded with parameter noise, {disturbance.parameter:g}, and so not by the agent as it "
-                "is. Record it again without: python -m neurozoo rollout, or rollout: parameter_noise: 0."
+                f"{path} was recorded with parameter noise {perturbation.parameter:g}, so its actions are not those of "
+                "the agent itself. Record it again without noise: python -m neurozoo rollout, or set rollout: "
+                "parameter_noise: 0."
             )
         observed, represented = (reader.shape(key) for key in ("observations", "representation"))
         expected = (observed[:1] + frozen.shape.observation, observed[:1] + frozen.representation.shape)
@@ -77,14 +78,14 @@ def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Rec
 
 @dataclass(frozen=True)
 class Survey:
-    """The largest and the smallest value of every unit or filter in every step, before the activation function.
+    """The largest and smallest value of every filter or unit at every step, before the activation function.
 
     Attributes:
-        largest: float32, shape (steps, channels); over the positions of a map.
-        smallest: As `largest`.
-        where_largest: int, shape (steps, channels): position, row-major; 0 in a dense layer.
-        where_smallest: As `where_largest`.
-        mean: float32, shape (steps, channels), over the positions of a map.
+        largest: float32, shape (steps, channels): maximum over the positions of a map.
+        smallest: Like `largest`, the minimum.
+        where_largest: int, shape (steps, channels): position of the maximum, row-major; 0 in a dense layer.
+        where_smallest: Like `where_largest`, of the minimum.
+        mean: float32, shape (steps, channels): mean over the positions of a map.
     """
 
     largest: np.ndarray
@@ -95,32 +96,32 @@ class Survey:
 
 
 def survey(frozen: FrozenModel, layer: LayerRecord, recording: Recording) -> Survey:
-    """Looks at a layer in all steps of a recording."""
+    """Summarises a layer's values at all steps of a recording."""
     import tensorflow as tf
 
     model = model_to(frozen, layer)
 
     @tf.function(reduce_retracing=True)
-    def look(observations):
+    def summarise(observations):
         values = model(observations, training=False)
         values = tf.reshape(values, (tf.shape(values)[0], -1, layer.shape[-1]))
         ends = (tf.reduce_max(values, 1), tf.reduce_min(values, 1), tf.argmax(values, 1), tf.argmin(values, 1))
         return (*ends, tf.reduce_mean(values, 1))
 
-    seen = [[part.numpy() for part in look(tf.constant(block))] for block in recording.blocks()]
+    seen = [[part.numpy() for part in summarise(tf.constant(block))] for block in recording.blocks()]
     return Survey(*(np.concatenate(parts) for parts in zip(*seen, strict=True)))
 
 
 def choose_steps(recording: Recording, at: Sequence[int] | None, count: int) -> list[int]:
-    """Returns the steps `at` which something was asked for, or `count` steps from all over the recording.
+    """Returns the steps `at`, or `count` steps spread evenly over the recording if `at` is None.
 
     Raises:
-        NeurozooError: The recording has no such step, or the count is below 1.
+        NeurozooError: A step does not exist, or `count` is below 1.
     """
     if at is None:
         if count < 1:
-            raise NeurozooError(f"At least 1 observation can be shown, but {count} came.")
+            raise NeurozooError(f"The number of observations to show should be at least 1, but is {count}.")
         return np.unique(np.arange(1, count + 1) * recording.steps // (count + 1)).tolist()
     if wrong := [step for step in at if not 0 <= step < recording.steps]:
-        raise NeurozooError(f"The rollout has the steps 0 to {recording.steps - 1}, but {wrong[0]} was asked for.")
+        raise NeurozooError(f"The rollout has steps 0 to {recording.steps - 1}, but got step {wrong[0]}.")
     return sorted(set(at))

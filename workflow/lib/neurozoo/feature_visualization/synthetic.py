@@ -1,26 +1,28 @@
-"""Synthetic inputs: pictures that excite a unit, a channel or a direction as much as an optimiser can make them.
+"""Synthetic inputs: pictures that an optimiser makes to excite a unit, a channel or a direction as much as possible.
 
-Source: `synthetic_inputs.visualize_neuron` of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Mended: L1 and L2 are
-two penalties (the zoo's were both L2), and the direction is that of the channels in every layout. Deviations: an
-objective is that of the values before the activation function; penalties are means, not sums, over the pixels; jitter
-ends before the optimisation does; and the penalties are weighed by the objective's own slope at the start, so that one
-weight suits layers of any scale.
+Source: `synthetic_inputs.visualize_neuron` of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Corrections: L1 and L2
+are two penalties (in the zoo, both were L2), and a direction runs along the channels in every layout. Deviations:
+objectives take the values before the activation function. Penalties are means over the pixels, not sums. Jitter ends
+before the optimisation does. Penalties are scaled by the objective's initial gradient, so one weight suits layers of
+any scale.
 """
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
+from neurozoo.environments.protocols import brightest
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.files import written_whole
-from neurozoo.filters import objectives
-from neurozoo.filters.layers import CONVOLUTIONS, check_pictures, find_layer, model_to
-from neurozoo.filters.objectives import Objective
-from neurozoo.filters.parameterisations import LEARNING_RATES, PARAMETERISATIONS
-from neurozoo.filters.patches import first_channels
-from neurozoo.filters.pictures import (
+from neurozoo.feature_visualization import objectives
+from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures, find_layer, model_to
+from neurozoo.feature_visualization.objectives import Objective
+from neurozoo.feature_visualization.parameterisations import LEARNING_RATES, PARAMETERISATIONS
+from neurozoo.feature_visualization.patches import first_channels
+from neurozoo.feature_visualization.pictures import (
     Row,
     draw_curve,
     draw_planes,
@@ -30,31 +32,31 @@ from neurozoo.filters.pictures import (
     side_by_side,
     write_sheet,
 )
-from neurozoo.filters.recordings import Recording, open_recording
-from neurozoo.games import brightest
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
+from neurozoo.feature_visualization.recordings import Recording, open_recording
+from neurozoo.files import written_whole
 
 FRAMES = ("all", "newest")
-SETTLING = 0.25  # part of the steps, at the end, in which the picture stays where it is
-CELL = 84  # pixels of a plane about
-WIDTH = 1300  # pixels of a sheet about
+SETTLING = 0.25  # share of the steps, at the end, without jitter
+CELL = 84  # approximate size of a plane, in pixels
+WIDTH = 1300  # approximate width of a sheet, in pixels
 
 
 @dataclass(frozen=True)
 class Ascent:
-    """How a synthetic input is made.
+    """Settings for making a synthetic input.
 
     Attributes:
-        steps: Of the optimiser (Adam); the zoo took 512.
-        learning_rate: Of the optimiser; None for one that suits the parameterisation.
-        parameterisation: `pixel`, `fourier` or `cppn`, see `neurozoo.filters.parameterisations`.
-        frames: `all`, or `newest`: the frames before it stay black.
-        jitter: Pixels by which the picture is moved at random, up to so many in each direction, anew in each step
-            but for the last quarter: with a stride of 4 the best picture for all places is a poor one for its own.
+        steps: Steps of the optimiser (Adam); 512 in the zoo.
+        learning_rate: Learning rate of the optimiser; None for one that suits the parameterisation.
+        parameterisation: `pixel`, `fourier` or `cppn`, see `neurozoo.feature_visualization.parameterisations`.
+        frames: `all`, or `newest`, which leaves the frames before it black.
+        jitter: Maximum random shift of the picture in each direction, in pixels. Every step draws a new shift, except
+            in the last quarter of the steps: with a stride of 4, the best picture over all shifts is a poor one without
+            a shift.
         total_variation: Weight of the mean difference between neighbouring pixels.
         l1: Weight of the mean absolute brightness.
         l2: Weight of the mean squared brightness.
-        seed: Of start and jitter.
+        seed: Seed of the start and of the jitter.
 
     Raises:
         NeurozooError: A value is out of range or unknown.
@@ -86,14 +88,14 @@ class Ascent:
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Synthetic inputs and how they came about.
+    """Synthetic inputs, and how the optimisation went.
 
     Attributes:
         inputs: float32, shape (batch, height, width, channels), as the network sees them.
         start: The inputs before the first step.
         values: Shape (batch,): the objective of `inputs`, without jitter and penalties.
-        start_values: Shape (batch,): the same of `start`.
-        course: Shape (steps, batch): the objective of the moved picture before each step, without penalties.
+        start_values: Like `values`, of `start`.
+        course: Shape (steps, batch): the objective of the jittered picture before each step, without penalties.
     """
 
     inputs: np.ndarray
@@ -110,20 +112,21 @@ def synthesise(
     *,
     count: int,
     ascent: Ascent | None = None,
-    stops: str = "before",
+    stops: Literal["before", "behind"] = "before",
 ) -> Synthetic:
-    """Climbs an objective from grey noise, for several pictures at once.
+    """Maximises an objective for several pictures at once, by gradient ascent from grey noise.
 
     Args:
         frozen: The frozen model.
-        layer: The layer that the objective looks at.
-        objective: One of `neurozoo.filters.objectives`, or any function like them.
-        count: Number of pictures that the objective judges.
-        ascent: How; None for the defaults.
-        stops: Whether the objective sees the layer `before` its activation function or `behind` it.
+        layer: The layer whose values the objective takes.
+        objective: One of `neurozoo.feature_visualization.objectives`, or any function like them.
+        count: Number of pictures; the objective returns one number for each.
+        ascent: Settings; None for the defaults.
+        stops: Whether the objective takes the values `before` the layer's activation function or `behind` it.
 
     Raises:
-        NeurozooError: No pictures are seen, the jitter is as large as they are, or `model.keras` cannot be loaded.
+        NeurozooError: The agent does not see pictures, the jitter is as large as they are, or `model.keras` cannot be
+            loaded.
     """
     import keras
     import tensorflow as tf
@@ -147,26 +150,26 @@ def synthesise(
         return tf.pad(made.draw(), [[0, 0], [0, 0], [0, 0], [before, 0]])
 
     @tf.function
-    def judge():
+    def evaluate():
         pictures = picture()
         return pictures, objective(model(high * pictures, training=False))
 
     @tf.function
-    def slopes():
+    def gradient_sums():
         with tf.GradientTape() as tape:
             pictures = picture()
             tape.watch(pictures)
             value = objective(model(high * pictures, training=False))
-        slope = tf.reduce_sum(tf.abs(tape.gradient(value, pictures)), (1, 2, 3))
-        return tf.where(slope > 0, slope, tf.ones_like(slope))
+        sums = tf.reduce_sum(tf.abs(tape.gradient(value, pictures)), (1, 2, 3))
+        return tf.where(sums > 0, sums, tf.ones_like(sums))
 
-    scale = slopes()
+    scale = gradient_sums()
 
     @tf.function
     def step(offset):
         with tf.GradientTape() as tape:
             pictures = picture()
-            value = objective(model(high * _moved(pictures, offset, ascent.jitter), training=False))
+            value = objective(model(high * _shift(pictures, offset, ascent.jitter), training=False))
             penalty = (
                 ascent.total_variation * objectives.total_variation(pictures)
                 + ascent.l1 * objectives.mean_absolute(pictures)
@@ -176,23 +179,23 @@ def synthesise(
         optimiser.apply(tape.gradient(loss, made.variables), made.variables)
         return value
 
-    start, start_values = judge()
+    start, start_values = evaluate()
     offsets = generator.integers(0, 2 * ascent.jitter, (ascent.steps, 2), endpoint=True)
-    offsets[round(ascent.steps * (1 - SETTLING)) :] = ascent.jitter  # which is no move
+    offsets[round(ascent.steps * (1 - SETTLING)) :] = ascent.jitter  # this means no shift
     course = [step(tf.constant(offset, tf.int32)).numpy() for offset in offsets]
-    inputs, values = judge()
+    inputs, values = evaluate()
     return Synthetic(
         high * inputs.numpy(), high * start.numpy(), values.numpy(), start_values.numpy(), np.array(course)
     )
 
 
-def _moved(pictures, offset, most: int):
-    """Moves pictures by `offset` - `most` pixels down and right; what comes in mirrors the edge."""
+def _shift(pictures, offset, jitter: int):
+    """Shifts pictures by `offset` - `jitter` pixels down and right; the edge is mirrored into the gap."""
     import tensorflow as tf
 
-    if most == 0:
+    if jitter == 0:
         return pictures
-    padded = tf.pad(pictures, [[0, 0], [most, most], [most, most], [0, 0]], "SYMMETRIC")
+    padded = tf.pad(pictures, [[0, 0], [jitter, jitter], [jitter, jitter], [0, 0]], "SYMMETRIC")
     shape = pictures.shape
     return tf.slice(padded, [0, offset[0], offset[1], 0], [shape[0], shape[1], shape[2], shape[3]])
 
@@ -208,24 +211,25 @@ def draw_synthetic(
     position: tuple[int, int] | None = None,
     directions: np.ndarray | None = None,
     course: str | os.PathLike | None = None,
-    **settings: object,
+    **settings: Any,
 ) -> Synthetic:
-    """Draws a synthetic input for each of some channels, with its course and what recorded observations reach.
+    """Draws a synthetic input for each channel, how its objective rose, and the best value of recorded observations.
 
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout of it, to compare with.
         output: The `.png` to write.
-        layer: Any layer.
-        channels: Which filters or units, or how many of the first.
-        objective: `channel`, the mean over the map; `unit`, a single one; the same in a dense layer; or `direction`.
+        layer: Name of any layer.
+        channels: Filters or units to show; a number n for the first n.
+        objective: `channel`, the mean over the map; `unit`, one unit of the map; or `direction`. In a dense layer,
+            `channel` and `unit` are the same.
         position: (row, column) of the unit; None for the middle of the map.
-        directions: Shape (directions, channels); for them `channels` has no meaning.
-        course: Optional `.csv` with the objective of each channel in each step.
+        directions: Shape (directions, channels), for the objective `direction`, which ignores `channels`.
+        course: Optional `.csv` to write: the objective of each channel at each step.
         **settings: Fields of `Ascent`.
 
     Raises:
-        NeurozooError: No such layer, channel or setting, or the rollout is another agent's.
+        NeurozooError: The layer, a channel or a setting does not exist, or the rollout comes from another agent.
     """
     if objective not in objectives.OBJECTIVES:
         raise unknown_name("objective", objective, objectives.OBJECTIVES)
@@ -234,13 +238,13 @@ def draw_synthetic(
     record = find_layer(frozen, layer)
     has_maps = record.kind in CONVOLUTIONS
     if objective == "direction":
-        vectors = _checked_directions(directions, record)
+        vectors = _check_directions(directions, record)
         shown, goal = list(range(len(vectors))), objectives.direction(vectors)
         what = "dot product times cosine with the direction" + (", mean over the map" if has_maps else "")
     else:
         shown = first_channels(channels, record)
         if objective == "unit" and has_maps:
-            position = _checked_position(position, record)
+            position = _check_position(position, record)
             goal = objectives.unit(shown, position)
             what = f"the unit at row {position[0]}, column {position[1]}"
         else:
@@ -259,7 +263,7 @@ def read_directions(path: str | os.PathLike) -> np.ndarray:
     """Reads directions from a `.npy` file.
 
     Raises:
-        NeurozooError: It is missing or something else.
+        NeurozooError: The file is missing or is not a `.npy` file.
     """
     try:
         return np.load(path, allow_pickle=False)
@@ -267,12 +271,12 @@ def read_directions(path: str | os.PathLike) -> np.ndarray:
         raise NeurozooError(f"{path} should be a .npy file of shape (directions, channels): {error}.") from error
 
 
-def _checked_directions(directions: np.ndarray | None, record: LayerRecord) -> np.ndarray:
+def _check_directions(directions: np.ndarray | None, record: LayerRecord) -> np.ndarray:
     vectors = np.zeros(0) if directions is None else np.asarray(directions, np.float32)
     if vectors.ndim != 2 or vectors.shape[1] != record.shape[-1] or not np.abs(vectors).sum(axis=-1).all():
         raise NeurozooError(
-            f"Directions of the layer {record.name!r} are an array of shape (directions, {record.shape[-1]}) without "
-            f"rows of zeros, but {'none' if directions is None else f'one of shape {vectors.shape}'} came."
+            f"Directions for the layer {record.name!r} should be an array of shape (directions, {record.shape[-1]}) "
+            f"without rows of zeros, but got {'none' if directions is None else f'one of shape {vectors.shape}'}."
         )
     return vectors
 
@@ -280,7 +284,7 @@ def _checked_directions(directions: np.ndarray | None, record: LayerRecord) -> n
 def _highest_recorded(
     frozen: FrozenModel, record: LayerRecord, recording: Recording, goal: Objective, count: int
 ) -> np.ndarray:
-    """Returns the highest value of each picture's objective that any recorded observation reaches: shape (count,)."""
+    """Returns each picture's highest objective over all recorded observations: shape (count,)."""
     import tensorflow as tf
 
     model = model_to(frozen, record)
@@ -294,13 +298,13 @@ def _highest_recorded(
     return np.max([highest(tf.constant(block)).numpy() for block in recording.blocks()], axis=0)
 
 
-def _checked_position(position: tuple[int, int] | None, record: LayerRecord) -> tuple[int, int]:
+def _check_position(position: tuple[int, int] | None, record: LayerRecord) -> tuple[int, int]:
     height, width, _ = record.shape
     row, column = position or (height // 2, width // 2)
     if not (0 <= row < height and 0 <= column < width):
         raise NeurozooError(
-            f"A map of the layer {record.name!r} has {height} rows and {width} columns, but the unit at {row}, "
-            f"{column} was asked for; both count from 0."
+            f"A map of the layer {record.name!r} has {height} rows and {width} columns, but got the position "
+            f"({row}, {column}). Both count from 0."
         )
     return row, column
 
@@ -319,9 +323,9 @@ def _draw(output, frozen, shown, made, recorded, *, rows, what, layer, ascent) -
         output,
         title=f"{frozen.title}: synthetic inputs for {layer}",
         note=(
-            f"A row per {rows}: its number, what the picture reaches ({what}, before the activation function), and "
-            f"the highest that a recorded observation does. Black is 0, white {high:g}.{old} On the right the "
-            f"objective over {ascent.steps} steps, each from its lowest to its highest value. Parameterisation: "
+            f"A row per {rows}: its number, the value of the picture ({what}, before the activation function), and "
+            f"the highest value of a recorded observation. Black is 0, white {high:g}.{old} On the right: the "
+            f"objective over {ascent.steps} steps, from its lowest to its highest value. Parameterisation: "
             f"{ascent.parameterisation}; jitter {ascent.jitter}; weights of total variation "
             f"{ascent.total_variation:g}, L1 {ascent.l1:g}, L2 {ascent.l2:g}."
         ),

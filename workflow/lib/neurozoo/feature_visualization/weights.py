@@ -1,39 +1,50 @@
 """Mosaics of a convolution's weights.
 
-Source: `visualize_conv_w` of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Deviation: grey is zero, so that black
-and white have a meaning; the zoo spreads the range from the smallest to the largest weight.
+Source: `visualize_conv_w` of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Deviation: grey is zero, so black and
+white have a meaning; the zoo scales from the smallest to the largest weight.
 """
 
 import os
 
 import numpy as np
 
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.layers import find_convolution, kernel_of
-from neurozoo.filters.pictures import Row, channel_names, enlarged, fitting, grey, side_by_side, write_sheet
-from neurozoo.inspection.frozen import open_frozen
+from neurozoo.feature_visualization.layers import find_convolution, kernel_of
+from neurozoo.feature_visualization.pictures import (
+    Row,
+    channel_names,
+    enlarged,
+    fitting,
+    grey,
+    side_by_side,
+    write_sheet,
+)
 
-CELLS = (8, 24)  # pixels of a kernel, at least and at most
-WIDTH = 900  # pixels of a row, or of several blocks
-GROUP = 8  # inputs of which the first is numbered
+CELLS = (8, 24)  # minimum and maximum size of a kernel, in pixels
+WIDTH = 900  # width of a row, or of several blocks, in pixels
+GROUP = 8  # input channels in a cell; the header numbers the first
 
 
 def draw_weights(
     frozen_folder: str | os.PathLike, output: str | os.PathLike, *, layer: str, filters: int | None = None
 ) -> None:
-    """Draws the kernels of a convolution: a row for each filter, a column for each channel that it reads.
+    """Draws the kernels of a convolution: a row for each filter, a column for each of its input channels.
 
     Args:
         frozen_folder: The frozen model.
         output: The `.png` to write.
-        layer: A convolution, recurrent or not.
-        filters: Only the first so many filters; None for all.
+        layer: Name of a convolution, recurrent or not.
+        filters: Number of filters to show, from the first; None for all.
 
     Raises:
-        NeurozooError: The folder is no frozen model, or the layer is none of its convolutions, or `filters` is below 1.
+        NeurozooError: The folder does not hold a frozen model, the layer is not one of its convolutions, or `filters`
+            is below 1.
     """
     if filters is not None and filters < 1:
-        raise NeurozooError(f"At least 1 filter can be shown, but {filters} came. Leave it out to see all.")
+        raise NeurozooError(
+            f"The number of filters to show should be at least 1, but is {filters}. Leave it out to show all."
+        )
     frozen = open_frozen(frozen_folder)
     record = find_convolution(frozen, layer)
     kernel = kernel_of(frozen, record)[..., :filters]

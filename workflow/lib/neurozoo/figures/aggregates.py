@@ -1,4 +1,4 @@
-"""Figures over games and runs: performance profiles, aggregates and probabilities of improvement.
+"""Draws performance profiles, aggregate scores and probabilities of improvement over games and runs.
 
 Source: Agarwal et al. 2021, arXiv:2108.13264.
 """
@@ -6,39 +6,40 @@ Source: Agarwal et al. 2021, arXiv:2108.13264.
 import os
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotnine as p9
 
 from neurozoo.errors import NeurozooError
-from neurozoo.plots import (
+from neurozoo.figures.style import (
     algo_name,
     basis,
     categorical_colours,
     check_formats,
     figure_theme,
-    number_label,
+    number_labels,
     number_range,
     save_figure,
 )
-from neurozoo.statistics import bootstrap_intervals, performance_profile
-from neurozoo.tables import AGENT, ALL_GAMES, final_scores, human_normalised
+from neurozoo.records.statistics import bootstrap_intervals, performance_profile
+from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
 
 _WIDTH = 7.5  # inches
 _BLUE, _FAINT = "#0072B2", "#9A9A9A"
-_THRESHOLDS = 401  # of a profile, evenly spaced
-_ENOUGH_RUNS = 5  # per game, below which resamples are too alike; the number that is recommended for the ALE
-_RESAMPLES = 2_000  # of a profile, as in rliable
+_THRESHOLDS = 401  # thresholds of a profile, evenly spaced
+_ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
+_RESAMPLES = 2_000  # bootstrap resamples of a profile, as in rliable
 _AGGREGATE_TITLES = {
     "iqm": "Interquartile mean",
     "median": "Median",
     "mean": "Mean",
     "optimality_gap": "Optimality gap (lower is better)",
 }
-_NO_HUMAN = "None of these games has a human score,\nso that their scores cannot be pooled: see tables/scores.csv."
+_NO_HUMAN = "None of these games has a human score,\nso their scores cannot be pooled. See tables/scores.csv."
 _NO_PAIR = "No two algorithms or networks played\nthe same game under the same protocol."
-_UNLIKE = "Not all played the same games: compare with care."
+_UNLIKE = "Not all agents played the same games: compare with care."
 
 
 def plot_performance_profile(
@@ -49,15 +50,15 @@ def plot_performance_profile(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Draws which share of runs scored more than each human-normalised score, a line per algorithm and network.
+    """Draws the share of runs above each human-normalised score, with a line per algorithm and network.
 
     Args:
         metrics: The merged table.
-        outputs: The files to write; the suffix says the format. The same data give the same bytes. Without a game
-            that has a human score, they say so.
-        replications: Bootstrap resamples of the bands, which are drawn where every game has two runs or more.
-        confidence: Of the bands, at each score by itself.
-        seed: Of the bootstrap.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes. If no game has a human
+            score, the figure says so.
+        replications: Bootstrap resamples of the bands. A band needs at least two runs of every game.
+        confidence: Confidence of the bands, for each score separately.
+        seed: Seed of the bootstrap.
 
     Raises:
         NeurozooError: No run has a test score, or a format is unknown.
@@ -66,12 +67,12 @@ def plot_performance_profile(
     agents = {agent: runs for agent, runs in final_scores(metrics).groupby(AGENT, sort=False) if human_normalised(runs)}
     title = "Performance profile"
     if not agents:
-        return _save_words(title, _NO_HUMAN, outputs)
+        return _save_message(title, _NO_HUMAN, outputs)
     used = pd.concat(agents.values())
     used = used[used["game"].isin(list(human_normalised(used)))]
-    everything = np.concatenate(list(human_normalised(used).values()))
-    low, high = min(0.0, everything.min()), everything.max()
-    margin = 0.04 * max(high - low, 0.01)  # so that lines start at 100 % and end at none
+    scores = np.concatenate(list(human_normalised(used).values()))
+    low, high = min(0.0, scores.min()), scores.max()
+    margin = 0.04 * max(high - low, 0.01)  # so that lines start at 100 % and end at 0 %
     thresholds = np.linspace(low - margin, high + margin, _THRESHOLDS)
 
     def profile(games: Sequence[np.ndarray]) -> np.ndarray:
@@ -89,12 +90,12 @@ def plot_performance_profile(
         parts.append(pd.DataFrame(part))
     curves = pd.concat(parts, ignore_index=True)
     labels = list(dict.fromkeys(curves["agent"]))
-    said = ["Share of the runs of all games that scored more; 0 is random play, 1 a professional human."]
+    notes = ["Share of the runs of all games that scored more; 0 is random play, 1 a professional human."]
     fewest = used.groupby([*AGENT, "game"]).size().min()
-    said += _about_intervals(curves, "Band", confidence=confidence, runs=fewest)
+    notes += _about_intervals(curves, "Band", confidence=confidence, runs=fewest)
     if used.groupby(AGENT)["game"].agg(frozenset).nunique() > 1:
-        said.append(_UNLIKE)
-    colours = {"values": categorical_colours(len(labels)), "limits": labels}
+        notes.append(_UNLIKE)
+    colours: dict[str, Any] = {"values": categorical_colours(len(labels)), "limits": labels}
     figure = p9.ggplot(curves, p9.aes("score", "share", colour="agent", fill="agent"))
     if thresholds[-1] > 1:
         figure += p9.geom_vline(xintercept=1, colour=_FAINT, size=0.5, linetype="dashed")
@@ -103,11 +104,11 @@ def plot_performance_profile(
         figure += p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), ribbon, alpha=0.18, colour="none", show_legend=False)
     figure += p9.geom_step(size=0.9)
     figure += p9.scale_y_continuous(limits=(0, 1), labels=lambda shares: [f"{share:.0%}" for share in shares])
-    figure += p9.scale_x_continuous(labels=lambda values: [number_label(value) for value in values])
+    figure += p9.scale_x_continuous(labels=number_labels)
     figure += p9.scale_colour_manual(**colours)
     figure += p9.scale_fill_manual(**colours, guide=None)
     figure += p9.guides(colour=p9.guide_legend(ncol=2))
-    figure += _words(title, said, used, x="Human-normalised score", y="Share of runs")
+    figure += _labels(title, notes, used, x="Human-normalised score", y="Share of runs")
     figure += figure_theme((_WIDTH, 4.0 + 0.2 * ((len(labels) + 1) // 2)), has_legend=True)
     save_figure(figure, outputs)
 
@@ -119,17 +120,17 @@ def plot_aggregates(
 
     Args:
         scores: The table `scores.csv`.
-        outputs: The files to write; the suffix says the format. Without a game that has a human score, they say so.
-        confidence: That the table's intervals were made with.
+        outputs: The files to write; the suffix is the format. If no game has a human score, the figure says so.
+        confidence: Confidence of the intervals in the table.
 
     Raises:
-        NeurozooError: The table is missing or another one, or a format is unknown.
+        NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
     table = _read_rows_over_games(scores, needs=("human_normalised_iqm", "episodes"))
     title = "Scores over all games"
     if table.empty:
-        return _save_words(title, _NO_HUMAN, outputs)
+        return _save_message(title, _NO_HUMAN, outputs)
     names_protocol = table["protocol"].nunique() > 1
     labels = [
         f"{_label(row.algo, row.model, row.protocol if names_protocol else '')}\n"
@@ -143,14 +144,14 @@ def plot_aggregates(
         parts.append(part.assign(panel=panel, agent=labels))
     points = pd.concat(parts, ignore_index=True)
     points["panel"] = pd.Categorical(points["panel"], list(_AGGREGATE_TITLES.values()))
-    said = ["Human-normalised test scores: 0 is random play, 1 a professional human."]
+    notes = ["Human-normalised test scores: 0 is random play, 1 a professional human."]
     fewest = (table["runs"] / table["games"]).min()
-    said += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
+    notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
     if table["games"].nunique() > 1:
-        said.append(_UNLIKE)
+        notes.append(_UNLIKE)
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
-    figure += p9.scale_x_continuous(labels=lambda values: [number_label(value) for value in values])
-    figure += _words(title, said, table.rename(columns={"episodes": "test_episodes"}), x="", y="")
+    figure += p9.scale_x_continuous(labels=number_labels)
+    figure += _labels(title, notes, table.rename(columns={"episodes": "test_episodes"}), x="", y="")
     figure += figure_theme((_WIDTH, 2.6 + 0.7 * len(labels)), has_legend=False)
     save_figure(figure, outputs)
 
@@ -158,38 +159,39 @@ def plot_aggregates(
 def plot_improvement(
     comparison: str | os.PathLike, outputs: Sequence[str | os.PathLike], *, confidence: float = 0.95
 ) -> None:
-    """Draws for each pair of agents how likely a run of the first scores more than one of the second.
+    """Draws for each pair of agents the probability that a run of the first scores more than one of the second.
 
     Args:
         comparison: The table `comparison.csv`.
-        outputs: The files to write; the suffix says the format. Without a pair, they say so.
-        confidence: That the table's intervals were made with.
+        outputs: The files to write; the suffix is the format. If there is no pair, the figure says so.
+        confidence: Confidence of the intervals in the table.
 
     Raises:
-        NeurozooError: The table is missing or another one, or a format is unknown.
+        NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
     table = _read_rows_over_games(comparison, needs=("probability", "other_episodes"))
     title = "Probability of improvement"
     if table.empty:
-        return _save_words(title, _NO_PAIR, outputs)
+        return _save_message(title, _NO_PAIR, outputs)
     labels = [
         f"{_label(row.algo, row.model)} over {_label(row.other_algo, row.other_model)}\n"
         f"({row.runs} against {number_range([row.other_runs], 'run')}, {number_range([row.games], 'game')})"
         for row in table.itertuples()
     ]
     points = table.rename(columns={"probability": "value", "probability_low": "low", "probability_high": "high"})
-    said = [
-        "How likely a run of the first scores more than one of the second. Ties count half; all games weigh the same."
+    notes = [
+        "Probability that a run of the first scores more than one of the second. Ties count half; all games weigh the "
+        "same."
     ]
     fewest = (table[["runs", "other_runs"]].min(axis=1) / table["games"]).min()
-    said += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
+    notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
     others = table[["protocol", "other_episodes"]].rename(columns={"other_episodes": "episodes"})
     used = pd.concat([table, others]).rename(columns={"episodes": "test_episodes"})
     figure = _dots(points.assign(agent=labels), labels)
     figure += p9.geom_vline(xintercept=0.5, colour=_FAINT, size=0.5, linetype="dashed")
     figure += p9.scale_x_continuous(limits=(0, 1))
-    figure += _words(title, said, used, x="P(first > second)", y="")
+    figure += _labels(title, notes, used, x="P(first > second)", y="")
     figure += figure_theme((_WIDTH, 1.8 + 0.5 * len(labels)), has_legend=False)
     save_figure(figure, outputs)
 
@@ -197,13 +199,13 @@ def plot_improvement(
 def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str]) -> pd.DataFrame:
     try:
         table = pd.read_csv(path, dtype={"algo": "string", "model": "string"})
-        table[list(needs)]  # all of them are there
+        table[list(needs)]  # raises KeyError if one is missing
         return table[table["game"] == ALL_GAMES]
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. Make it: snakemake {path}") from error
     except (ValueError, KeyError) as error:
         raise NeurozooError(
-            f"{path} should have the columns game, {', '.join(needs)}. Remove it and start again."
+            f"{path} should have the columns game, {', '.join(needs)}. Delete it and make it again: snakemake {path}"
         ) from error
 
 
@@ -212,26 +214,26 @@ def _label(algo: str, model: str, protocol: str = "") -> str:
 
 
 def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: int) -> list[str]:
-    """Says what the marks of uncertainty are, why some are missing, and that few runs say little.
+    """Explains the intervals in a figure: what they are, why some are missing, and that few runs make them too narrow.
 
     Args:
-        points: What is drawn, with `low`.
-        mark: What an interval looks like.
-        confidence: Of the intervals.
-        runs: The fewest of one agent per game, on average.
+        points: The data of the figure, with `low`.
+        mark: How an interval is drawn: `Band` or `Line`.
+        confidence: Confidence of the intervals.
+        runs: The smallest number of runs of an agent per game, on average.
     """
-    said = []
+    notes = []
     if points["low"].notna().any():
-        said.append(f"{mark}: {100 * confidence:g} % stratified bootstrap interval over runs.")
+        notes.append(f"{mark}: {100 * confidence:g} % stratified bootstrap interval over runs.")
         if runs < _ENOUGH_RUNS:
-            said.append(f"Of fewer than {_ENOUGH_RUNS} runs per game it is too narrow.")
+            notes.append(f"With fewer than {_ENOUGH_RUNS} runs per game it is too narrow.")
     if points["low"].isna().any():
-        said.append(f"No {mark.lower()} where a game has a single run: then no interval is known.")
-    return said
+        notes.append(f"No {mark.lower()} if a game has a single run: then no interval is known.")
+    return notes
 
 
 def _dots(points: pd.DataFrame, labels: Sequence[str]) -> p9.ggplot:
-    """Returns a dot for each `value` of each `agent`, first one on top, and a line from `low` to `high`."""
+    """Draws a dot for each `value` and a line from `low` to `high`, a row per `agent`, the first one on top."""
     points = points.assign(agent=pd.Categorical(points["agent"], list(reversed(labels))))
     figure = p9.ggplot(points, p9.aes("value", "agent"))
     known = points.dropna(subset=["low"])
@@ -240,10 +242,10 @@ def _dots(points: pd.DataFrame, labels: Sequence[str]) -> p9.ggplot:
     return figure + p9.geom_point(colour=_BLUE, size=2.6)
 
 
-def _words(title: str, said: Sequence[str], used: pd.DataFrame, *, x: str, y: str) -> p9.labs:
+def _labels(title: str, notes: Sequence[str], used: pd.DataFrame, *, x: str, y: str) -> p9.labs:
     return p9.labs(
         title=title,
-        subtitle=textwrap.fill(" ".join(said), int(11 * _WIDTH)),
+        subtitle=textwrap.fill(" ".join(notes), int(11 * _WIDTH)),
         caption=textwrap.fill(
             basis(used["protocol"], used["test_episodes"], of="each run's test score"), int(16 * _WIDTH)
         ),
@@ -253,9 +255,9 @@ def _words(title: str, said: Sequence[str], used: pd.DataFrame, *, x: str, y: st
     )
 
 
-def _save_words(title: str, words: str, outputs: Sequence[str | os.PathLike]) -> None:
-    """Writes a figure that says why there is nothing to draw, so that whatever needs the file goes on."""
-    figure = p9.ggplot(pd.DataFrame({"x": [0], "y": [0], "words": [words]}), p9.aes("x", "y", label="words"))
+def _save_message(title: str, message: str, outputs: Sequence[str | os.PathLike]) -> None:
+    """Writes a figure that says why there is nothing to draw, so that rules that need the file can go on."""
+    figure = p9.ggplot(pd.DataFrame({"x": [0], "y": [0], "message": [message]}), p9.aes("x", "y", label="message"))
     figure += p9.geom_text(size=10, colour="#444444")
     figure += p9.labs(title=title, x="", y="")
     figure += figure_theme((_WIDTH, 2.5), has_legend=False)

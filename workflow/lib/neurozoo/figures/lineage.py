@@ -1,4 +1,4 @@
-"""The family tree of a run's result."""
+"""Draws the family tree of a run's result."""
 
 import os
 from collections.abc import Sequence
@@ -6,34 +6,34 @@ from collections.abc import Sequence
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.figures.style import check_formats, figure_theme, number_labels, save_figure, whole_breaks
 from neurozoo.files import read_json
-from neurozoo.lineage import ancestors, individuals, parent_ages, read_lineage
-from neurozoo.plots import check_formats, figure_theme, number_label, save_figure, whole_breaks
+from neurozoo.records.lineage import ancestors, individuals, parent_ages, read_lineage
 
 _WIDTH, _HEIGHT = 8.0, 3.2  # inches of a panel
 _FAINT = "#BDBDBD"
 
 
 def plot_lineage(
-    lineage: str | os.PathLike, outputs: Sequence[str | os.PathLike], *, genome: str | os.PathLike
+    lineage: str | os.PathLike, outputs: Sequence[str | os.PathLike], *, result: str | os.PathLike
 ) -> None:
-    """Draws from whom a run's result descends, and how old parents were.
+    """Draws the ancestors of a run's result, and the ages of all parents.
 
-    The upper panel has everybody who was selected, by generation of birth and training score, with a line to their
-    parent; the result's ancestors are coloured. The lower one counts parents by the generations between their birth
-    and that of the children they were selected for.
+    The upper panel shows all selected individuals by generation of birth and training score, each with a line to its
+    parent. The ancestors of the result are coloured. The lower panel shows the age of parents: the number of
+    generations between their birth and that of their children.
 
     Args:
         lineage: The run's `lineage.parquet`.
-        outputs: The files to write; the suffix says the format. The same data give the same bytes.
-        genome: The run's `genome.json`, which says in what generation the result was chosen.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+        result: The run's `result.json`, which names the generation of the result.
 
     Raises:
         NeurozooError: A file is missing or damaged, or a format is unknown.
     """
     check_formats(outputs)
     table = read_lineage(lineage)
-    record = read_json(genome, "It is written by the run; start the run again.")
+    record = read_json(result, "The run writes it. Start the run again.")
     figure = _tree(table, record) / _ages(table, protocol=record.get("protocol", "unknown"))
     save_figure(figure, outputs)
 
@@ -57,12 +57,12 @@ def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
         + p9.geom_point(p9.aes(colour="fitness"), line, size=2.2)
         + p9.scale_colour_continuous("viridis")
         + p9.scale_x_continuous(breaks=whole_breaks)
-        + p9.scale_y_continuous(labels=lambda values: [number_label(value) for value in values])
+        + p9.scale_y_continuous(labels=number_labels)
         + p9.labs(
             title=f"Lineage: {name}",
             subtitle=(
-                f"The result, chosen in generation {record.get('iteration')}, and whom it descends from; "
-                "grey: all others who were selected.\nTraining scores are single episodes, and selected for being high."
+                f"The result, selected in generation {record.get('iteration')}, and its ancestors; grey: all other "
+                "selected individuals.\nTraining scores are of single episodes, and high because they were selected."
             ),
             x="Generation of birth",
             y="Training score",

@@ -1,19 +1,19 @@
-"""The panels of a run that learns in epochs: random play, training and tests, a panel for each column.
+"""Draws the phases (random play, training, tests) of a run that learns in epochs, with a panel per column.
 
-Source: `plot.py` of simple_dqn (tambetm). Deviations: a run without a random phase is drawn, too, and what a phase does
-not have (tests have no cost) is not drawn as 0.
+Source: `plot.py` of simple_dqn (tambetm). Deviations: a run may lack the random phase. A value that a phase does not
+have (tests have no cost) is left out instead of drawn as 0.
 """
 
 import math
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.algorithms.dqn.statistics_csv import PHASES, read_statistics
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.plots import (
+from neurozoo.figures.style import (
     categorical_colours,
     check_formats,
     figure_theme,
@@ -22,8 +22,9 @@ from neurozoo.plots import (
     si_label,
     whole_breaks,
 )
+from neurozoo.records.simple_dqn_csv import PHASES, read_statistics
 
-# What can be drawn, with the titles of the original.
+# The columns that can be drawn, with the titles of the original.
 FIELDS = {
     "steps": "Number of steps",
     "nr_games": "Number of games",
@@ -41,10 +42,10 @@ FIELDS = {
     "steps_per_second": "Number of steps per second",
 }
 DEFAULT_FIELDS = ("average_reward", "meanq", "nr_games", "meancost")
-_OF_TRAINING = ("meancost",)  # 0 in the other phases, where nothing is learned
+_OF_TRAINING = ("meancost",)  # 0 in the other phases, which do not learn
 _CAPTION = (
-    "Average loss: the mean over the phase's updates; a CSV of simple_dqn holds it divided by the epoch's number, "
-    "which is undone."
+    "Average loss: the mean over the phase's updates. A CSV of simple_dqn has it divided by the number of the epoch; "
+    "here it is multiplied back."
 )
 _SIZE = (11.0, 6.5)  # inches
 
@@ -59,23 +60,24 @@ def draw_panels(
     width: float = _SIZE[0],
     height: float = _SIZE[1],
 ) -> None:
-    """Draws a panel for each column that is asked for, with a line for each phase.
+    """Draws a panel for each field, with a line for each phase.
 
     Args:
         statistics: A CSV, a log or a run's folder, see `read_statistics`.
-        outputs: The files to write; the suffix says the format. The same data give the same bytes.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
         fields: Keys of `FIELDS`.
-        cost_as_written: Draws `meancost` as the original does, which is the mean cost divided by the epoch's number.
-        title: Above all; None for the path of `statistics`.
-        width: Inches of the figure.
-        height: Inches of the figure.
+        cost_as_written: Whether to draw `meancost` as the original does: the mean cost divided by the number of the
+            epoch.
+        title: Title of the figure; None for the path of `statistics`.
+        width: Width of the figure in inches.
+        height: Height of the figure in inches.
 
     Raises:
         NeurozooError: A field is unknown, or the file is missing, damaged or without phases.
     """
     check_formats(outputs)
     if not fields:
-        raise NeurozooError(f"At least one field is drawn, but none came. Known: {', '.join(FIELDS)}.")
+        raise NeurozooError(f"At least one field is needed, but got none. Known: {', '.join(FIELDS)}.")
     for field in fields:
         if field not in FIELDS:
             raise unknown_name("field", field, FIELDS)
@@ -103,20 +105,20 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
         phase=lambda rows: pd.Categorical(rows["phase"].str.title(), names),
     )
     is_random = points["phase"] == names[0]
-    courses = points[~is_random]
+    curves = points[~is_random]
     aesthetics = p9.aes(x="epoch", y="value", colour="phase")
-    figure = p9.ggplot(courses, aesthetics)
+    figure = p9.ggplot(curves, aesthetics)
     if is_random.any():
         figure += p9.geom_hline(p9.aes(yintercept="value", colour="phase"), points[is_random], size=0.7)
-    counts = courses.groupby(["panel", "phase"], observed=True)["value"].transform("size")
+    counts = curves.groupby(["panel", "phase"], observed=True)["value"].transform("size")
     if (counts == 1).any():
-        figure += p9.geom_point(data=courses[counts == 1], size=1.6)
+        figure += p9.geom_point(data=curves[counts == 1], size=1.6)
     return (
         figure
         + p9.geom_line(size=0.7)
         + p9.facet_wrap("panel", ncol=math.ceil(math.sqrt(len(panels))), scales="free_y")
         + p9.scale_x_continuous(breaks=whole_breaks)
-        + p9.scale_y_continuous(labels=lambda values: [_label(value) for value in values])
+        + p9.scale_y_continuous(labels=_labels)
         + p9.scale_colour_manual(values=dict(zip(names, _colours(), strict=True)), limits=drawn)
         + p9.labs(title=title, caption=caption, x="Epoch", y="", colour="")
         + figure_theme(size, has_legend=True)
@@ -124,10 +126,10 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
 
 
 def _colours() -> list[str]:
-    """Returns a colour for each of `PHASES`, of which random play, where nothing happens, is the grey one."""
+    """Returns a colour for each of `PHASES`; random play is grey."""
     first, second, *_, grey = categorical_colours(7)
     return [grey, first, second]
 
 
-def _label(value: float) -> str:
-    return si_label(value) if abs(value) >= 10_000 else number_label(value)
+def _labels(values: Sequence[Any]) -> list[str]:
+    return [si_label(value) if abs(value) >= 10_000 else number_label(value) for value in values]

@@ -1,4 +1,4 @@
-"""The temporal lean of networks as a figure over runs, algorithms and games."""
+"""Draws the temporal lean of networks over runs, algorithms and games."""
 
 import os
 import textwrap
@@ -8,27 +8,34 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.errors import NeurozooError
-from neurozoo.plots import categorical_colours, check_formats, curve_labels, figure_theme, game_title, save_figure
-from neurozoo.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.figures.style import (
+    categorical_colours,
+    check_formats,
+    curve_labels,
+    figure_theme,
+    game_title,
+    save_figure,
+)
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 ALL_GAMES = "mean over games"
 _RESAMPLES = 5_000
 
 
 def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
-    """Averages the leans over runs, and over the games of a curve that has several.
+    """Averages the leans over runs, and over games if a curve has several.
 
     Args:
-        leans: Tables of `neurozoo.filters.lean.temporal_lean` with a column `curve` that says who belongs together.
-        confidence: Of the bootstrap interval over runs, which is stratified by game.
-        seed: Of the bootstrap.
-        replications: Number of resamples.
+        leans: Tables of `feature_visualization.lean.temporal_lean` with a column `curve`, the label of the group.
+        confidence: Confidence of the bootstrap interval over runs, which is stratified by game.
+        seed: Seed of the bootstrap.
+        replications: Number of bootstrap resamples.
 
     Returns:
         Rows with `game` (`ALL_GAMES` for the mean over games), `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`
-        and `high`; the ends are NaN where a game has a single run.
+        and `high`. The ends of the interval are NaN if a game has a single run.
     """
-    values = {}
+    values: dict[str, dict[str, pd.DataFrame]] = {}
     for (curve, game), group in leans.groupby(["curve", "game"], sort=False):
         table = group.pivot_table(index="frames_back", columns=["algo", "model", "protocol", "run"], values="lean")
         values.setdefault(curve, {})[game] = table.sort_index(ascending=False)
@@ -60,22 +67,22 @@ def plot_temporal_lean(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Draws the leans: bars for the mean over runs, a point for each run; a panel per game, and one for their mean.
+    """Draws the leans with a panel per game and one for the mean over games: bars for means, points for runs.
 
     Args:
-        leans: Tables of `temporal_lean`, one below the other.
-        outputs: The files to write; the suffix says the format. The same data give the same bytes.
-        columns: Panels beside each other.
-        confidence: Of the bootstrap interval over runs.
-        seed: Of the bootstrap.
+        leans: Concatenated tables of `temporal_lean`.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+        columns: Panels per row.
+        confidence: Confidence of the bootstrap interval over runs.
+        seed: Seed of the bootstrap.
 
     Raises:
-        NeurozooError: No run sees several frames, or a format is unknown.
+        NeurozooError: No run has observations of several frames, or a format is unknown.
     """
     check_formats(outputs)
     if leans.empty:
         raise NeurozooError(
-            "No run sees several frames at a time, so that there is no temporal lean to draw. Atari games have one."
+            "No run has observations of several frames, so there is no temporal lean to draw. Use runs of Atari games."
         )
     leans = leans.assign(curve=curve_labels(leans, "algo_model"))
     labels = list(dict.fromkeys(leans["curve"]))

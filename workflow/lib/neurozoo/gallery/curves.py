@@ -1,7 +1,7 @@
-"""Small drawings of numbers, as coordinates for the pages' inline SVG: scores over frames, and intervals on a line.
+"""Charts for the pages' inline SVG, as coordinates: scores over frames, and intervals on a line.
 
-Coordinates run from 0 to 100 in both directions; the pages stretch them to the room there is, so that lines keep their
-width and words their size on a phone, too.
+Coordinates run from 0 to 100 in both directions. The pages stretch them to the available space. Lines keep their
+width and labels their size, on a phone, too.
 """
 
 from collections.abc import Sequence
@@ -10,18 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from neurozoo.plots import common_grid, number_label, si_label
+from neurozoo.figures.learning_curves import common_grid
+from neurozoo.figures.style import number_label, si_label
 
 _HEADROOM = 0.06  # share of the height above the highest line and below the lowest
 
 
 @dataclass(frozen=True)
 class Series:
-    """Scores of one run, or of several condensed.
+    """Scores of one run, or the median of several.
 
     Attributes:
-        label: What it is called.
-        colour: Number of its colour, from 0.
+        label: Its name.
+        colour: Index of its colour, from 0.
         role: `run`, `other` (drawn faintly) or `median`.
         frames: Shape (reports,), emulator frames, ascending.
         scores: Shape (reports,).
@@ -47,13 +48,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing.
+    """A chart of lines.
 
     Attributes:
         lines: From the back to the front.
-        x_ticks: Places from 0 to 100 and words, left to right.
+        x_ticks: Positions from 0 to 100 with their labels, left to right.
         y_ticks: The same from the bottom to the top.
-        summary: What there is to see, in words.
+        summary: What the chart shows, in words.
     """
 
     lines: tuple[Line, ...]
@@ -63,7 +64,7 @@ class Chart:
 
 
 def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Condenses runs to their median, as the learning curves do: up to the end of the shortest."""
+    """Returns the median of runs up to the end of the shortest, as the learning curves do."""
     frames, scores = common_grid(runs, points)
     return frames, np.median(scores, axis=-1)
 
@@ -73,8 +74,8 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
 
     Args:
         series: From the back to the front; none may be empty.
-        points: Most points of a line; longer ones are interpolated.
-        summary: What there is to see, in words.
+        points: Largest number of points of a line; longer lines are interpolated.
+        summary: What the chart shows, in words.
     """
     last = max(line.frames[-1] for line in series)
     low, high = (pick(pick(line.scores) for line in series) for pick in (min, max))
@@ -84,10 +85,10 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
     for line in series:
         frames, scores = common_grid([(line.frames, line.scores)], min(points, len(line.frames)))
         x, y = 100 * frames / last, 100 - 100 * (scores[:, 0] - bottom) / (top - bottom)
-        if len(x) == 1:  # a line of no length and with round ends is a dot
+        if len(x) == 1:  # a line of length 0 with round ends is drawn as a dot
             x, y = np.repeat(x, 2), np.repeat(y, 2)
-        places = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
-        lines.append(Line(line.label, line.colour, line.role, places, len(frames) == 1))
+        points_text = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
+        lines.append(Line(line.label, line.colour, line.role, points_text, len(frames) == 1))
     return Chart(
         tuple(lines),
         tuple((100 * tick / last, si_label(tick)) for tick in _ticks(0, last, 5)),
@@ -103,14 +104,14 @@ def _ticks(low: float, high: float, count: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Strip:
-    """An interval on a line, places from 0 to 100.
+    """An interval on a line, as positions from 0 to 100.
 
     Attributes:
-        low: Lower end of the interval; None if nothing is known of it.
-        high: Upper end.
+        low: Lower end of the interval; None if there is no interval.
+        high: Upper end; None if there is no interval.
         mean: The mean.
-        own: The run that this is about; None if it is about all.
-        others: The other runs.
+        own: The run that the page is about; None if the strip is about all runs.
+        others: The scores of all runs that the mean is over.
     """
 
     low: float | None
@@ -129,11 +130,12 @@ def draw_strip(
     own: float | None,
     others: Sequence[float],
 ) -> Strip:
-    """Places a mean, its interval and the runs between two limits that all strips of a game share."""
+    """Places a mean, its interval and the runs between two limits. All strips of a game share these limits."""
     start, end = limits
     width = (end - start) or 1.0
 
-    def place(value: float | None) -> float | None:
-        return None if value is None else round(3 + 94 * (value - start) / width, 2)  # the dots keep their halves
+    def place(value: float) -> float:  # with a margin, so that dots at the ends are not cut off
+        return round(3 + 94 * (value - start) / width, 2)
 
-    return Strip(place(low), place(high), place(mean), place(own), tuple(map(place, others)))
+    low, high, own = (None if value is None else place(value) for value in (low, high, own))
+    return Strip(low, high, place(mean), own, tuple(map(place, others)))

@@ -1,9 +1,9 @@
-"""What the files of a results folder are called on a page; unknown ones appear under their own names."""
+"""Titles of result files on the pages, and which files the pages show; unknown files keep their own names."""
 
 from collections.abc import Sequence
 
-# Pattern of the file, from the folder it belongs to, and its title; {} stands for what the asterisk matched. The order
-# is that on the page.
+# A file's pattern, relative to the folder it belongs to, and its title. {} stands for what the asterisk matched. The
+# page shows files in this order.
 Titles = Sequence[tuple[str, str]]
 
 MOVIES: Titles = (
@@ -39,7 +39,7 @@ TABLES: Titles = (
     ("metrics.csv", "All reports of all runs"),
     ("*.csv", "{}"),
 )
-# Files of a run that no player and no picture shows.
+# Files of a run that are neither movies nor pictures nor pages.
 RUN_FILES: Titles = (
     ("config.yaml", "All settings, with version and commit"),
     ("metrics.csv", "Every report as a table"),
@@ -57,29 +57,30 @@ RUN_FILES: Titles = (
     ("frozen/model.pb", "The network as a graph"),
     ("checkpoint.npz", "All parameters"),
     ("rollout.npz", "A recorded episode"),
-    ("lineage.parquet", "Who descends from whom"),
+    ("lineage.parquet", "Parents and children"),
     ("log.jsonl", "The log, lossless"),
 )
-# Movies with a picture per frame in worlds with an emulator; in other worlds they have one per step, as all others do.
+# Movies with one picture per frame where there is an emulator. In other environments they have one per step, like all
+# other movies.
 BY_FRAME = ("game.mp4",)
-# Folders of a results folder that hold what the pages show.
+# Folders in a results folder whose files the pages show.
 FOLDERS = (
     "runs/*/*/*/*", "runs/*/*/*/*/frozen", "runs/*/*/*/*/filters", "runs/*/*/*/*/tags/*", "figures", "tables", "movies",
     "comparisons/*",
 )  # fmt: skip
-# Suffixes of files that travel in a bundle; of the others it only has the names.
-TRAVELLING = (".mp4", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml")
+# Suffixes of files that are copied into a bundle. Pages of a bundle only name the others.
+BUNDLED = (".mp4", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml")
 
 
 def title_of(name: str, titles: Titles) -> tuple[int, str] | None:
     """Finds the title of a file.
 
     Args:
-        name: Its path from the folder that the titles are about, such as `filters/weights.png`.
+        name: Its path relative to the folder that the titles are about, such as `filters/weights.png`.
         titles: One of the tables above.
 
     Returns:
-        Its place in the order of the page and its title; None if the table does not know it.
+        Its position in the order of the page, and its title; None if no pattern matches.
     """
     for place, (pattern, title) in enumerate(titles):
         start, star, end = pattern.partition("*")

@@ -1,4 +1,4 @@
-"""Writes the pages: one of all runs, one per run and one per game, and what they need beside them."""
+"""Writes the gallery's pages: one of all runs, one per run and one per game, with style, script and manifest."""
 
 import datetime
 import os
@@ -9,29 +9,34 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Unpack
 from urllib.parse import quote
 
 import jinja2
 import numpy as np
 
-from neurozoo.configuration import IMPORTED
 from neurozoo.errors import NeurozooError
+from neurozoo.figures.style import number_label, si_label
 from neurozoo.files import write_json, write_text, written_whole
-from neurozoo.plots import number_label, si_label
-from neurozoo.site.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
-from neurozoo.site.manifest import POSTERS, Manifest, Movie, Run, read_manifest
-from neurozoo.site.products import TRAVELLING
-from neurozoo.site.templating import STATIC, environment
+from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
+from neurozoo.gallery.file_titles import BUNDLED
+from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
+from neurozoo.gallery.media import POSTERS
+from neurozoo.gallery.scan import Resampling, read_manifest
+from neurozoo.plan.planned_runs import IMPORTED
+from neurozoo.templating import STATIC, environment
 
 _BESIDE = "../"  # from the folder of the pages to the results
-_INSIDE = "files/"  # where a bundle has them
-_CARD_POINTS, _PAGE_POINTS = 60, 400  # of a line
+_INSIDE = "files/"  # from a bundle's pages to its copies of the results
+_CARD_POINTS, _PAGE_POINTS = 60, 400  # most points of a line on a card and on a page
 
 
-def build_site(results: str | os.PathLike, site: str | os.PathLike | None = None, **statistics: float) -> Manifest:
-    """Writes the gallery of a folder of results, `index.html` last.
+def build_site(
+    results: str | os.PathLike, site: str | os.PathLike | None = None, **statistics: Unpack[Resampling]
+) -> Manifest:
+    """Writes the gallery of a results folder; `index.html` comes last.
 
-    The pages link to the files where they lie, beside the folder of the pages. They need no server and no network.
+    The pages link to the original files in the results folder. They need no server and no network.
 
     Args:
         results: The folder with `runs/`.
@@ -39,27 +44,27 @@ def build_site(results: str | os.PathLike, site: str | os.PathLike | None = None
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
 
     Returns:
-        What the pages show.
+        The manifest of what the pages show.
 
     Raises:
-        NeurozooError: There is no such folder, or the pages would not lie in it.
+        NeurozooError: There is no such folder, or `site` is not a folder in it.
     """
     results = Path(results)
     site = results / "site" if site is None else Path(site)
     if site.resolve().parent != results.resolve():
         raise NeurozooError(
-            f"The pages link to files beside them, so {site} should be a folder in {results}. For a copy to pass on "
-            "there is: python -m neurozoo site --bundle FOLDER"
+            f"The pages cannot be written to {site}: they link to files beside them and should be a folder in "
+            f"{results}. To get a copy that you can pass on, run: python -m neurozoo site --bundle FOLDER"
         )
     manifest = read_manifest(results, site, **statistics)
     _write_pages(manifest, site, files=_BESIDE)
     return manifest
 
 
-def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statistics: float) -> Manifest:
-    """Writes the gallery with copies of everything it shows, to be passed on or put on a web server.
+def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statistics: Unpack[Resampling]) -> Manifest:
+    """Writes the gallery with copies of everything it shows, to pass on or to put on a web server.
 
-    Networks and recordings are left out for their size; the pages name them without a link.
+    Networks and recordings are left out because of their size; the pages name them without a link.
 
     Args:
         results: The folder with `runs/`.
@@ -67,14 +72,14 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
 
     Returns:
-        What the pages show.
+        The manifest of what the pages show.
 
     Raises:
-        NeurozooError: There are no results, or something stands where the bundle is to be.
+        NeurozooError: There are no results, or the bundle exists already.
     """
     results, bundle = Path(results), Path(bundle)
     if bundle.is_file() or (bundle.is_dir() and any(bundle.iterdir())):
-        raise NeurozooError(f"{bundle} exists. Delete it, or name another place for the bundle.")
+        raise NeurozooError(f"{bundle} exists already. Delete it, or choose another name for the bundle.")
     if bundle.suffix != ".zip":
         return _fill_bundle(results, bundle, **statistics)
     with tempfile.TemporaryDirectory() as folder, written_whole(bundle) as temporary:
@@ -87,9 +92,9 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
     return manifest
 
 
-def _fill_bundle(results: Path, folder: Path, **statistics: float) -> Manifest:
+def _fill_bundle(results: Path, folder: Path, **statistics: Unpack[Resampling]) -> Manifest:
     manifest = read_manifest(results, folder, names_commands=False, **statistics)
-    for path in sorted(_travelling(manifest)):
+    for path in sorted(_bundled_paths(manifest)):
         target = folder / _INSIDE / path
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(results / path, target)
@@ -97,10 +102,13 @@ def _fill_bundle(results: Path, folder: Path, **statistics: float) -> Manifest:
     return manifest
 
 
-def _travelling(manifest: Manifest) -> set[str]:
-    shown = [manifest.overall, *manifest.games.values(), *manifest.runs]
-    files = [file for part in shown for file in (*part.movies, *part.pictures, *part.files)]
-    return {file.path for file in files if file.path.endswith(TRAVELLING)}
+def _bundled_paths(manifest: Manifest) -> set[str]:
+    files = [file for part in _parts(manifest) for file in (*part.movies, *part.pictures, *part.files)]
+    return {file.path for file in files if file.path.endswith(BUNDLED)}
+
+
+def _parts(manifest: Manifest) -> list[Collection | Run]:
+    return [manifest.overall, *manifest.games.values(), *manifest.runs]
 
 
 def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
@@ -110,7 +118,7 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
         "manifest": manifest,
         "drawn": drawn,
         "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
-        "travelling": None if files == _BESIDE else TRAVELLING,
+        "bundled": None if files == _BESIDE else BUNDLED,
     }
     pages = {}
     for number, run in enumerate(manifest.runs):
@@ -130,8 +138,8 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
 
 
 def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None:
-    """Deletes pages and pictures of runs and movies that are no more."""
-    movies = [movie for part in (manifest.overall, *manifest.games.values(), *manifest.runs) for movie in part.movies]
+    """Deletes pages and pictures of runs and movies that no longer exist."""
+    movies = [movie for part in _parts(manifest) for movie in part.movies]
     wanted = {*pages, *(path for movie in movies for path in (movie.poster[0], movie.screen[0]))}
     for folder in ("runs", "games", POSTERS):
         for path in (site / folder).rglob("*.*"):
@@ -148,7 +156,7 @@ def _page_of_game(game: str) -> str:
 
 
 def _templates(files: str) -> jinja2.Environment:
-    """Returns the templates with the words and links that they use; `files` leads from the pages to the results."""
+    """Returns the templates with their filters and tests; `files` is the path from the pages to the results."""
     templates = environment()
     templates.filters |= {
         "url": quote,
@@ -171,7 +179,7 @@ def _algo_label(algo: str) -> str:
     return "Imported" if algo == IMPORTED else algo.replace("_", "-").upper()
 
 
-def _bytes_label(size: int) -> str:
+def _bytes_label(size: float) -> str:
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
@@ -179,8 +187,8 @@ def _bytes_label(size: int) -> str:
     return f"{size:.3g} GB"
 
 
-def _movie_json(movie: Movie, root: str, files: str) -> dict:
-    """Returns what the player needs to know of a movie."""
+def _movie_json(movie: MovieFile, root: str, files: str) -> dict:
+    """Returns a movie's facts for the player in `gallery.js`."""
     return {
         "id": movie.path,
         "title": movie.title if movie.tag == "final" else f"{movie.title} ({movie.tag})",
@@ -193,7 +201,7 @@ def _movie_json(movie: Movie, root: str, files: str) -> dict:
 
 
 class _Drawings:
-    """The charts of the pages."""
+    """Draws the charts of the pages."""
 
     def __init__(self, manifest: Manifest):
         self._runs = manifest.runs
@@ -205,15 +213,15 @@ class _Drawings:
         }
 
     def colour(self, run: Run) -> int:
-        """Returns the number of the colour that an algorithm with a network has on all pages."""
+        """Returns the colour index of the run's algorithm and network; it is the same on all pages."""
         return self._colours[run.algo, run.model] % 7
 
     def small(self, run: Run) -> Chart | None:
-        """Draws a run's curve over the median of its likes, for a card."""
+        """Draws a run's curve and the median of its kind, for a card."""
         return self._of_run(run, points=_CARD_POINTS, shows_all=False)
 
     def large(self, run: Run) -> Chart | None:
-        """Draws a run's curve and those of its likes."""
+        """Draws a run's curve, those of all runs of its kind, and their median."""
         return self._of_run(run, points=_PAGE_POINTS, shows_all=True)
 
     def of_game(self, runs: Sequence[Run]) -> Chart | None:
@@ -221,11 +229,11 @@ class _Drawings:
         series, kinds = [], list(dict.fromkeys(run.kind for run in runs))
         for role in ("other", "median"):
             for kind in kinds:
-                likes = [run for run in self._kinds[kind] if run.curve[0]]
+                same_kind = [run for run in self._kinds[kind] if run.curve[0]]
                 if role == "other":
-                    series += [self._series(run, "other") for run in likes]
-                elif likes:
-                    series.append(self._median(likes))
+                    series += [self._series(run, "other") for run in same_kind]
+                elif same_kind:
+                    series.append(self._median(same_kind))
         if not series:
             return None
         ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
@@ -233,16 +241,15 @@ class _Drawings:
         return draw_chart(series, points=_PAGE_POINTS, summary=summary)
 
     def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
-        """Draws the interval over runs and the scores it is made of, between the lowest and the highest of the game."""
+        """Draws the interval over runs and their scores; the line spans all scores and intervals of the game."""
         over_runs = run.over_runs
         if over_runs is None:
             return None
-        in_game = [other for other in self._runs if other.game == run.game and other.final_test]
-        ends = [
-            value for other in in_game for value in (other.final_test.mean, other.over_runs.low, other.over_runs.high)
-        ]
+        in_game = [other for other in self._runs if other.game == run.game]
+        scores = [(other.final_test, other.over_runs) for other in in_game if other.final_test and other.over_runs]
+        ends = [value for test, mean in scores for value in (test.mean, mean.low, mean.high)]
         known = [value for value in ends if value is not None]
-        likes = [other.final_test.mean for other in self._kinds[run.kind] if other.final_test]
+        same_kind = [other.final_test.mean for other in self._kinds[run.kind] if other.final_test]
         own = run.final_test.mean if run.final_test and not is_about_all else None
         return draw_strip(
             (min(known), max(known)),
@@ -250,15 +257,15 @@ class _Drawings:
             low=over_runs.low,
             high=over_runs.high,
             own=own,
-            others=likes,
+            others=same_kind,
         )
 
     def _of_run(self, run: Run, *, points: int, shows_all: bool) -> Chart | None:
         if not run.curve[0]:
             return None
-        likes = [other for other in self._kinds[run.kind] if other.curve[0]]
-        series = [self._series(other, "other") for other in likes if other is not run] if shows_all else []
-        if len(likes) > 1 and len((median := self._median(likes)).frames) > 1:
+        same_kind = [other for other in self._kinds[run.kind] if other.curve[0]]
+        series = [self._series(other, "other") for other in same_kind if other is not run] if shows_all else []
+        if len(same_kind) > 1 and len((median := self._median(same_kind)).frames) > 1:
             series.append(median)
         series.append(self._series(run, "run"))
         scores = run.curve[1]
@@ -272,12 +279,17 @@ class _Drawings:
         return draw_chart(series, points=points, summary=summary)
 
     def _series(self, run: Run, role: str) -> Series:
-        return Series(f"run {run.run}", self.colour(run), role, *map(np.asarray, run.curve))
+        return Series(f"run {run.run}", self.colour(run), role, *_arrays(run))
 
     def _median(self, runs: Sequence[Run]) -> Series:
-        frames, scores = median_of([tuple(map(np.asarray, run.curve)) for run in runs], points=_PAGE_POINTS)
+        frames, scores = median_of([_arrays(run) for run in runs], points=_PAGE_POINTS)
         label = f"{_algo_label(runs[0].algo)}, {runs[0].model.replace('_', ' ')}"
         return Series(label, self.colour(runs[0]), "median", frames, scores)
+
+
+def _arrays(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    frames, scores = run.curve
+    return np.asarray(frames), np.asarray(scores)
 
 
 def _counted(count: int, name: str) -> str:

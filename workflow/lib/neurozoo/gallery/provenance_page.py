@@ -1,4 +1,4 @@
-"""Where results come from, on one page: configuration, commits, versions, machine and protocols."""
+"""The provenance page: configuration, commits, versions, machine and protocols behind a folder of results."""
 
 import importlib.metadata
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import yaml
 
-from neurozoo.benchmark.machine import machine
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, write_json, write_text
-from neurozoo.logs import read_identity
+from neurozoo.machine import machine
 from neurozoo.native import REBUILD
 from neurozoo.provenance import provenance
-from neurozoo.site.templating import environment
+from neurozoo.records.run_log import read_identity
+from neurozoo.templating import environment
 
 PACKAGES = ("ale-py", "gymnasium", "keras", "numpy", "pandas", "snakemake", "tensorflow-cpu", "tensorflow")
 _BUILD_FACTS = ("commit", "tensorflow", "ale", "compiler", "march", "sha256")
@@ -28,19 +28,20 @@ def write_provenance(
     build: str | os.PathLike | None = None,
     configuration: Mapping | None = None,
 ) -> None:
-    """Writes what somebody needs to make the same results again.
+    """Writes everything that a reader needs to make the same results again.
 
     Args:
-        settings: The runs' `config.yaml`, each of which names version, commit and protocol of its run.
-        html: The page to write; it stands alone.
+        settings: The runs' `config.yaml`. Each names version, commit and protocol of its run.
+        html: The page to write; it needs no other files.
         json: The same for programs.
         build: `build.json` of the op library.
-        configuration: What the workflow was told.
+        configuration: The workflow's configuration.
 
     Raises:
         NeurozooError: A file is missing or damaged.
     """
-    runs, protocols = [], {}
+    runs = []
+    protocols: dict[str, list] = {}
     for path in settings:
         runs.append(read_identity(path) | _facts_of(path))
         record = runs[-1].pop("protocol_record")
@@ -80,9 +81,12 @@ def find_settings(results: str | os.PathLike) -> list[Path]:
     """Returns the `config.yaml` of all runs of a results folder.
 
     Raises:
-        NeurozooError: There is none.
+        NeurozooError: There are no runs.
     """
     found = sorted(Path(results, "runs").glob("*/*/*/*/config.yaml"))
     if not found:
-        raise NeurozooError(f"{results} holds no run, so there is nothing to say where it comes from.")
+        raise NeurozooError(
+            f"{results} holds no run with a config.yaml. Name a folder with runs/ALGO/GAME/MODEL/RUN/config.yaml with "
+            "--results."
+        )
     return found

@@ -1,4 +1,4 @@
-"""What a page has to know of a movie before anybody plays it: its size, its frames, and one of them as a picture."""
+"""Facts about a movie for the page that plays it: size, number of pictures and speed; and its poster picture."""
 
 import os
 import struct
@@ -11,22 +11,22 @@ from PIL import Image
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.inspection.video import ffmpeg_path
+from neurozoo.movies.video import ffmpeg_path
 
 Box = tuple[int, int, int, int]  # left, top, width, height in pixels
 _REMEDY = "Delete it and make it again."
-_POSTER_AT = 1 / 3  # of the movie: the first frames of a game are empty or fade in
+_POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
 _SOUND, _PICTURE = b"soun", b"vide"
 
 
 @dataclass(frozen=True)
 class VideoFacts:
-    """What an MP4 file says about itself.
+    """Facts from the header of an MP4 file.
 
     Attributes:
         width: Pixels.
         height: Pixels.
-        frames: How many pictures.
+        frames: Number of pictures.
         fps: Pictures per second.
         has_sound: Whether there is a sound track.
     """
@@ -39,34 +39,36 @@ class VideoFacts:
 
 
 def read_video(path: str | os.PathLike) -> VideoFacts:
-    """Reads an MP4 file's table of contents, in a millisecond, and notices a file that was cut off.
+    """Reads an MP4 file's header, in a millisecond, and notices a file that was cut off.
 
     Args:
         path: The movie.
 
     Raises:
-        NeurozooError: It is no MP4 file, is cut off, or holds no picture.
+        NeurozooError: It is not an MP4 file, was cut off, or holds no pictures.
 
     Source: ISO/IEC 14496-12, the boxes `moov`, `trak`, `tkhd`, `mdhd`, `hdlr` and `stts`.
     """
     try:
-        data = _table_of_contents(Path(path))
+        data = _read_moov(Path(path))
         tracks = [dict(_boxes(track)) for kind, track in _boxes(data) if kind == b"trak"]
         media = [dict(_boxes(track[b"mdia"])) for track in tracks]
         kinds = [medium[b"hdlr"][8:12] for medium in media]
-        seen = kinds.index(_PICTURE)
-        width, height = (side >> 16 for side in struct.unpack(">II", tracks[seen][b"tkhd"][-8:]))
-        ticks = _ticks_per_second(media[seen][b"mdhd"])
-        table = dict(_boxes(dict(_boxes(media[seen][b"minf"]))[b"stbl"]))[b"stts"]
+        video = kinds.index(_PICTURE)
+        width, height = (side >> 16 for side in struct.unpack(">II", tracks[video][b"tkhd"][-8:]))
+        ticks = _ticks_per_second(media[video][b"mdhd"])
+        table = dict(_boxes(dict(_boxes(media[video][b"minf"]))[b"stbl"]))[b"stts"]
         runs = list(struct.iter_unpack(">II", table[8 : 8 + 8 * struct.unpack(">I", table[4:8])[0]]))
         frames, duration = sum(count for count, _ in runs), sum(count * length for count, length in runs)
         return VideoFacts(width, height, frames, frames * ticks / duration, _SOUND in kinds)
     except (KeyError, ValueError, IndexError, struct.error, ZeroDivisionError) as error:
-        raise NeurozooError(f"{path} is no whole MP4 movie ({error or type(error).__name__}). {_REMEDY}") from error
+        raise NeurozooError(
+            f"{path} is not a complete MP4 movie ({error or type(error).__name__}). {_REMEDY}"
+        ) from error
 
 
-def _table_of_contents(path: Path) -> bytes:
-    """Returns the box `moov`; the others are only checked for being there as long as they say."""
+def _read_moov(path: Path) -> bytes:
+    """Returns the box `moov`, and checks that all boxes are as long as their headers say."""
     size, found = path.stat().st_size, {}
     with open(path, "rb") as file:
         while (start := file.tell()) < size:
@@ -88,7 +90,7 @@ def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     while start + 8 <= len(data):
         length, kind = struct.unpack(">I4s", data[start : start + 8])
         if length < 8:
-            raise ValueError("its table of contents is damaged")
+            raise ValueError("its header is damaged")
         yield kind, data[start + 8 : start + length]
         start += length
 
@@ -98,17 +100,17 @@ def _ticks_per_second(header: bytes) -> int:
 
 
 def draw_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.PathLike) -> None:
-    """Takes a picture out of a movie, for the page to show until somebody plays it.
+    """Takes one picture out of a movie; the page shows it until the movie is played.
 
-    Nothing is done if the picture is newer than the movie.
+    Does nothing if the picture is newer than the movie.
 
     Args:
         movie: The movie.
-        facts: What `read_video` says of it.
+        facts: The movie's facts, from `read_video`.
         output: The `.png` to write.
 
     Raises:
-        NeurozooError: The movie cannot be decoded, or there is no ffmpeg.
+        NeurozooError: The movie cannot be decoded, or ffmpeg is not installed.
     """
     if _is_newer(output, movie):
         return
@@ -124,7 +126,7 @@ def draw_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.Pa
 
 
 def crop_picture(picture: str | os.PathLike, box: Box, output: str | os.PathLike) -> None:
-    """Writes a part of a picture as a `.png`, unless that is newer."""
+    """Writes a part of a picture as a `.png`, unless that file is newer than the picture."""
     if _is_newer(output, picture):
         return
     left, top, width, height = box

@@ -1,4 +1,4 @@
-"""Genomes of the neuroevolution family: where in the noise table an agent's weights come from.
+"""Genomes of the neuroevolution family: recipes that build an agent's weights from slices of the noise table.
 
 A genome is an index for the initial weights and a list of (index, power) mutations. Its JSON form is
 `[i0, [i1, p1], [i2, p2], ...]`, as published (Such et al. 2017, arXiv:1712.06567, section 3.1).
@@ -11,31 +11,34 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
-from neurozoo.games import Protocol, protocol_of
-from neurozoo.networks import Layout
+from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.description import Layout
 
 DECODED_AT_ONCE = 65_536  # parameters
-MOST_SEEDS = 100_000  # hours of decoding; more is a slip
-OLD_POWER = 0.005  # of genomes that list bare indices (the distributed code of 2017)
+MOST_SEEDS = 100_000  # takes hours to decode; a longer list is a mistake
+KEEPS_BEST_ELITE = ("validated",)  # elite rules under which a run's result is the best elite, not the last one
+OLD_POWER = 0.005  # power of mutations without one (the distributed code of 2017)
 
 
 class Mutation(NamedTuple):
     """One step of Gaussian noise: `power * noise[index : index + parameters]`."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides the method `tuple.index`, which nothing calls
     power: float
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights that are no scaled noise, such as those of an evolution strategy; equal if their numbers are.
+    """Weights that do not come from the noise table, such as those of an evolution strategy.
+
+    Two of them are equal if their digests are.
 
     Attributes:
         digest: SHA-256 of the numbers.
@@ -50,7 +53,7 @@ class Weights:
         """Wraps a copy of a parameter vector."""
         theta = np.array(theta, np.float32)
         theta.flags.writeable = False
-        return cls(hashlib.sha256(theta).hexdigest(), theta)
+        return cls(hashlib.sha256(theta.data).hexdigest(), theta)
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,22 @@ class Genome:
     """A recipe for weights, a few bytes per generation instead of 16 MB.
 
     Attributes:
-        initial: Index into the noise table of the initial weights, or the weights to start from themselves; only the
-            former has a JSON form.
+        initial: Index of the initial weights in the noise table, or the initial weights themselves. Only the index has
+            a JSON form.
         mutations: One `Mutation` per ancestor, oldest first.
     """
 
     initial: int | Weights
     mutations: tuple[Mutation, ...] = ()
 
+    @property
+    def is_recipe(self) -> bool:
+        """Whether the noise table is enough to make the weights; only then is there a JSON form."""
+        return not isinstance(self.initial, Weights)
+
     @classmethod
-    def from_json(cls, value: object) -> "Genome":
-        """Reads the published list form; bare integers after the first are mutations of power 0.005.
+    def from_json(cls, value: Any) -> "Genome":
+        """Reads the published list form; a bare integer after the first is a mutation of power 0.005.
 
         Raises:
             NeurozooError: `value` is not such a list.
@@ -78,7 +86,7 @@ class Genome:
             return cls(_index(initial), tuple(_mutation(gene) for gene in rest))
         except (TypeError, ValueError, OverflowError) as error:
             raise NeurozooError(
-                f"A genome looks like [index, [index, power], ...], but this came: {str(value)[:80]}"
+                f"A genome looks like [index, [index, power], ...], but got: {str(value)[:80]}"
             ) from error
 
     @classmethod
@@ -95,9 +103,7 @@ class Genome:
             value = json.loads(re.sub(r",\s*\]", "]", brackets))
             return cls.from_json(value)
         except (ValueError, RecursionError, NeurozooError) as error:
-            raise NeurozooError(
-                f"A genome looks like (index, (index, power), ...), but this came: {text[:80]}"
-            ) from error
+            raise NeurozooError(f"A genome looks like (index, (index, power), ...), but got: {text[:80]}") from error
 
     def to_text(self) -> str:
         """Returns the genome as the original prints it, such as `(1, (2, 0.002))`."""
@@ -123,7 +129,7 @@ def _index(value: object) -> int:
     return value
 
 
-def _mutation(gene: object) -> Mutation:
+def _mutation(gene: Any) -> Mutation:
     if isinstance(gene, int):
         return Mutation(_index(gene), OLD_POWER)
     index, power = gene
@@ -133,23 +139,23 @@ def _mutation(gene: object) -> Mutation:
 
 
 def check_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Returns the seeds as a tuple if that is what they are.
+    """Checks a list of seeds and returns it as a tuple.
 
     Raises:
-        NeurozooError: There are none or too many, or one is no whole number of 32 bits.
+        NeurozooError: The list is empty or too long, or a seed is not an unsigned 32-bit integer.
     """
     if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Sequence) or not seeds:
-        raise NeurozooError(f"Seeds look like [4070460811, 2393459932], but this came: {str(seeds)[:80]}")
+        raise NeurozooError(f"Seeds look like [4070460811, 2393459932], but got: {str(seeds)[:80]}")
     if len(seeds) > MOST_SEEDS:
-        raise NeurozooError(f"There should be at most {MOST_SEEDS:,} seeds, but {len(seeds):,} came.")
+        raise NeurozooError(f"A genome should have at most {MOST_SEEDS:,} seeds, but has {len(seeds):,}.")
     for seed in seeds:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-            raise NeurozooError(f"A seed is a whole number from 0 to 4,294,967,295, but {str(seed)[:40]} came.")
+            raise NeurozooError(f"A seed should be a whole number from 0 to 4,294,967,295, but is {str(seed)[:40]}.")
     return tuple(map(int, seeds))
 
 
 def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
-    """Refuses a genome that reaches beyond the noise table, before memory is read that is not there.
+    """Refuses a genome whose slices reach beyond the noise table, before any memory outside it is read.
 
     Raises:
         NeurozooError: An index lies outside 0 ... `table_size - parameters`.
@@ -164,20 +170,20 @@ def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
 
 
 def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
-    """Turns a genome into weights, the slow and obvious way; the native op does the same to the bit.
+    """Decodes a genome to weights in a slow and obvious way; the native op gives the same bits.
 
     Args:
-        genome: The recipe.
+        genome: The genome.
         noise: The noise table, float32, shape (size,).
         layout: Parameter layout of the network that the genome belongs to.
 
     Returns:
-        float32, shape (parameters,): initial weights are scaled noise, mutations are added unscaled in order.
+        float32, shape (parameters,). The initial weights are scaled noise; the mutations are added unscaled, in order.
 
     Raises:
         NeurozooError: The genome does not fit the table.
 
-    Source: specification of the published code; products and sums are rounded to float32 one by one.
+    Source: specification of the published code. Every product and every sum is rounded to float32.
     """
     count = layout.parameter_count
     check_genome(genome, parameters=count, table_size=len(noise))
@@ -185,7 +191,7 @@ def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
         theta = genome.initial.theta.copy()
     else:
         theta = layout.initialise(noise[genome.initial : genome.initial + count])
-    for start in range(0, count, DECODED_AT_ONCE):  # sums stay in the cache, whatever the genome's length
+    for start in range(0, count, DECODED_AT_ONCE):  # the sums of a block stay in the cache
         stop = min(start + DECODED_AT_ONCE, count)
         block = theta[start:stop]
         for index, power in genome.mutations:
@@ -195,14 +201,14 @@ def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GenomeRecord:
-    """What a `genome.json` says.
+    """The content of a `genome.json`.
 
     Attributes:
-        genome: The recipe; None if the weights come from seeds, or if a `checkpoint.npz` is their only record.
+        genome: The genome; None if the weights come from seeds or are only in a `checkpoint.npz`.
         game: Game id such as `frostbite`.
         model: Network name such as `large`.
-        seeds: Published seeds of cshenton/neuroevolution; None for everything else.
-        protocol: How its episodes are played, if the file says so.
+        seeds: Published seeds of cshenton/neuroevolution; None for other genomes.
+        protocol: How its episodes are played; None if the file does not say so.
     """
 
     genome: Genome | None
@@ -213,7 +219,7 @@ class GenomeRecord:
 
 
 def read_genome(path: str | os.PathLike) -> GenomeRecord:
-    """Reads a `genome.json`, ours or one with the original's class name as `model`.
+    """Reads a `genome.json`; `model` may be our network name or the class name in the published code.
 
     Raises:
         NeurozooError: The file is missing or damaged, or names an unknown game, network or protocol.
@@ -224,16 +230,16 @@ def read_genome(path: str | os.PathLike) -> GenomeRecord:
 
 
 def genome_record(record: Mapping, *, source: object) -> GenomeRecord:
-    """Reads the object in a `genome.json`; `source` is what to call it in an error.
+    """Reads the object in a `genome.json`; `source` is its name in error messages.
 
     Raises:
-        NeurozooError: A key is missing, or something is unknown.
+        NeurozooError: A key is missing, or the network or protocol is unknown.
     """
     missing = {"game", "model"} - set(record)
     if not {"genome", "seeds"} & set(record):
         missing |= {"genome"}
     if missing:
-        raise NeurozooError(f"{source} lacks {', '.join(sorted(missing))}; a genome file has game, model and genome.")
+        raise NeurozooError(f"{source} lacks {', '.join(sorted(missing))}. A genome file has game, model and genome.")
     genome, seeds = record.get("genome"), record.get("seeds")
     return GenomeRecord(
         genome=None if "genome" not in record or genome is None else Genome.from_json(genome),

@@ -1,7 +1,7 @@
-"""The shared table of Gaussian noise, from which every genome takes its weights."""
+"""Builds, opens and sums slices of the noise table: shared Gaussian noise that genomes take their weights from."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,15 +14,15 @@ PUBLISHED_SIZE = 250_000_000  # values, 1 GB
 PUBLISHED_SHA256 = "89de6e0b1b4a44ef510ab261ec6484ec6afe9100a6bec7413219454fbb457db2"
 SEED = 123
 CHUNK = 2_000_000  # values drawn at once: 16 MB of float64
-SUMMED_AT_ONCE = 65_536  # values of a sum that stay in a core's cache: 256 KB
+SUMMED_AT_ONCE = 65_536  # values summed at once, which fit into a core's cache: 256 KB
 
 REMEDY = "Delete it and build it again: snakemake --cores 1 results/noise/table.f32"
 
 
 def build_noise_table(path: str | os.PathLike, *, size: int = PUBLISHED_SIZE) -> str:
-    """Writes the table in bounded memory; chunks continue one stream, so the bytes equal those of a single draw.
+    """Writes the noise table in chunks, which bounds the memory; the bytes are those of a single draw.
 
-    Beside the table goes `<name>.json` with its size and SHA-256.
+    `<name>.json` beside the table holds its size and SHA-256.
 
     Args:
         path: The file to write: little-endian float32, no header.
@@ -32,7 +32,7 @@ def build_noise_table(path: str | os.PathLike, *, size: int = PUBLISHED_SIZE) ->
         SHA-256 of the file.
 
     Raises:
-        NeurozooError: The disk is full, or this NumPy does not produce the published numbers.
+        NeurozooError: The disk is full, or this NumPy does not draw the published numbers.
 
     Source: Such et al. 2017, arXiv:1712.06567; `RandomState(123).randn` cast to float32.
     """
@@ -41,7 +41,7 @@ def build_noise_table(path: str | os.PathLike, *, size: int = PUBLISHED_SIZE) ->
     with written_whole(path) as temporary:
         with open(temporary, "wb") as file:
             for start in range(0, size, CHUNK):
-                # Not tofile(), whose error for a full disk does not say that it is one.
+                # Not tofile(): its error does not say that the disk is full.
                 file.write(stream.randn(min(CHUNK, size - start)).astype("<f4").data)
         digest = sha256_of(temporary)
         if size == PUBLISHED_SIZE and digest != PUBLISHED_SHA256:
@@ -58,17 +58,17 @@ def _facts_path(path: Path) -> Path:
 
 
 def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndarray:
-    """Maps the table into memory, where all runs of a node share it.
+    """Maps the noise table into memory, where all runs of a node share it.
 
     Args:
         path: A file written by `build_noise_table`.
-        verify: Compares the SHA-256 of the whole file first (about a second per gigabyte).
+        verify: Whether to check the SHA-256 of the whole file first (about a second per gigabyte).
 
     Returns:
         Read-only float32, shape (size,).
 
     Raises:
-        NeurozooError: The file is missing, cut off or damaged.
+        NeurozooError: The file is missing, truncated or damaged.
     """
     path = Path(path)
     if not path.exists():
@@ -88,24 +88,24 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
 
 
 def weighted_sum(
-    noise: np.ndarray, indices: Sequence[int], weights: Sequence[float], *, count: int, threads: int = 1
+    noise: np.ndarray, indices: Iterable[int], weights: Sequence[float], *, count: int, threads: int = 1
 ) -> np.ndarray:
-    """Adds slices of the table without copying more than fits a core's cache.
+    """Computes a weighted sum of slices of the noise table, block by block in a core's cache.
 
-    Products and sums are rounded to float32 one by one, in the order of `indices`, so that neither the number of
-    threads nor the machine's linear algebra library changes a bit.
+    Every product and every sum is rounded to float32, in the order of `indices`. The bits therefore depend neither on
+    the number of threads nor on the machine's linear algebra library.
 
     Args:
         noise: The table, float32, shape (size,).
-        indices: Where the slices start.
-        weights: One factor for each, taken as float32.
+        indices: Start of each slice.
+        weights: Factor of each slice, taken as float32.
         count: Length of a slice.
-        threads: Parts of the sum that are worked on at once.
+        threads: Number of blocks summed in parallel.
 
     Returns:
         float32, shape (count,): the sum of `weight * noise[index : index + count]`.
     """
-    noise = noise.view(np.ndarray)  # slices of a memory map are slow to make
+    noise = noise.view(np.ndarray)  # slicing a memory map is slow
     total = np.zeros(count, np.float32)
     terms = list(zip(map(int, indices), np.asarray(weights, np.float32), strict=True))
 

@@ -1,34 +1,35 @@
-"""Activation movies: a rollout, and what every layer of the network, or one of them, makes of it.
+"""Activation movies: a rollout beside the activations of all layers, or of one.
 
-Three flaws of the original are mended: constant activations are black instead of NaN; dense layers are scaled over
-the whole rollout, so that they do not flicker; labels come from the frozen model and stand over their own layer.
+We mend three flaws of the original: constant activations are black instead of NaN; dense layers are scaled over the
+whole rollout and do not flicker; labels come from the frozen model and stand above the right layer.
 """
 
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
 from neurozoo.errors import unknown_name
-from neurozoo.inspection.activations import WatchedRollout, WatchedStep, watched_rollout
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
-from neurozoo.inspection.layer_picture import LayerPicture
-from neurozoo.inspection.panels import Canvas
-from neurozoo.inspection.progress import Progress
-from neurozoo.inspection.video import check_fps, video_written_whole
+from neurozoo.movies.activations import WatchedRollout, WatchedStep, watched_rollout
+from neurozoo.movies.layer_picture import LayerPicture
+from neurozoo.movies.panels import Canvas
+from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.rollouts.progress import Progress
 
-Picture = Canvas | LayerPicture
+Picture = TypeVar("Picture", Canvas, LayerPicture)
 
 
 @dataclass(frozen=True)
 class Movie:
-    """What was rendered.
+    """Summary of a rendered movie.
 
     Attributes:
         frames: Number of frames, one per step of the rollout.
-        frames_per_second: How fast they were made.
+        frames_per_second: Rendering speed.
     """
 
     frames: int
@@ -45,16 +46,16 @@ def render_activation_movie(
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> Movie:
-    """Draws a frame per step of a rollout: the screen, the observation, every layer and the chosen action.
+    """Draws a frame per step of a rollout: the screen, the observation, all layers and the chosen action.
 
-    The rollout is read twice, the first time for the range of each channel. Memory does not grow with its length.
+    It reads the rollout twice, the first time for the range of each channel. Memory does not grow with its length.
 
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout file of that model.
         output: The `.mp4` to write.
         fps: Frames per second.
-        max_steps: Shows the first steps only; 0 for all.
+        max_steps: Shows only the first steps; 0 for all.
         log: Optional file for progress lines.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
@@ -98,7 +99,7 @@ def render_layer_movie(
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> Movie:
-    """Draws a frame per step of a rollout: the screen, and one layer beside it, both as large as a screen can be.
+    """Draws a frame per step of a rollout: the screen and one layer beside it, equally enlarged.
 
     Args:
         frozen_folder: The frozen model.
@@ -106,8 +107,8 @@ def render_layer_movie(
         output: The `.mp4` to write.
         layer: Name of the layer in `model.json`, such as `conv1`.
         fps: Frames per second.
-        max_steps: Shows the first steps only; 0 for all.
-        overlay: Whether score, step and action stand beneath the screen.
+        max_steps: Shows only the first steps; 0 for all.
+        overlay: Whether to write score, step and action below the screen.
         log: Optional file for progress lines.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
@@ -115,7 +116,7 @@ def render_layer_movie(
         Number of frames and speed.
 
     Raises:
-        NeurozooError: There is no such layer, or what `render_activation_movie` refuses.
+        NeurozooError: There is no such layer, or for the reasons of `render_activation_movie`.
     """
     frozen = open_frozen(frozen_folder)
     layers = {record.name: record for record in frozen.layers}

@@ -1,4 +1,4 @@
-"""What layers make of a rollout, step by step, as pictures of bytes whose brightness means the same throughout."""
+"""Activations of layers for each step of a rollout, as pictures on one brightness scale for the whole rollout."""
 
 import contextlib
 import os
@@ -7,46 +7,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord
-from neurozoo.inspection.panels import shows_colours
-from neurozoo.inspection.player import disturb_kernels
-from neurozoo.inspection.progress import Progress
-from neurozoo.inspection.rollout_files import REMEDY, RolloutFile, open_rollout
+from neurozoo.rollouts.perturbations import perturb_kernels
+from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.rollout_files import REMEDY, Action, RolloutFile, open_rollout
 
-TOLERANCE = 0.02  # of the largest value: what the order of sums may change in a representation
+TOLERANCE = 0.02  # relative to the largest value: sums in another order change a representation a little
 
 
 @dataclass(frozen=True)
 class WatchedStep:
-    """A step of a rollout beside its activations.
+    """A step of a rollout with its activations.
 
     Attributes:
-        number: Which of the rollout's steps, from 0.
-        pictures: The observation, and each layer's activation: uint8, of their own shapes.
+        number: Number of the step in the rollout, from 0.
+        pictures: The observation and the activation of each layer: uint8, in their own shapes.
         screen: uint8, shape (height, width, 3).
         score: Points of the episode before the step.
-        action: Index of the action that was taken, or the values of the outputs that were obeyed.
+        action: Index of the action, or the values of continuous outputs.
     """
 
     number: int
     pictures: tuple[np.ndarray, ...]
     screen: np.ndarray
     score: float
-    action: int | np.ndarray
+    action: Action
 
 
 @contextlib.contextmanager
 def watched_rollout(
     frozen: FrozenModel, rollout: str | os.PathLike, *, layers: Sequence[LayerRecord], max_steps: int = 0
 ) -> Iterator["WatchedRollout"]:
-    """Opens a rollout of a frozen model, to see what some of the model's layers make of it.
+    """Opens a rollout of a frozen model together with the activations of some layers.
 
     Args:
         frozen: The model.
         rollout: A rollout file of that model.
-        layers: Which layers are watched.
-        max_steps: Shows the first steps only; 0 for all.
+        layers: The layers.
+        max_steps: Shows only the first steps; 0 for all.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, or `max_steps` is negative.
@@ -58,10 +57,10 @@ def watched_rollout(
 class WatchedRollout:
     """The steps of a rollout with their activations.
 
-    The file is read twice, the first time for the range of each channel. Memory does not grow with its length.
+    It reads the file twice, the first time for the range of each channel. Memory does not grow with its length.
 
     Attributes:
-        steps: Number of steps that are shown.
+        steps: Number of steps to show.
         screen_shape: (height, width, 3) of the game's screen.
     """
 
@@ -72,10 +71,10 @@ class WatchedRollout:
         self.screen_shape = rollout.screen_shape
 
     def each_step(self, progress: Progress) -> Iterator[WatchedStep]:
-        """Yields the steps; `progress` counts two for each of them.
+        """Yields the steps; counts two steps of `progress` for each.
 
         Raises:
-            NeurozooError: The rollout is damaged, or of another model.
+            NeurozooError: The rollout is damaged, or another model played it.
         """
         ranges = self._ranges(progress)
         actions = enumerate(self._rollout.actions)
@@ -87,14 +86,14 @@ class WatchedRollout:
                 progress.advance()
 
     def _ranges(self, progress: Progress) -> "Ranges":
-        ranges = Ranges(1 + len(self._layers), keeps_colours=shows_colours(self._frozen.shape))
+        ranges = Ranges(1 + len(self._layers), keeps_colours=self._frozen.shape.is_in_colour)
         for observations, recorded in self._rollout.blocks("observations", "representation"):
             activations, representation = self._activations_of(observations)
             if not np.allclose(recorded, representation, atol=TOLERANCE * np.abs(recorded).max()):
                 raise NeurozooError(
-                    f"{self._rollout.path} is not of the frozen model in {self._frozen.folder}: from what was "
-                    f"observed, the layer {self._frozen.representation.name!r} makes other values than were recorded. "
-                    f"{REMEDY}"
+                    f"{self._rollout.path} is not a rollout of the frozen model in {self._frozen.folder}: from the "
+                    f"recorded observations, layer {self._frozen.representation.name!r} computes other values than the "
+                    f"recorded ones. {REMEDY}"
                 )
             ranges.widen(activations)
             progress.advance(len(observations))
@@ -104,13 +103,13 @@ class WatchedRollout:
 def _watching(
     frozen: FrozenModel, rollout: RolloutFile, layers: Sequence[LayerRecord]
 ) -> Callable[[np.ndarray], tuple[list[np.ndarray], np.ndarray]]:
-    """Returns a function from observations to themselves and the layers' activations, and to the representation."""
+    """Returns a function that maps observations to ([observations, *activations], representation)."""
     import keras
     import tensorflow as tf
 
     model = frozen.activations_model([*(layer.name for layer in layers), frozen.representation.name])
-    if rollout.disturbance.parameter:  # the layers of the network that played
-        disturb_kernels(model, rollout.disturbance.parameter, seed=rollout.seed)
+    if rollout.perturbation.parameter:  # show the network that played
+        perturb_kernels(model, rollout.perturbation.parameter, seed=rollout.seed)
     run = tf.function(lambda batch: model(batch, training=False), reduce_retracing=True)
 
     def activations_of(observations: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
@@ -123,9 +122,10 @@ def _watching(
 
 
 class Ranges:
-    """Smallest and largest values over the whole rollout, so that brightness means the same in every frame.
+    """Keeps the smallest and largest values of the whole rollout, so that all frames share one brightness scale.
 
-    Maps are scaled channel by channel, dense layers as a whole, and so is an observation in colour, which comes first.
+    Maps are scaled channel by channel. Dense layers and an observation in colour, the first array, are scaled as a
+    whole.
     """
 
     def __init__(self, count: int, *, keeps_colours: bool = False):
@@ -134,16 +134,16 @@ class Ranges:
         self._high = [np.float32(-np.inf)] * count
 
     def widen(self, activations: list[np.ndarray]) -> None:
-        """Takes a chunk into account; arrays are (batch, height, width, channels) or (batch, units)."""
+        """Widens the ranges by a batch; arrays are (batch, height, width, channels) or (batch, units)."""
         for i, activation in enumerate(activations):
             is_whole = activation.ndim != 4 or (i == 0 and self._keeps_colours)
             axes = None if is_whole else (0, 1)
-            # First over the batch, whose rows are long: forty times as fast as over all axes at once.
+            # First over the batch, whose rows are long: forty times as fast as all axes at once.
             self._low[i] = np.minimum(self._low[i], activation.min(axis=0).min(axis=axes))
             self._high[i] = np.maximum(self._high[i], activation.max(axis=0).max(axis=axes))
 
     def scaled(self, activations: list[np.ndarray]) -> list[np.ndarray]:
-        """Returns uint8 arrays of the same shapes; what never changes is 0."""
+        """Returns uint8 arrays of the same shapes; values that never change are 0."""
         pictures = []
         for activation, low, high in zip(activations, self._low, self._high, strict=True):
             factor = np.float32(255) / np.maximum(high - low, np.float32(1e-8))

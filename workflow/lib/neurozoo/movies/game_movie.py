@@ -1,7 +1,7 @@
-"""Movies of a rollout as a player would have seen it: every frame of the console at its own speed, with its sound.
+"""Movies of a rollout as a player would see it: every frame of the console in real time, with sound.
 
-A rollout holds one screen per decision and no sound. So the episodes are played again, from their starts and actions,
-and compared with the rollout on the way.
+A rollout holds one screen per step and no sound. So we replay the episodes from their starts and actions, and compare
+the screens with the rollout.
 """
 
 import contextlib
@@ -14,27 +14,26 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME, AtariEnvironment
+from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
-from neurozoo.inspection.frozen import FrozenModel, open_frozen
-from neurozoo.inspection.progress import Progress
-from neurozoo.inspection.rollout_files import REMEDY, RolloutFile, open_rollout
-from neurozoo.inspection.screens import ScreenView, even
-from neurozoo.inspection.video import Sound, video_written_whole
-
-STEPS_PER_SECOND = 15  # where there are no frames between steps: as many decisions as an agent takes in Atari
+from neurozoo.movies.screens import ScreenView, even
+from neurozoo.movies.video import Sound, video_written_whole
+from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.rollout_files import REMEDY, Action, RolloutFile, open_rollout
 
 
 @dataclass(frozen=True)
 class GameMovie:
-    """What was filmed.
+    """Summary of a game movie.
 
     Attributes:
         frames: Number of frames.
-        seconds: How long it plays.
-        has_sound: Whether it is heard.
-        frames_per_second: How fast it was made.
+        seconds: Length of the movie.
+        has_sound: Whether it has sound.
+        frames_per_second: Rendering speed.
     """
 
     frames: int
@@ -44,14 +43,14 @@ class GameMovie:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """A frame of the game; `sound` is None in worlds without, `is_last` says whether it is its step's last."""
+class _GameFrame:
+    """A frame of the game; `sound` is None in worlds without sound, `is_last` marks the last frame of a step."""
 
     screen: np.ndarray
     sound: np.ndarray | None
     score: float
     step: int
-    action: int | np.ndarray
+    action: Action
     is_last: bool
 
 
@@ -65,21 +64,21 @@ def film_game(
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> GameMovie:
-    """Films a rollout in real time, with sound if it is of an Atari game.
+    """Films a rollout in real time, with sound in Atari games.
 
     The pitch is 2 % too low: the emulator makes 512 samples per frame for a console of 61.3 frames per second.
 
     Args:
-        frozen_folder: The frozen model, which says how the game was played.
+        frozen_folder: The frozen model, which names game and protocol.
         rollout: A rollout file of that model.
         output: The `.mp4` to write.
-        max_steps: Shows the first steps only; 0 for all.
-        overlay: Whether score, step and action stand beneath the screen.
+        max_steps: Shows only the first steps; 0 for all.
+        overlay: Whether to write score, step and action below the screen.
         log: Optional file for progress lines.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
     Returns:
-        Number of frames, and how long they play.
+        Number of frames, length, sound and speed.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.
@@ -101,32 +100,33 @@ def film_game(
                 sound = soundtracks.enter_context(_soundtrack(played, output))
             game = _replayed(frozen, recorded) if is_heard else _recorded(recorded)
             with video_written_whole(output, width=image.shape[1], height=image.shape[0], fps=fps, sound=sound) as show:
-                for shown in game:
-                    view.draw(image, (0, 0), shown.screen, score=shown.score, step=shown.step, action=shown.action)
+                for frame in game:
+                    view.draw(image, (0, 0), frame.screen, score=frame.score, step=frame.step, action=frame.action)
                     show(image)
                     frames += 1
-                    progress.advance(shown.is_last)
+                    progress.advance(frame.is_last)
         return GameMovie(frames, frames / fps, is_heard, frames / (time.perf_counter() - start))
 
 
 @contextlib.contextmanager
-def _soundtrack(game: Iterator[_Shown], output: str | os.PathLike) -> Iterator[Sound]:
-    """Writes down what a game sounds like, in a file beside `output` that lasts as long as the `with` statement."""
+def _soundtrack(game: Iterator[_GameFrame], output: str | os.PathLike) -> Iterator[Sound]:
+    """Writes the game's sound to a temporary file beside `output`; it lives as long as the `with` statement."""
     folder = Path(output).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".sound") as file:
-            for shown in game:
-                file.write(shown.sound.tobytes())
+            for frame in game:
+                assert frame.sound is not None  # a console has sound
+                file.write(frame.sound.tobytes())
             file.flush()
             yield Sound(file.name, SAMPLES_PER_FRAME * FRAMES_PER_SECOND)
     except OSError as error:
         raise explained(error, output) from error
 
 
-def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = False) -> Iterator[_Shown]:
-    """Plays a rollout's episodes again and yields each frame of the console."""
-    environment = AtariEnvironment(frozen.game, recorded.disturbance.protocol(frozen), is_heard=True)
+def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = False) -> Iterator[_GameFrame]:
+    """Replays a rollout's episodes and yields each frame of the console."""
+    environment = AtariEnvironment(frozen.game, recorded.perturbation.protocol(frozen), is_heard=True)
     screens = recorded.rows("frames")
     score = 0.0
     for number, action in enumerate(recorded.actions):
@@ -135,20 +135,25 @@ def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = 
             score = 0.0
         if environment.is_done or (is_checked and not np.array_equal(environment.screen, next(screens)[0])):
             raise NeurozooError(
-                f"{recorded.path} cannot be played again as {frozen.game} under {frozen.protocol.name}, as the frozen "
-                f"model in {frozen.folder} wants it: at step {number + 1} the screen is another one. It is of another "
-                f"model, or another version of ale-py recorded it. {REMEDY}"
+                f"{recorded.path} cannot be replayed as {frozen.game} under {frozen.protocol.name}, the game and "
+                f"protocol of the frozen model in {frozen.folder}: the screen differs at step {number + 1}. Another "
+                f"model played it, or another version of ale-py recorded it. {REMEDY}"
             )
-        frames = []
-        environment.step(
-            action, watch=lambda gained, frames=frames: frames.append((environment.screen, environment.sound, gained))
-        )
+        assert isinstance(action, int)  # a console has no continuous actions
+        frames = _frames_of_step(environment, action)
         for place, (screen, sound, gained) in enumerate(frames, 1):
             score += gained
-            yield _Shown(screen, sound, score, environment.steps, action, is_last=place == len(frames))
+            yield _GameFrame(screen, sound, score, environment.steps, action, is_last=place == len(frames))
 
 
-def _recorded(recorded: RolloutFile) -> Iterator[_Shown]:
-    """Yields a rollout's screens, in worlds where nothing happens between them."""
+def _frames_of_step(environment: AtariEnvironment, action: int) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """Plays a step, and returns screen, sound and reward of each of its frames."""
+    frames: list[tuple[np.ndarray, np.ndarray, float]] = []
+    environment.step(action, watch=lambda gained: frames.append((environment.screen, environment.sound, gained)))
+    return frames
+
+
+def _recorded(recorded: RolloutFile) -> Iterator[_GameFrame]:
+    """Yields a rollout's screens, in worlds that have no frames between steps."""
     for moment in recorded.moments():
-        yield _Shown(**moment, sound=None, is_last=True)
+        yield _GameFrame(**moment, sound=None, is_last=True)

@@ -1,28 +1,28 @@
-"""A run's progress to look at: the elites of some of its generations play side by side in one movie."""
+"""Movies of a run's progress: the elites of several generations play side by side."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neurozoo.agents.freeze import freeze_run
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.generation_reports import generation_folder, read_reports, report_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
-from neurozoo.inspection.freeze import freeze_run
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.grid import Entry, film_together
-from neurozoo.inspection.reports import generation_folder, read_reports, report_of
-from neurozoo.inspection.rollout import record_rollout
-from neurozoo.inspection.video import check_fps
+from neurozoo.movies.grid import Entry, film_together
+from neurozoo.movies.video import check_fps
+from neurozoo.rollouts.rollout import record_rollout
 
 COLUMNS = 4  # screens in a row
 
 
 @dataclass(frozen=True)
 class GenerationsMovie:
-    """What was filmed.
+    """Summary of a movie of generations.
 
     Attributes:
         generations: Their numbers, from left to right.
-        scores: What each of them scored in the movie.
+        scores: Score of each in the movie.
         frames: Number of frames: the steps of the longest game.
     """
 
@@ -36,16 +36,16 @@ def choose_generations(numbers: Sequence[int], *, count: int = 4, every: int | N
 
     Args:
         numbers: All generations, in order.
-        count: How many, evenly spread; 1 is the last alone. Not used if `every` is given.
-        every: Takes every so many-th from the first on, and the last.
+        count: How many, evenly spread; 1 takes only the last. Ignored if `every` is given.
+        every: Takes every n-th generation from the first on, and the last.
 
     Raises:
-        NeurozooError: There are none, or a number is below 1.
+        NeurozooError: There are no generations, or a number is below 1.
     """
     if not numbers:
-        raise NeurozooError("The run has no finished generation yet; let it go on for a while.")
+        raise NeurozooError("The run has no finished generation yet. Let it train until one is finished.")
     if count < 1 or (every is not None and every < 1):
-        raise NeurozooError(f"There should be count >= 1 and every >= 1, but {count} and {every} came.")
+        raise NeurozooError(f"count and every should be >= 1, but count is {count} and every is {every}.")
     if every is not None:
         return list(dict.fromkeys([*numbers[::every], numbers[-1]]))
     last = len(numbers) - 1
@@ -69,7 +69,7 @@ def film_generations(
 ) -> GenerationsMovie:
     """Freezes some generations of a run, lets each play one episode from the same start, and films them together.
 
-    Frozen models and rollouts stay in `generations/N/` beside the run's other files.
+    Frozen models and rollouts stay in the run's folder, in `generations/N/`.
 
     Args:
         run_dir: The run's folder, with `checkpoint.npz`, `genome.json` and `log.jsonl`.
@@ -77,36 +77,36 @@ def film_generations(
         ops: The op library.
         noise: The noise table.
         count: How many generations, see `choose_generations`.
-        every: Or the distance from one to the next.
-        max_steps: Longest episode that is shown.
-        seed: Decides the start, which is the same for all.
+        every: Takes every n-th generation instead, see `choose_generations`.
+        max_steps: Longer episodes are cut off after this many steps.
+        seed: Decides the start, which all generations share.
         fps: Frames per second.
         log: Optional file for a line about each generation.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
     Returns:
-        Which generations were filmed, and their scores.
+        The generations in the movie and their scores.
 
     Raises:
-        NeurozooError: The run has no genomes of its generations, a number is out of range, or anything that freezing,
-            recording and filming refuse.
+        NeurozooError: The run has no genomes of its generations, a number is out of range, or freezing, recording or
+            filming fails.
     """
     check_fps(fps)
     if max_steps < 1:
-        raise NeurozooError(f"A movie of generations has max_steps >= 1, but {max_steps} came.")
+        raise NeurozooError(f"max_steps of a movie of generations should be >= 1, but is {max_steps}.")
     reports = read_reports(run_dir)
     chosen = [
         report_of(run_dir, generation, reports=reports)
         for generation in choose_generations(sorted(reports), count=count, every=every)
     ]
-    said, entries = [], []
+    lines, entries = [], []
     for place, report in enumerate(chosen):
         folder = generation_folder(run_dir, report.generation)
         check = freeze_run(run_dir, ops=ops, noise=noise, generation=report.generation)
         rollout = record_rollout(
             folder / "frozen", folder / "rollout.npz", max_steps=max_steps, seed=seed, terminal=terminal
         )
-        said.append(
+        lines.append(
             f"generation {report.generation}: same actions in {check['steps']} steps, score {rollout.scores[0]:g} in "
             f"{rollout.steps} steps"
         )
@@ -116,5 +116,5 @@ def film_generations(
     title = entries[-1].frozen.title.partition(",")[0]
     movie = film_together(entries, output, title=title, fps=fps, terminal=terminal)
     if log is not None:
-        write_text(log, "\n".join([*said, f"{output}: {movie.frames} frames"]) + "\n")
+        write_text(log, "\n".join([*lines, f"{output}: {movie.frames} frames"]) + "\n")
     return GenerationsMovie(tuple(report.generation for report in chosen), tuple(movie.scores.values()), movie.frames)

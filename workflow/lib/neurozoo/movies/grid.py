@@ -1,4 +1,4 @@
-"""Rollouts side by side in one movie, each under its label: runs of several algorithms, or generations of one run."""
+"""Movies of several rollouts side by side with labels: runs of several algorithms, or generations of one run."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,30 +8,30 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import FrozenModel, open_frozen
-from neurozoo.inspection.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE, write_centred, write_fitting
-from neurozoo.inspection.progress import Progress
-from neurozoo.inspection.rollout_files import REMEDY, RolloutFile, open_rollout
-from neurozoo.inspection.screens import ScreenView, even, zoom_of
-from neurozoo.inspection.video import check_fps, video_written_whole
+from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE, write_centred, write_fitting
+from neurozoo.movies.screens import ScreenView, even, zoom_of
+from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.rollout_files import REMEDY, Moment, RolloutFile, open_rollout
 
 GAP = 30  # pixels between screens and around them
 HEAD = 55  # pixels above a screen for its two labels
-TITLE = 30  # pixels above everything
-WIDEST = 1920  # pixels of a movie up to which small screens are shown twice as large
+TITLE = 30  # pixels at the top for the title
+WIDEST = 1920  # pixels; small screens are shown twice as large if the movie stays within this width
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One of several agents whose games are shown together.
+    """An agent and its place in the grid.
 
     Attributes:
         frozen: The agent, in a folder `frozen/` beside `rollout.npz`.
-        label: What stands above its game.
+        label: Text above its game.
         note: A smaller line below the label.
-        row: Which row of the grid, from 0.
-        column: Which column.
+        row: Row of the grid, from 0.
+        column: Column of the grid, from 0.
     """
 
     frozen: FrozenModel
@@ -42,18 +42,24 @@ class Entry:
 
     @property
     def rollout(self) -> Path:
-        """The agent's rollout."""
+        """Path of the agent's rollout."""
         return self.frozen.folder.parent / "rollout.npz"
+
+
+class _GridMoment(Moment):
+    """A step of a rollout, and whether the rollout has ended, as arguments of `ScreenView.draw`."""
+
+    is_over: bool
 
 
 @dataclass(frozen=True)
 class GridMovie:
-    """What was filmed.
+    """Summary of a grid movie.
 
     Attributes:
-        scores: What each agent has scored when its rollout ends, by title.
+        scores: Score of each agent at the end of its rollout, by title.
         frames: Number of frames: the steps of the longest rollout.
-        problems: Why others cannot be seen, or not to their end.
+        problems: Why other rollouts are missing or end early.
     """
 
     scores: dict[str, float]
@@ -73,23 +79,23 @@ def film_grid(
 ) -> GridMovie:
     """Films rollouts of one game together: a row per algorithm and network, a column per run.
 
-    Shorter ones stand still at their end. What is damaged leaves a gap, and is named in the log.
+    A shorter rollout shows its last screen until the others end. A damaged one leaves a gap; the log names it.
 
     Args:
-        run_dirs: Folders with `frozen/` and `rollout.npz`, of runs, or of moments or generations of runs.
+        run_dirs: Folders with `frozen/` and `rollout.npz`, of runs, or of tags or generations of runs.
         output: The `.mp4` to write.
         fps: Steps per second.
-        max_steps: Shows the first steps only; 0 for all.
-        overlay: Whether score, step and action stand beneath each screen.
+        max_steps: Shows only the first steps; 0 for all.
+        overlay: Whether to write score, step and action below each screen.
         log: Optional file for progress lines.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
 
     Returns:
-        Who was filmed, and what is missing.
+        The agents' scores, the number of frames, and the problems.
 
     Raises:
-        NeurozooError: None of the rollouts can be shown, they are of several games, two are of the same agent, a number
-            is out of range, ffmpeg failed, or the disk is full.
+        NeurozooError: No rollout can be shown, there are several games, two rollouts are of the same agent, a number is
+            out of range, ffmpeg failed, or the disk is full.
     """
     agents, problems = [], []
     for folder in run_dirs:
@@ -100,8 +106,8 @@ def film_grid(
     games = {agent.game: agent for agent in agents}
     if len(games) > 1:
         raise NeurozooError(
-            f"A grid shows one game, but {' and '.join(agent.title for agent in list(games.values())[:2])} came. Make "
-            "one for each game."
+            f"A grid shows one game, but {' and '.join(agent.title for agent in list(games.values())[:2])} play two. "
+            "Make one grid for each game."
         )
     return film_together(
         _placed(agents),
@@ -117,7 +123,7 @@ def film_grid(
 
 
 def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
-    """Gives each agent its place: rows by algorithm and network, columns by run and what it is of the run."""
+    """Gives each agent its place: a row per algorithm and network, a column per run and its generation or tag."""
 
     def row_of(agent: FrozenModel) -> tuple[str, str]:
         return (agent.algo, agent.model)
@@ -126,12 +132,12 @@ def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
         return (agent.run, agent.generation or 0, agent.title.rpartition("/")[2])
 
     rows, columns = (sorted({key(agent) for agent in agents}) for key in (row_of, column_of))
-    entries = {}
+    entries: dict[tuple[int, int], Entry] = {}
     for agent in agents:
         row, column = rows.index(row_of(agent)), columns.index(column_of(agent))
         label, note = " ".join(row_of(agent)), f"run {column_of(agent)[2]}"
         if (other := entries.setdefault((row, column), Entry(agent, label, note, row, column)).frozen) is not agent:
-            raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name one of them.")
+            raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name only one of them.")
     return list(entries.values())
 
 
@@ -152,22 +158,22 @@ def film_together(
     Args:
         entries: The agents.
         output: The `.mp4` to write.
-        title: What stands above all.
+        title: Text above the grid.
         fps: Steps per second.
-        max_steps: Shows the first steps only; 0 for all.
-        overlay: Whether score, step and action stand beneath each screen.
+        max_steps: Shows only the first steps; 0 for all.
+        overlay: Whether to write score, step and action below each screen.
         log: Optional file for progress lines.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-        problems: What is known to be missing.
+        problems: Problems found before, for the log and the summary.
 
     Raises:
-        NeurozooError: What `film_grid` refuses.
+        NeurozooError: For the reasons of `film_grid`.
     """
     check_fps(fps)
     problems = list(problems)
     with ExitStack() as files:
         rollouts: dict[Entry, RolloutFile] = {}
-        shape = ()
+        shape: tuple[int, int, int] | None = None
         for entry in entries:
             try:
                 opened = open_rollout(entry.rollout, entry.frozen, keys=("score",), max_steps=max_steps)
@@ -180,7 +186,7 @@ def film_together(
                 rollouts[entry] = rollout
             else:
                 problems.append(f"{rollout.path} has screens of {rollout.screen_shape}, not of {shape}. {REMEDY}")
-        if not rollouts:
+        if shape is None:
             raise _nothing_to_show(problems)
         sheet = _Sheet(title, entries, shape, overlay=overlay)
         total = max(rollout.steps for rollout in rollouts.values())
@@ -211,13 +217,13 @@ def _nothing_to_show(problems: Sequence[str]) -> NeurozooError:
     return NeurozooError(" ".join(["No rollout can be shown.", *problems]))
 
 
-def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[dict]:
-    """Yields what `ScreenView.draw` takes, without end: the last screen stays, and so does that before a damage."""
+def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[_GridMoment]:
+    """Yields arguments of `ScreenView.draw` without end: after the last readable step, it repeats that step."""
     moment = None
     try:
         for moment in rollout.moments():
             yield {**moment, "is_over": False}
-        if rollout.final_score is not None:
+        if moment is not None and rollout.final_score is not None:
             moment["score"] = rollout.final_score
     except NeurozooError as error:
         problems.append(str(error))
@@ -226,7 +232,7 @@ def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[dict]:
 
 
 class _Sheet:
-    """A movie's frame: the games at their places, each with its labels above.
+    """A movie's frame: the games in a grid, each below its labels.
 
     Attributes:
         image: uint8, shape (`height`, `width`, 3).
@@ -256,6 +262,6 @@ class _Sheet:
             write_centred(self.image, entry.note, middle, top - LABEL_RISE, NOTE_SIZE)
             write_centred(self.image, "cannot be shown", middle, top + view.screen_height // 2, NOTE_SIZE)
 
-    def draw(self, entry: Entry, moment: dict) -> None:
-        """Draws one game at one moment."""
+    def draw(self, entry: Entry, moment: _GridMoment) -> None:
+        """Draws one step of one game."""
         self._views[entry].draw(self.image, self._corners[entry], **moment)

@@ -1,14 +1,14 @@
-"""A frame of a one-layer movie: the game on the left, one layer's activation on the right, both equally enlarged.
+"""Frames of a one-layer movie: the game on the left, a layer's activation on the right, equally enlarged.
 
 Source: the side-by-side clips of the Atari Zoo, Such et al. 2018, arXiv:1812.07069.
 """
 
 import numpy as np
 
-from neurozoo.inspection.activations import WatchedStep
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord
-from neurozoo.inspection.panels import LABEL_RISE, frame_output, layer_panel, write_fitting
-from neurozoo.inspection.screens import ScreenView, enlarged, even, zoom_of
+from neurozoo.agents.frozen import FrozenModel, LayerRecord
+from neurozoo.movies.activations import WatchedStep
+from neurozoo.movies.panels import LABEL_RISE, frame_output, layer_panel, write_fitting
+from neurozoo.movies.screens import ScreenView, enlarged, even, zoom_of
 
 GAP = 30  # pixels around screen and panel
 TOP = 40  # pixels above them, for their labels
@@ -18,8 +18,8 @@ class LayerPicture:
     """Draws the frames of a one-layer movie.
 
     Attributes:
-        height: Pixels; even, as the video format wants it.
-        width: Pixels.
+        height: Pixels; even, as the video format requires.
+        width: Pixels; even.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class LayerPicture:
 
         Args:
             frozen: Names the actions and the game.
-            layer: What is shown.
+            layer: The layer to show.
             screen_shape: (height, width, 3) of the game's screen.
-            overlay: Whether score, step and action stand beneath the screen.
+            overlay: Whether to write score, step and action below the screen.
         """
         is_output = layer is frozen.layers[-1]
-        self._frames_action = is_output and not frozen.is_continuous
+        self._is_output = is_output
         self._panel = layer_panel(layer, is_output=is_output, is_continuous=frozen.is_continuous)
         self._zoom = zoom_of(screen_shape)
         self._small = np.full((self._panel.height + 2, self._panel.width + 2, 3), 255, np.uint8)
@@ -52,7 +52,10 @@ class LayerPicture:
             write_fitting(self._image, label, x, TOP - LABEL_RISE, room)
 
     def compose(self, step: WatchedStep) -> np.ndarray:
-        """Draws one frame; its pictures are the observation, which is not shown, and the layer's activation.
+        """Draws one frame.
+
+        Args:
+            step: Its `pictures` are the observation, which is not shown, and the layer's activation.
 
         Returns:
             uint8, shape (`height`, `width`, 3); overwritten by the next call.
@@ -60,7 +63,7 @@ class LayerPicture:
         small = self._small
         small[:] = 255
         self._panel.draw(small[1:-1, 1:-1], step.pictures[1])
-        if self._frames_action:
+        if self._is_output and isinstance(step.action, int):
             frame_output(small, (1, 1), step.action)
         self._image[self._view] = enlarged(small, self._zoom)
         self._screen.draw(

@@ -1,11 +1,11 @@
-"""The pictures that a movie is made of: every layer's activations as a panel, placed on one canvas.
+"""Frames of an activation movie: a canvas with a panel for each layer's activations.
 
-A panel is drawn once: for each of its pixels it is known which value of the activation shows there. A frame then costs
+A panel is laid out once: a table says for each pixel which value of the activation it shows. Drawing a frame is then
 one indexed copy per panel.
 
 Source of the layout: activation movies of the Atari Zoo, Such et al. 2018, arXiv:1812.07069. Deviations: all gaps are
-one pixel wide (the zoo resizes whole panels, so that some lines vanish), a dense unit has 5 pixels for the zoo's 4.5,
-the gaps between them are grey, and the canvas grows with the number of layers and with a wide screen.
+one pixel wide (the zoo resizes whole panels, and some lines vanish), a dense unit has 5 pixels (4.5 in the zoo), the
+gaps between units are grey, and the canvas grows with the number of layers and with a wide screen.
 """
 
 from collections.abc import Sequence
@@ -15,25 +15,29 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from neurozoo.games import ObservationShape
-from neurozoo.inspection.frozen import FrozenModel, LayerRecord
+from neurozoo.agents.frozen import FrozenModel, LayerRecord
+from neurozoo.environments.protocols import ObservationShape
+from neurozoo.rollouts.rollout_files import Action
 
 WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum
 CENTRE, TOP, SPACING = 350, 25, 50  # of the column of panels
 GAME_X, GAME_Y = 50, 580  # upper left corner of the game's screen
 MAP_COLUMNS, UNIT_COLUMNS = 8, 32
 UNIT_PITCH, OUTPUT_PITCH = 5, 14  # pixels from one dense unit to the next
-FEW_UNITS = 16  # as many or fewer are drawn as large as outputs
-MAP_GAP, UNIT_GAP = (255, 0, 0), (110, 110, 110)  # red would tint small units: video halves the resolution of colour
+FEW_UNITS = 16  # layers with at most this many units are drawn as large as outputs
+MAP_GAP, UNIT_GAP = (
+    (255, 0, 0),
+    (110, 110, 110),
+)  # red would tint small units: video halves the resolution of colour
 CHOSEN = (0, 200, 60)
 LABEL_SIZE, NOTE_SIZE = 20, 16  # points
 FITTING_SIZES = (20, 18, 16, 14, 12, 10)  # points
 LABEL_RISE = 13  # pixels from a label's middle to its panel
-MARGIN = 5  # pixels at least between the game's screen and a panel beside it
-MAP_WIDTH, SMALL_MAP_WIDTH = 33, 22  # pixels at most of a map: eight of them fit beside the screen
-OBSERVATION_HEIGHT = 84  # pixels about of an observation's planes
+MARGIN = 5  # minimum pixels between the game's screen and a panel beside it
+MAP_WIDTH, SMALL_MAP_WIDTH = 33, 22  # maximum pixels of a map: eight maps fit beside the screen
+OBSERVATION_HEIGHT = 84  # approximate pixels of an observation's planes
 OBSERVATION_COLUMNS = 4  # planes of an observation in one row; more take two
-SHOWN_OUTPUTS = 3  # continuous outputs whose values are written down
+SHOWN_OUTPUTS = 3  # number of continuous outputs whose values are written
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,9 @@ class Panel:
     """A rectangle that shows one activation.
 
     Attributes:
-        label: What stands above it.
+        label: Text above it.
         source: int, shape (height, width), or (height, width, 3) for a picture in colour: index into the flattened
-            activation; -1 where a gap is.
+            activation; -1 in gaps.
         gap: Red, green and blue of the gaps.
     """
 
@@ -65,11 +69,11 @@ class Panel:
         """Draws the panel.
 
         Args:
-            view: Where, uint8, shape (height, width, 3).
-            activation: What, uint8, any shape; 0 is black and 255 is white.
+            view: Drawn into: uint8, shape (height, width, 3).
+            activation: uint8, any shape; 0 is black and 255 is white.
         """
         for colour, gap in enumerate(self.gap):
-            # The source of a gap is -1, hence the last value. One colour at a time is five times as fast as three.
+            # Gaps have index -1, so they show the appended value. One colour at a time is five times as fast as three.
             source = self.source if self.source.ndim == 2 else self.source[..., colour]
             view[..., colour] = np.append(activation, np.uint8(gap))[source]
 
@@ -78,7 +82,7 @@ def maps_panel(label: str, shape: tuple[int, int, int], *, columns: int = MAP_CO
     """Lays a convolution's maps side by side, row by row.
 
     Args:
-        label: What stands above the panel.
+        label: Text above the panel.
         shape: (height, width, channels) of the activation.
         columns: Maps per row.
         scale: Pixels per value, in both directions; a gap of one pixel surrounds each map.
@@ -97,7 +101,7 @@ def units_panel(label: str, units: int, *, columns: int = UNIT_COLUMNS, pitch: i
     """Lays a dense layer's units side by side as small squares, row by row.
 
     Args:
-        label: What stands above the panel.
+        label: Text above the panel.
         units: Number of units.
         columns: Units per row.
         pitch: Pixels from one unit to the next, one of which is a gap.
@@ -110,12 +114,12 @@ def units_panel(label: str, units: int, *, columns: int = UNIT_COLUMNS, pitch: i
 
 
 def colour_panel(label: str, shape: tuple[int, int, int], *, scale: float = 1.0) -> Panel:
-    """Shows an observation of red, green and blue as the picture that it is.
+    """Shows an observation in colour as one picture.
 
     Args:
-        label: What stands above the panel.
+        label: Text above the panel.
         shape: (height, width, 3) of the observation.
-        scale: Pixels per value, in both directions; a gap of one pixel surrounds it.
+        scale: Pixels per value, in both directions; a gap of one pixel surrounds the picture.
     """
     height, width, _ = shape
     _, y = _cells(1, values=height, length=round(height * scale))
@@ -126,35 +130,30 @@ def colour_panel(label: str, shape: tuple[int, int, int], *, scale: float = 1.0)
 
 
 def observation_panel(shape: ObservationShape) -> Panel:
-    """Chooses the panel of what the agent sees: its planes, a picture, or a row of numbers."""
+    """Chooses the panel of an observation: its planes, a picture in colour, or a row of numbers."""
     height, width, channels = shape.observation
     scale = OBSERVATION_HEIGHT // height if height < OBSERVATION_HEIGHT else OBSERVATION_HEIGHT / height
     if height == width == 1:
         return units_panel(f"observation: {channels} numbers", channels, pitch=OUTPUT_PITCH)
-    if shows_colours(shape):
+    if shape.is_in_colour:
         return colour_panel(f"observation: {height} x {width} in colour", shape.observation, scale=scale)
     label = f"the last {shape.stack} frames" if shape.stack > 1 else f"{channels} x {height} x {width}"
     columns = channels if channels <= OBSERVATION_COLUMNS else -(-channels // 2)
     return maps_panel(f"observation: {label}", shape.observation, columns=columns, scale=scale)
 
 
-def shows_colours(shape: ObservationShape) -> bool:
-    """Says whether an observation's channels are red, green and blue."""
-    return shape.stack == 1 and shape.channels == 3 and shape.height > 1
-
-
 def _cells(count: int, *, values: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Divides an axis into cells of `length` pixels, with one pixel of gap before each and after the last.
+    """Divides an axis into cells of `length` pixels, with a gap of one pixel before each and after the last.
 
     Returns:
-        For each pixel the cell it lies in, and the value of 0 ... `values` - 1 that it shows there; -1 in gaps.
+        For each pixel, its cell, and the index in 0 ... `values` - 1 of the value that it shows; -1 in gaps.
     """
     cell, inside = np.divmod(np.arange(count * (length + 1) + 1), length + 1)
     return cell, np.where(inside == 0, -1, (inside - 1) * values // length)
 
 
 def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = False) -> Panel:
-    """Chooses the panel of a layer: its label comes from the frozen model, so that it cannot be a neighbour's."""
+    """Chooses the panel of a layer; its label comes from the frozen model."""
     if layer.kind == "dense":
         if is_output:
             label = f"{layer.name}:" if is_continuous else f"{layer.name}: {layer.shape[0]} actions"
@@ -167,18 +166,20 @@ def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = Fa
         scale = min(1.5 if width > 16 else 2.0, MAP_WIDTH / width)
     else:
         scale = SMALL_MAP_WIDTH // width
-    return maps_panel(f"{layer.name}: {channels} maps of {height} x {width}{cycles}", layer.shape, scale=scale)
+    return maps_panel(
+        f"{layer.name}: {channels} maps of {height} x {width}{cycles}", (height, width, channels), scale=scale
+    )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something lies on a frame, for those who point at it or look at it alone.
+    """Position of a panel or the screen on a frame, for pages that link to it or show it alone.
 
     Attributes:
         name: `screen`, `observation`, or the layer's name.
-        label: What stands above it.
+        label: Text above it.
         box: Left, top, width and height in pixels.
-        view: The same with the writing around it.
+        view: The same, including the text around it.
     """
 
     name: str
@@ -192,9 +193,9 @@ class Canvas:
 
     Attributes:
         panels: The observation's panel and one per layer, from top to bottom.
-        height: Pixels; even, as the video format wants it.
-        width: Pixels.
-        places: The game's screen, and then the panels.
+        height: Pixels; even, as the video format requires.
+        width: Pixels; even.
+        places: Positions of the game's screen and then of the panels.
     """
 
     def __init__(self, frozen: FrozenModel, *, screen_shape: tuple[int, int, int], steps: int):
@@ -203,7 +204,7 @@ class Canvas:
         Args:
             frozen: Names the layers, the actions and the game.
             screen_shape: (height, width, 3) of the game's screen.
-            steps: Number of frames of the movie, which stands on it.
+            steps: Number of frames of the movie, which is written on each.
         """
         self._actions, self._steps = frozen.actions, steps
         is_continuous = frozen.is_continuous
@@ -263,7 +264,7 @@ class Canvas:
     def _with_writing(
         self, box: tuple[int, int, int, int], texts: Sequence[str], *, below: int
     ) -> tuple[int, int, int, int]:
-        """Widens a box by a label above, `below` pixels under it, and what centred texts need at its sides."""
+        """Widens a box by a label above, `below` pixels under it, and the width of centred texts."""
         left, top, width, height = box
         half = max(width, *(_letters(text, LABEL_SIZE).shape[1] for text in texts)) // 2 + MARGIN
         top, bottom = max(0, top - LABEL_RISE - LABEL_SIZE), min(self.height, top + height + below + MARGIN)
@@ -286,10 +287,10 @@ class Canvas:
         Args:
             activations: One array per panel, uint8, any shape; 0 is black and 255 is white.
             screen: The game's screen, uint8, shape (height, width, 3).
-            action: Index of the chosen action, which is framed and named; None where all outputs are obeyed.
+            action: Index of the chosen action, which is framed and named; None where outputs are continuous.
             score: Points of the episode so far.
             step: Number of the frame, from 0.
-            outputs: Values of the outputs, which are written down if there is no chosen action.
+            outputs: Values of the outputs, which are written if `action` is None.
 
         Returns:
             uint8, shape (`height`, `width`, 3); overwritten by the next call.
@@ -302,7 +303,7 @@ class Canvas:
         top = self._output_corner[0] - LABEL_RISE
         label = self.panels[-1].label
         if action is None:
-            values = () if outputs is None else outputs
+            values = np.empty(0) if outputs is None else outputs
             write_centred(image, f"{label} {action_words(self._actions, values)}", self._centre, top, LABEL_SIZE)
         else:
             write_centred(image, f"{label}, {self._actions[action]}", self._centre, top, LABEL_SIZE)
@@ -317,7 +318,7 @@ def frame_output(image: np.ndarray, corner: tuple[int, int], action: int) -> Non
 
     Args:
         image: Drawn into: uint8, shape (height, width, 3).
-        corner: Row and column of the panel's upper left pixel; the frame may reach one pixel out of the panel.
+        corner: Row and column of the panel's upper left pixel; the frame may reach one pixel beyond the panel.
         action: Index of the unit.
     """
     row, column = divmod(action, UNIT_COLUMNS)
@@ -328,15 +329,15 @@ def frame_output(image: np.ndarray, corner: tuple[int, int], action: int) -> Non
         image[top + inner : bottom - inner + 1, [left + inner, right - inner]] = CHOSEN
 
 
-def action_words(names: Sequence[str], action: int | Sequence[float]) -> str:
-    """Says what was done: the name of an action, or the first of the outputs that are obeyed, with their values."""
-    if np.ndim(action) == 0:
+def action_words(names: Sequence[str], action: Action) -> str:
+    """Returns the name of an action, or the names and values of the first continuous outputs."""
+    if isinstance(action, int):
         return names[action]
     return ", ".join(f"{name} {value:+.2f}" for name, value in list(zip(names, action, strict=False))[:SHOWN_OUTPUTS])
 
 
 def write_centred(image: np.ndarray, text: str, x: int, y: int, size: int) -> None:
-    """Writes a line of black text into uint8 (height, width, 3), its middle at (x, y)."""
+    """Writes a line of black text, centred at (x, y), into uint8 (height, width, 3)."""
     letters = _letters(text, size)
     top, left = y - letters.shape[0] // 2, max(0, x - letters.shape[1] // 2)
     view = image[top : top + letters.shape[0], left : left + letters.shape[1]]
@@ -344,7 +345,7 @@ def write_centred(image: np.ndarray, text: str, x: int, y: int, size: int) -> No
 
 
 def write_fitting(image: np.ndarray, text: str, x: int, y: int, width: int) -> None:
-    """Writes a line like `write_centred`, as large as fits into `width` pixels."""
+    """Writes a line like `write_centred`, in the largest size that fits into `width` pixels."""
     fitting = [size for size in FITTING_SIZES if _letters(text, size).shape[1] <= width]
     write_centred(image, text, x, y, (fitting or FITTING_SIZES[-1:])[0])
 
@@ -359,5 +360,5 @@ def _letters(text: str, size: int) -> np.ndarray:
 
 
 @lru_cache
-def _font(size: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.load_default(size)  # unpacks it each time
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)  # Pillow unpacks the font each time

@@ -1,23 +1,24 @@
-"""A game's screen as a part of a movie's frame: large enough to see, with score, step and action beneath."""
+"""Draws a game's screen into a movie's frame: enlarged if small, with score, step and action below."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from neurozoo.inspection.panels import action_words, write_fitting
+from neurozoo.movies.panels import action_words, write_fitting
+from neurozoo.rollouts.rollout_files import Action
 
-SMALL_SCREEN = 250  # pixels of width up to which a screen is shown twice as large
-LINE = 26  # pixels from a line of the caption to the next
-OVER = 2  # divisor of the brightness of a screen that stands still
+SMALL_SCREEN = 250  # pixels; screens up to this width are shown twice as large
+LINE = 26  # pixels per line of the caption
+OVER = 2  # divides the brightness of a screen whose rollout has ended
 
 
 class ScreenView:
-    """Draws a game's screen, and what happens there, into a rectangle of a movie's frame.
+    """Draws a game's screen and its caption into a rectangle of a movie's frame.
 
     Attributes:
         width: Pixels of the rectangle.
-        height: Pixels of the rectangle; the screen takes `screen_height` of them from above.
-        screen_height: Pixels of the screen as it is shown.
+        height: Pixels of the rectangle; the upper `screen_height` of them are the screen.
+        screen_height: Pixels of the enlarged screen.
     """
 
     def __init__(
@@ -32,9 +33,9 @@ class ScreenView:
 
         Args:
             screen_shape: (height, width, 3) of the game's screen.
-            actions: Names of the actions, or of the outputs that are obeyed.
-            overlay: Whether score, step and action stand beneath the screen.
-            zoom: Pixels per pixel; None for two where the screen is small.
+            actions: Names of the actions, or of continuous outputs.
+            overlay: Whether to write score, step and action below the screen.
+            zoom: Factor of enlargement; None for two if the screen is small, else one.
         """
         self._zoom = zoom or zoom_of(screen_shape)
         self._actions, self._overlay = actions, overlay
@@ -49,7 +50,7 @@ class ScreenView:
         *,
         score: float,
         step: int,
-        action: int | Sequence[float],
+        action: Action,
         is_over: bool = False,
     ) -> None:
         """Draws screen and caption.
@@ -57,11 +58,11 @@ class ScreenView:
         Args:
             image: Drawn into: uint8, shape (height, width, 3).
             corner: Row and column of the rectangle's upper left pixel.
-            screen: uint8, of the shape that was announced.
+            screen: uint8, shape `screen_shape`.
             score: Points of the episode so far.
             step: Number of the step, from 1.
-            action: Index of the action, or the values of the outputs that are obeyed.
-            is_over: Whether it stands still, because the rollout has ended: it is darker then.
+            action: Index of the action, or the values of continuous outputs.
+            is_over: Whether the rollout has ended; the screen is darker then.
         """
         top, left = corner
         bottom, right = top + self.screen_height, left + self.width
@@ -77,15 +78,15 @@ class ScreenView:
 
 
 def zoom_of(screen_shape: tuple[int, int, int]) -> int:
-    """Returns how many pixels wide and high a screen's pixel is shown, where there is room."""
+    """Returns the factor by which a screen is enlarged where there is room."""
     return 2 if screen_shape[1] <= SMALL_SCREEN else 1
 
 
 def enlarged(picture: np.ndarray, zoom: int) -> np.ndarray:
     """Repeats each pixel of (height, width, 3) `zoom` times in both directions."""
-    return picture.repeat(zoom, axis=1).repeat(zoom, axis=0)  # in this order, for it is twice as fast
+    return picture.repeat(zoom, axis=1).repeat(zoom, axis=0)  # this order is twice as fast as the other
 
 
 def even(side: int) -> int:
-    """Returns a side's pixels, rounded up to an even number, as the video format wants it."""
+    """Rounds a number of pixels up to an even one, as the video format requires."""
     return -(-side // 2) * 2

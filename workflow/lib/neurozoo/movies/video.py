@@ -1,4 +1,4 @@
-"""H.264 video through the ffmpeg that imageio-ffmpeg brings along."""
+"""Writes H.264 video with the ffmpeg that comes with imageio-ffmpeg."""
 
 import contextlib
 import os
@@ -6,13 +6,14 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import IO
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 
-SOUND_RATE = 48_000  # samples per second of the sound in a movie, which every browser plays
+SOUND_RATE = 48_000  # samples per second of a movie's sound; every browser plays this rate
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,13 @@ class Sound:
 
 
 def check_fps(fps: int) -> None:
-    """Refuses a movie that would stand still.
+    """Refuses a frame rate below 1.
 
     Raises:
         NeurozooError: `fps` is below 1.
     """
     if fps < 1:
-        raise NeurozooError(f"A movie has fps >= 1, but {fps} came.")
+        raise NeurozooError(f"fps of a movie should be >= 1, but is {fps}.")
 
 
 @contextlib.contextmanager
@@ -44,55 +45,62 @@ def video_written_whole(
 ) -> Iterator[Callable[[np.ndarray], None]]:
     """Encodes frames to a video that appears whole or not at all.
 
-    The encoder runs beside the caller in one thread, and writes neither date nor version, so that the same frames give
-    the same bytes on any number of cores.
+    The same frames give the same bytes on any number of cores: the encoder uses one thread, and writes neither date nor
+    version. It runs beside the caller, as a process of its own.
 
     Args:
         path: The `.mp4` to write.
         width: Pixels, even.
         height: Pixels, even.
         fps: Frames per second.
-        sound: What is heard, as long as the movie; None for a silent one.
+        sound: Sound of the same length as the movie; None for a silent movie.
 
     Yields:
         A function that takes a frame: uint8, shape (height, width, 3).
 
     Raises:
-        NeurozooError: ffmpeg is missing or failed; its last words are in the message.
+        NeurozooError: ffmpeg is missing or failed; the message quotes its last line.
     """
-    listen = [] if sound is None else ["-f", "u8", "-ar", str(sound.rate), "-ac", "1", "-i", os.fspath(sound.path)]
-    speak = [] if sound is None else ["-c:a", "aac", "-b:a", "96k", "-ar", str(SOUND_RATE), "-flags:a", "+bitexact"]
-    with written_whole(path) as temporary, tempfile.TemporaryFile() as words:
+    audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound.rate), "-ac", "1", "-i", os.fspath(sound.path)]
+    audio_out = [] if sound is None else ["-c:a", "aac", "-b:a", "96k", "-ar", str(SOUND_RATE), "-flags:a", "+bitexact"]
+    with written_whole(path) as temporary, tempfile.TemporaryFile() as messages:
         command = [
             ffmpeg_path(), "-y", "-loglevel", "error",
-            "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-", *listen,
-            "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", "1", *speak,
+            "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-", *audio_in,
+            "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", "1", *audio_out,
             "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1", "-movflags", "+faststart",
             os.fspath(temporary),
         ]  # fmt: skip
-        encoder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=words, stderr=words)
+        encoder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=messages, stderr=messages)
+        frames = encoder.stdin
+        assert frames is not None  # it is a pipe
         try:
-            with contextlib.suppress(BrokenPipeError):  # then its exit status and its words say why
-                yield lambda frame: encoder.stdin.write(np.ascontiguousarray(frame, np.uint8))
-                encoder.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # exit status and output then give the reason
+                yield lambda frame: _write(frames, frame)
+                frames.close()
             status = encoder.wait()
         finally:
             encoder.kill()
             encoder.wait()
         if status != 0:
-            words.seek(0)
-            said = words.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            messages.seek(0)
+            lines = messages.read().decode(errors="replace").strip().splitlines() or ["it wrote no message"]
             raise NeurozooError(
-                f"{path} could not be written: ffmpeg ended with status {status} ({said[-1].strip()}). What stood "
-                "there before is untouched. Free some space, or try `python -m imageio_ffmpeg`, and start again."
+                f"{path} could not be written: ffmpeg ended with status {status} ({lines[-1].strip()}). An older file "
+                "there is unchanged. Free some disk space, or check ffmpeg with `python -m imageio_ffmpeg`, and start "
+                "again."
             )
 
 
+def _write(stream: IO[bytes], frame: np.ndarray) -> None:
+    stream.write(np.ascontiguousarray(frame, np.uint8).data)
+
+
 def ffmpeg_path() -> str:
-    """Returns the ffmpeg that imageio-ffmpeg brings along, or that its environment variable names.
+    """Returns the path of the ffmpeg of imageio-ffmpeg, or of the one that its environment variable names.
 
     Raises:
-        NeurozooError: There is none.
+        NeurozooError: There is no ffmpeg.
     """
     import imageio_ffmpeg
 

@@ -5,12 +5,14 @@ import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of
+from neurozoo.native.sources import SOURCES, hash_sources
 
 BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
-REBUILD = "Build it again: snakemake --cores all --forcerun build_native_op results/native/libneurozoo_ops.so"
+REBUILD = "Build it again: snakemake --cores all --force results/native/libneurozoo_ops.so"
 
 # What an instruction set level needs beyond the plain x86-64, as the kernel names it.
 MARCH_FLAGS = {
@@ -25,7 +27,8 @@ def import_tensorflow() -> ModuleType:
     That is 107 MB of private memory for each run of a node, and a second of its start. Both can be imported later.
     """
     unwanted = [name for name in ("keras", "jax") if name not in sys.modules] if "tensorflow" not in sys.modules else []
-    sys.modules.update(dict.fromkeys(unwanted))  # what is None there cannot be imported, which TensorFlow puts up with
+    blocked: dict[str, Any] = dict.fromkeys(unwanted)
+    sys.modules.update(blocked)  # what is None there cannot be imported, which TensorFlow puts up with
     try:
         import tensorflow as tf
     finally:
@@ -35,7 +38,7 @@ def import_tensorflow() -> ModuleType:
 
 
 def load_ops(library: str | os.PathLike) -> ModuleType:
-    """Loads the op library after checking that it fits this TensorFlow and this processor.
+    """Loads the op library after checking that it fits these sources, this TensorFlow and this processor.
 
     Args:
         library: `libneurozoo_ops.so`, with `build.json` beside it.
@@ -44,15 +47,26 @@ def load_ops(library: str | os.PathLike) -> ModuleType:
         A module with one function per op, such as `neurozoo_evaluator`.
 
     Raises:
-        NeurozooError: The library or its build.json is missing or damaged, was built for another TensorFlow, or needs
-            instructions that this processor lacks.
+        NeurozooError: The library or its build.json is missing or damaged, was built from other sources or for another
+            TensorFlow, or needs instructions that this processor lacks.
     """
     path = Path(library).resolve()
     return _load_ops(path, path.stat().st_mtime_ns if path.exists() else 0)
 
 
-@cache
-def _load_ops(path: Path, _modified: int) -> ModuleType:
+def check_ops(library: str | os.PathLike) -> dict:
+    """Checks that the op library is whole and was built from the sources in this project, without loading it.
+
+    Args:
+        library: `libneurozoo_ops.so`, with `build.json` beside it.
+
+    Returns:
+        The content of build.json.
+
+    Raises:
+        NeurozooError: The library or its build.json is missing or damaged, or was built from other sources.
+    """
+    path = Path(library).resolve()
     if not path.exists():
         raise NeurozooError(f"The op library {path} is missing. {BUILD}")
     facts = read_json(path.with_name("build.json"), REBUILD)
@@ -60,16 +74,24 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
         raise NeurozooError(
             f"The op library {path} is damaged: its SHA-256 is {digest}, but {facts['sha256']} was built. {REBUILD}"
         )
+    if hash_sources(SOURCES) not in (None, facts.get("sources_sha256")):
+        raise NeurozooError(f"The op library {path} was built from other sources than those in {SOURCES}. {REBUILD}")
+    return facts
+
+
+@cache
+def _load_ops(path: Path, _modified: int) -> ModuleType:
+    facts = check_ops(path)
     tf = import_tensorflow()
     if facts.get("tensorflow") != tf.__version__:
         raise NeurozooError(
             f"The op library {path} was built for TensorFlow {facts.get('tensorflow')}, but this is {tf.__version__}. "
             f"{REBUILD}"
         )
-    if lacking := sorted(MARCH_FLAGS.get(facts.get("march"), set()) - processor_flags()):
+    if lacking := sorted(MARCH_FLAGS.get(facts.get("march", ""), set()) - processor_flags()):
         raise NeurozooError(
             f"The op library {path} was built for {facts['march']}, but this processor lacks {', '.join(lacking)}. "
-            "Set native.march in config.yaml to x86-64-v2 and build it again."
+            f"Set native.march in config.yaml to x86-64-v2. {REBUILD}"
         )
     try:
         return tf.load_op_library(str(path))

@@ -15,6 +15,7 @@ from pathlib import Path
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained, sha256_of, write_json, written_whole
 from neurozoo.native.patches import apply_patch
+from neurozoo.native.sources import SOURCES, hash_sources
 from neurozoo.provenance import provenance
 
 ALE_VERSION = "0.12.1"
@@ -25,8 +26,6 @@ _ERROR = re.compile(r"\berror: |^CMake Error|undefined reference|cannot find -l|
 
 # What the emulator plays while the compiler watches it: scrolling, flicker, large sprites, bank switching.
 TRAINING_GAMES = ("space_invaders", "hero", "qbert", "asterix", "riverraid", "boxing", "amidar")
-
-SOURCES = Path(__file__).resolve().parents[4] / "native"
 
 
 def fetch_ale(
@@ -89,14 +88,14 @@ def build_native_op(
 ) -> None:
     """Compiles the op library (about two minutes on one core; later builds only what changed).
 
-    The emulator is patched (`native/emulator/ale.patch`), and compiled for what it does in a few games. Neither
+    The emulator is patched (`native/ale_patch/ale.patch`), and compiled for what it does in a few games. Neither
     changes what is played. Where it cannot be watched (another compiler than GCC, no games, an instruction set that
     this machine lacks), it is compiled as usual.
 
     Args:
         source: The emulator's source package.
         library: `libneurozoo_ops.so`.
-        build_info: `build.json`: versions and flags, which `load_ops` checks.
+        build_info: `build.json`: versions, flags and a hash of the sources, which `load_ops` checks.
         build_dir: Folder for intermediate files; it may be deleted afterwards.
         march: Instruction set, such as `x86-64-v3` (the same bits on all nodes of a mixed cluster) or `native`.
         jobs: Compilers at once.
@@ -109,10 +108,11 @@ def build_native_op(
     import tensorflow as tf
 
     source, library, build_dir = Path(source), Path(library), Path(build_dir)
+    sources_sha256 = hash_sources(SOURCES)  # before they are read: what changes meanwhile may be missing in the op
     check_package(source)
     compiler = find_compiler()
     build_dir.mkdir(parents=True, exist_ok=True)
-    patch = (SOURCES / "emulator" / "ale.patch").read_text(encoding="utf-8")
+    patch = (SOURCES / "ale_patch" / "ale.patch").read_text(encoding="utf-8")
     ale = build_dir / f"ale_py-{ALE_VERSION}-{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
     if not ale.exists():
         _unpack(source, ale, patch=patch)
@@ -129,8 +129,8 @@ def build_native_op(
     ]
     build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target"]
     compiler_version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    # Counts are worth nothing for other code than they were taken of.
-    code = [sha256_of(file) for file in sorted((SOURCES / "emulator").iterdir())]
+    # Counts hold only for the code that they were taken of.
+    code = [sha256_of(file) for file in sorted((SOURCES / "ale_patch").iterdir())]
     key = "\n".join([march, compiler_version, *code])
     is_trained = _train(configure, build, build_dir=build_dir, key=key)
     configure.append(f"-DNEUROZOO_PROFILE={'use' if is_trained else 'none'}")
@@ -145,6 +145,7 @@ def build_native_op(
         "march": march,
         "emulator_is_trained": is_trained,
         "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
+        "sources_sha256": sources_sha256,
         "sha256": sha256_of(build_dir / "cmake" / "libneurozoo_ops.so"),
     }
     with written_whole(library) as temporary:

@@ -1,19 +1,20 @@
 """The catalogue of architectures.
 
-Sources: Mnih et al. 2015 (`large`, `nature`), Mnih et al. 2013 (`small`), as published with Such et al. 2017,
-arXiv:1712.06567, and so the classes LargeDQN to SimpleClassifier; Salimans et al. 2017, arXiv:1703.03864
-(ESAtariPolicy, MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
-tambetm/simple_dqn. docs/networks.md tells where they deviate.
+Sources: Mnih et al. 2015 (`large`, `nature`); Mnih et al. 2013 (`small`); the code of Such et al. 2017,
+arXiv:1712.06567 (the classes LargeDQN to SimpleClassifier); Salimans et al. 2017, arXiv:1703.03864 (ESAtariPolicy,
+MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
+tambetm/simple_dqn. docs/networks.md lists our deviations.
 """
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from neurozoo.errors import unknown_name
-from neurozoo.networks import EPSILON, Layer, Network
+from neurozoo.networks.description import EPSILON, Layer, Network
 
 
-def _all(layers: tuple[Layer, ...], **changes: object) -> tuple[Layer, ...]:
+def _all(layers: tuple[Layer, ...], **changes: Any) -> tuple[Layer, ...]:
     return tuple(replace(layer, **changes) for layer in layers)
 
 
@@ -21,7 +22,7 @@ def _normalised(layers: tuple[Layer, ...], normalisation: str) -> tuple[Layer, .
     return (*_all(layers[:-1], normalisation=normalisation), replace(layers[-1], std=1.0))
 
 
-def _recurrent(std: float, **choices: object) -> tuple[Layer, ...]:
+def _recurrent(std: float, **choices: Any) -> tuple[Layer, ...]:
     recurrent = Layer("recu1", "recurrent_conv", kernel=3, std=std, **{"cycles": 20, **choices})
     return (_LARGE[0], recurrent, *_LARGE[1:])
 
@@ -40,8 +41,8 @@ _SMALL = (
     Layer("fc", "dense", 256),
     _OUT,
 )
-# Batch normalisation whose statistics were never updated (mean 0, variance 1) divides by this; initial weights are
-# normal with a variance of 1.3 * 2 / fan in.
+# cshenton's batch normalisation never updates its statistics (mean 0, variance 1), so it only multiplies by this gain.
+# Initial weights are normal with a variance of 1.3 * 2 / fan in.
 _CSHENTON_GAIN = 1 / math.sqrt(1 + EPSILON)
 _CSHENTON_STD = math.sqrt(1.3 * 2)
 
@@ -51,7 +52,7 @@ NETWORKS = {
         Network("large", ("LargeModel",), _LARGE),
         Network("small", ("Model", "RiverModel"), _SMALL),
         Network("recurrent_large", ("RecurrentLargeModel",), _recurrent(0.1)),
-        # No convolution looks beyond the edge: 84 x 84 pixels become 20 x 20, 9 x 9 and 7 x 7.
+        # Without padding, 84 x 84 pixels become 20 x 20, 9 x 9 and 7 x 7.
         Network("nature", (), _all(_LARGE, padding="valid")),
         Network("simple_dqn", (), _all(_LARGE, padding="valid", bias=False)),
         Network("large_dqn", ("LargeDQN",), _all(_LARGE, initialisation="multiplied_glorot")),
@@ -76,14 +77,15 @@ NETWORKS = {
                 initialisation="unit_columns",
             ),
         ),
-        # The toolbox gave the names of these two to one another's code; here the name follows the code.
+        # The toolbox swapped the names of these two. Our names say what the code does.
         Network(
             "recurrent_large_iotas",
             ("IotasRecurrentLargeModel",),
             _recurrent(1.0, skip="input", inner_relu=True),
         ),
         Network("recurrent_large_iotas_linear", ("IotasRecurrentLargeModelRELU",), _recurrent(1.0, skip="input")),
-        # As many cycles as the map is wide, at most. Published: a random 10% of the gates are zero in each step.
+        # At most as many cycles as the map is wide. Deviation: the published code sets 10% of the gates, drawn at
+        # random, to zero in each step.
         Network(
             "recurrent_large_evolved",
             ("EvoRecurrentLargeModel",),
@@ -112,10 +114,10 @@ NETWORKS = {
 
 
 def get_network(name: str) -> Network:
-    """Finds an architecture by our name or by the published class name.
+    """Returns an architecture by our name or by the published class name.
 
     Raises:
-        NeurozooError: No such network; the message proposes the nearest.
+        NeurozooError: The network is unknown; the message suggests the most similar name.
     """
     for network in NETWORKS.values():
         if name in (network.name, *network.published_names):

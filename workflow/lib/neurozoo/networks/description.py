@@ -1,13 +1,13 @@
-"""What a network is: a small description of its layers.
+"""Network descriptions: lists of layers.
 
-From a description come the parameter layout, the native op's plan and the Keras model, so that the three agree by
-construction. `neurozoo.architectures` is the catalogue.
+The parameter layout, the native op's plan and the Keras model all derive from one description, so they always agree.
+`neurozoo.networks.catalogue` has the descriptions.
 """
 
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 OBSERVATION_SHAPE = (84, 84, 4)  # height, width, stack; oldest frame first
 EPSILON = 1e-3  # of virtual batch normalisation
 
-# One row of whole numbers and one of factors for each layer; native/core/network.h reads them in this order.
-PLAN_FIELDS = (
-    "kind", "in_height", "in_width", "in_channels", "out_height", "out_width", "out_channels",
-    "kernel", "stride", "weight_offset", "bias_offset", "activation", "cycles",
-    "skip", "inner_relu", "vector_offset", "normalisation", "shift_offset", "gain_offset", "initialisation",
-)  # fmt: skip
-PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")
+PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")  # factors of a layer in the native plan
 _KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2}
 _ACTIVATIONS = {"linear": 0, "relu": 1, "tanh": 2}
 _SKIPS = {"state": 0, "input": 1, "gated": 2}
@@ -33,34 +27,64 @@ _NORMALISATIONS = {None: 0, "before_bias": 1, "after_bias": 2}
 _VECTORS = {"input": "iotas", "gated": "gates"}  # what a recurrent layer has besides its kernel
 
 
+class LayerPlan(NamedTuple):
+    """What the native op is told of one layer, in whole numbers: an op's attribute can be a list, but not a record.
+
+    native/core/network_plan.h has a struct of the same name, with the meaning of each field; network_plan.cc reads the
+    fields in this order.
+    """
+
+    kind: int
+    in_height: int
+    in_width: int
+    in_channels: int
+    out_height: int
+    out_width: int
+    out_channels: int
+    kernel: int
+    stride: int
+    weight_offset: int
+    bias_offset: int
+    activation: int
+    cycles: int
+    skip: int
+    inner_relu: int
+    vector_offset: int
+    normalisation: int
+    shift_offset: int
+    gain_offset: int
+    initialisation: int
+
+
 @dataclass(frozen=True)
 class Layer:
     """One layer of a network.
 
     Attributes:
-        name: Short name, also of the Keras layer whose output is this layer's activation.
-        kind: `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h for `cycles` times, without bias,
-            and keeps the shape.
-        units: Output channels or dense units; None stands for the number of actions.
+        name: Short name. The Keras layer whose output is this layer's activation has the same name.
+        kind: `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h `cycles` times. A `recurrent_conv`
+            has no bias and keeps the shape.
+        units: Output channels or dense units; None for the number of actions.
         kernel: Side of the square kernel (convolutions).
-        stride: Step of the kernel (convolutions).
-        padding: Of a `conv`. `same`: zeros around the input, as in TensorFlow, so that the output has a position for
-            every `stride` pixels; an odd row or column goes to the end. `valid`: none, the kernel stays inside.
+        stride: Stride of the kernel (convolutions).
+        padding: Padding of a `conv`. `same`: zeros around the input, as in TensorFlow; the output has one position per
+            `stride` pixels, and an odd row or column of zeros goes to the end. `valid`: no padding.
         cycles: Repetitions (`recurrent_conv`).
         std: Standard deviation of the layer's initial output for unit inputs, if `initialisation` is `fan_in`.
         activation: `relu`, `tanh` or `linear`.
-        bias: Whether an offset per unit is evolved.
-        initialisation: Of the weights, which are noise times: `fan_in`: std / sqrt(fan in). `glorot`: std * sqrt(2 /
-            ((in + out) * kernel^2)). `multiplied_glorot`: the same with the fraction turned over, as published.
-            `unit_columns`: for each unit what makes its weights' length `std`.
-        skip: What a `recurrent_conv` adds in each cycle. `state`: h. `input`: the layer's input times an evolved factor
-            per channel, the iotas. `gated`: h; and by its evolved gate each channel takes part in the first
-            round(|gate| * width of the map) cycles only, of as many as the map is wide; later it keeps its value.
+        bias: Whether the layer has one bias per unit.
+        initialisation: Factor on the noise that gives the weights. `fan_in`: std / sqrt(fan in). `glorot`: std *
+            sqrt(2 / ((in + out) * kernel^2)). `multiplied_glorot`: the same with the fraction inverted, as published.
+            `unit_columns`: per unit, the factor that makes the length of its weights `std`.
+        skip: What a `recurrent_conv` adds in each cycle. `state`: h. `input`: the layer's input times one parameter
+            per channel, the iotas. `gated`: h, but each channel has a parameter, its gate, and changes only in the
+            first round(|gate| * width of the map) cycles. There are as many cycles as the map is wide.
         inner_relu: Whether each cycle ends with a ReLU (`recurrent_conv`).
         vector_std: Factor on the noise of the initial iotas or gates.
-        normalisation: Virtual batch normalisation: the mean and standard deviation of a reference batch become 0 and
-            1, `before_bias` is added, or `after_bias`, followed by an evolved gain and a second offset.
-        gain: Constant factor, applied before the activation; with a ReLU it may as well come after.
+        normalisation: Virtual batch normalisation: scales the mean and standard deviation over a reference batch to 0
+            and 1. `before_bias`: then adds the bias. `after_bias`: the bias is added before; then follow a gain and an
+            offset per unit, which are parameters.
+        gain: Constant factor, applied before the activation. With a ReLU the order makes no difference.
     """
 
     name: str
@@ -81,17 +105,17 @@ class Layer:
     gain: float = 1.0
 
     def out_size(self, size: int) -> int:
-        """Returns the height (width) of a convolution's output for an input of that height (width)."""
+        """Returns the height (width) of a convolution's output for an input of height (width) `size`."""
         return (size - self.kernel) // self.stride + 1 if self.padding == "valid" else math.ceil(size / self.stride)
 
     @property
     def has_bias(self) -> bool:
-        """Whether the layer adds an evolved offset per unit."""
+        """Whether the layer has one bias per unit."""
         return self.bias and self.kind != "recurrent_conv"
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the layer's parameter arrays, in their order."""
+        """Names of the layer's parameter arrays, in the order of the parameter vector."""
         vector = (_VECTORS[self.skip],) if self.skip in _VECTORS else ()
         affine = ("offset", "gain") if self.normalisation == "after_bias" else ()
         return (*vector, "w", *(("b",) if self.has_bias else ()), *affine)
@@ -122,12 +146,12 @@ class PlacedLayer:
 
     @property
     def weight_count(self) -> int:
-        """Number of weights, nothing else."""
+        """Number of weights, without biases and other parameters."""
         return math.prod(self.weight_shape)
 
     @cached_property
     def places(self) -> dict[str, slice]:
-        """Where each of the layer's parameter arrays lies."""
+        """The slice of the parameter vector of each parameter array."""
         places, offset = {}, self.start
         for part in self.layer.parts:
             stop = offset + (self.weight_count if part == "w" else self.out_shape[2])
@@ -137,11 +161,11 @@ class PlacedLayer:
 
     @property
     def stop(self) -> int:
-        """Index behind the last parameter."""
+        """Index after the last parameter."""
         return max(place.stop for place in self.places.values())
 
     def offset(self, part: str | None) -> int:
-        """Returns where an array starts, or -1 for one that the layer does not have."""
+        """Returns the index where an array starts, or -1 if the layer does not have it."""
         return self.places[part].start if part in self.places else -1
 
     @property
@@ -151,12 +175,12 @@ class PlacedLayer:
 
     @property
     def bias_offset(self) -> int:
-        """Index of the first bias, or -1."""
+        """Index of the first bias, or -1 without biases."""
         return self.offset("b")
 
     @property
     def scale(self) -> np.float32:
-        """Factor on the noise of the initial weights; for `unit_columns` the length of each unit's weights.
+        """Factor on the noise of the initial weights. For `unit_columns`, the length of each unit's weights.
 
         Source: specification of the published code, section 2.4; Glorot and Bengio 2010 (`glorot`).
         """
@@ -171,8 +195,8 @@ class PlacedLayer:
         return np.float32(layer.std * factors[layer.initialisation])
 
     def initialise(self, noise: np.ndarray) -> np.ndarray:
-        """Makes the layer's initial parameters of a slice of noise: float32, both of shape (stop - start,)."""
-        theta = noise * np.float32(0.0)  # offsets start at zeros with the noise's sign, as published
+        """Makes the layer's initial parameters from noise. Both are float32, shape (stop - start,)."""
+        theta = noise * np.float32(0.0)  # biases start at 0 or -0 by the sign of the noise, as published
         for part, place in self.places.items():
             here = slice(place.start - self.start, place.stop - self.start)
             if part == "w" and self.layer.initialisation == "unit_columns":
@@ -187,7 +211,7 @@ class PlacedLayer:
 
 
 def _with_unit_columns(noise: np.ndarray, length: np.float32) -> np.ndarray:
-    """Scales each column to a length; sums from the first row to the last, so that the native core gets the same bits.
+    """Scales each column to a length. Sums from the first row to the last, like the native core, for the same bits.
 
     Source: specification of the published code, section 1.7.
     """
@@ -199,7 +223,7 @@ def _with_unit_columns(noise: np.ndarray, length: np.float32) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """A network for a given number of actions: who sits where in the parameter vector.
+    """A network for a given number of actions and observation shape, with the place of each parameter.
 
     Attributes:
         network: The description.
@@ -213,7 +237,7 @@ class Layout:
 
     @cached_property
     def layers(self) -> tuple[PlacedLayer, ...]:
-        """The layers in order, weights before bias, as published."""
+        """The layers in order, with their places in the parameter vector. Weights come before biases, as published."""
         placed, offset, shape = [], 0, self.observation_shape
         for layer in self.network.layers:
             units = self.num_actions if layer.units is None else layer.units
@@ -234,15 +258,15 @@ class Layout:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the weights alone do not define the agent: virtual batch normalisation needs a reference batch."""
+        """Whether the network needs a reference batch besides its weights, for virtual batch normalisation."""
         return any(layer.normalisation for layer in self.network.layers)
 
     def initialise(self, noise: np.ndarray) -> np.ndarray:
-        """Makes initial weights of a slice of noise: float32, both of shape (parameters,)."""
+        """Makes the initial parameters from noise. Both are float32, shape (parameters,)."""
         return np.concatenate([placed.initialise(noise[placed.start : placed.stop]) for placed in self.layers])
 
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Cuts a parameter vector into named arrays.
+        """Splits a parameter vector into named arrays.
 
         Args:
             theta: float32, shape (parameters,).
@@ -256,7 +280,7 @@ class Layout:
         if theta.shape != (self.parameter_count,):
             raise ValueError(
                 f"{self.network.name} with {self.num_actions} actions has {self.parameter_count:,} parameters, "
-                f"but an array of shape {theta.shape} came"
+                f"but got an array of shape {theta.shape}"
             )
         arrays = {}
         for placed in self.layers:
@@ -266,50 +290,68 @@ class Layout:
         return arrays
 
     def plan(self) -> np.ndarray:
-        """Returns the native op's plan: int64, shape (layers, len(PLAN_FIELDS)), one row per layer.
+        """Returns the native op's plan: int64, shape (layers, len(LayerPlan._fields)), a `LayerPlan` per layer.
 
         A first layer that is dense is given the shape of the observation, which it sees flattened row-major.
         """
-        rows = []
-        for p in self.layers:
-            layer = p.layer
-            in_shape = p.in_shape if rows else self.observation_shape
-            cycles = p.in_shape[1] if layer.skip == "gated" else layer.cycles
-            rows.append((
-                _KINDS[layer.kind], *in_shape, *p.out_shape, layer.kernel, layer.stride,
-                p.weight_offset, p.bias_offset, _ACTIVATIONS[layer.activation], cycles,
-                _SKIPS[layer.skip], layer.inner_relu, p.offset(_VECTORS.get(layer.skip)),
-                _NORMALISATIONS[layer.normalisation], p.offset("offset"), p.offset("gain"),
-                layer.initialisation == "unit_columns",
-            ))  # fmt: skip
+        rows: list[LayerPlan] = []
+        for placed in self.layers:
+            layer = placed.layer
+            in_height, in_width, in_channels = placed.in_shape if rows else self.observation_shape
+            out_height, out_width, out_channels = placed.out_shape
+            row = LayerPlan(
+                kind=_KINDS[layer.kind],
+                in_height=in_height,
+                in_width=in_width,
+                in_channels=in_channels,
+                out_height=out_height,
+                out_width=out_width,
+                out_channels=out_channels,
+                kernel=layer.kernel,
+                stride=layer.stride,
+                weight_offset=placed.weight_offset,
+                bias_offset=placed.bias_offset,
+                activation=_ACTIVATIONS[layer.activation],
+                cycles=in_width if layer.skip == "gated" else layer.cycles,
+                skip=_SKIPS[layer.skip],
+                inner_relu=int(layer.inner_relu),
+                vector_offset=placed.offset(_VECTORS.get(layer.skip)),
+                normalisation=_NORMALISATIONS[layer.normalisation],
+                shift_offset=placed.offset("offset"),
+                gain_offset=placed.offset("gain"),
+                initialisation=int(layer.initialisation == "unit_columns"),
+            )
+            rows.append(row)
         return np.array(rows, np.int64)
 
     def plan_scales(self) -> np.ndarray:
-        """Returns the factors that belong to the plan: float32, shape (layers, len(PLAN_SCALES))."""
+        """Returns the factors of the plan: float32, shape (layers, len(PLAN_SCALES))."""
         return np.array([(p.scale, p.layer.vector_std, p.layer.gain) for p in self.layers], np.float32)
 
     def check_reference(self, reference: np.ndarray | None) -> np.ndarray:
-        """Returns a reference batch as float32, shape (batch, height, width, channels).
+        """Returns a valid reference batch as float32, shape (batch, height, width, channels).
 
         Raises:
-            NeurozooError: It is missing or has another shape.
+            NeurozooError: The batch is missing or has a wrong shape.
         """
         shape = ", ".join(map(str, self.observation_shape))
         expected = f"The network {self.network.name!r} needs a reference batch of shape (batch, {shape})"
         if reference is None:
-            raise NeurozooError(f"{expected}, but none came. Collect one, or load the one of its run.")
+            raise NeurozooError(f"{expected}, but got none. Collect one, or load that of its run.")
         reference = np.asarray(reference, np.float32)
         if reference.ndim != 4 or reference.shape[1:] != self.observation_shape or len(reference) == 0:
-            raise NeurozooError(f"{expected}, but one of shape {reference.shape} came.")
+            raise NeurozooError(f"{expected}, but got one of shape {reference.shape}.")
         return reference
 
     def gate_cycles(self, gates: np.ndarray, placed: PlacedLayer) -> np.ndarray:
-        """Returns the number of cycles in which each channel of a gated layer takes part: int64, shape (channels,)."""
+        """Returns the number of cycles in which each channel of a gated layer changes: int64, shape (channels,)."""
         width = placed.in_shape[1]
         return np.minimum(np.rint(np.abs(gates * np.float32(width))), width).astype(np.int64)
 
-    def normalisation(self, theta: np.ndarray, reference: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Measures each normalised layer on a reference batch; later layers see what earlier ones normalised.
+    def normalisation(
+        self, theta: np.ndarray, reference: np.ndarray | None
+    ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Measures mean and variance of each normalised layer on a reference batch, layer after layer.
 
         Args:
             theta: float32, shape (parameters,).
@@ -319,26 +361,26 @@ class Layout:
             (mean, variance) by layer name, float32, shape (units,): over batch and space, or batch for dense layers.
 
         Raises:
-            NeurozooError: The reference batch is missing or has another shape.
+            NeurozooError: The reference batch is missing or has a wrong shape.
         """
         model = self.keras_model(theta, reference)
         names = [layer.name for layer in self.network.layers if layer.normalisation]
         return {name: tuple(model.get_layer(f"{name}_norm").get_weights()[-2:]) for name in names}
 
     def keras_model(self, theta: np.ndarray | None = None, reference: np.ndarray | None = None) -> "keras.Model":
-        """Builds the network as a functional Keras model of standard layers only, so that anybody can load it.
+        """Builds the network as a functional Keras model of standard layers, so that plain Keras can load it.
 
         Args:
             theta: Optional weights, float32, shape (parameters,).
-            reference: With `theta`, and for virtual batch normalisation only: float32, shape (batch, height, width,
-                channels). Its moments become part of the model.
+            reference: Needed with `theta` for virtual batch normalisation: float32, shape (batch, height, width,
+                channels). Its means and variances become part of the model.
 
         Returns:
-            A model from (batch, height, width, channels) float32 to (batch, actions); each layer's activation is the
-            output of the Keras layer of the same name.
+            A model from (batch, height, width, channels) float32 to (batch, actions). The output of each Keras layer is
+            the activation of the layer of the same name.
 
         Raises:
-            NeurozooError: The reference batch is needed and missing, or has another shape.
+            NeurozooError: The network needs a reference batch, and it is missing or has a wrong shape.
         """
         import keras
 
@@ -346,7 +388,9 @@ class Layout:
         if theta is not None and self.needs_reference:
             reference = self.check_reference(reference)
         value = inputs = keras.Input(self.observation_shape, name="observation")
-        weights, normalised = {}, []  # by Keras layer; the model must be whole before they can be set
+        # They are set when the model is complete.
+        weights: dict[keras.Layer, list[Any]] = {}
+        normalised = []
         for placed in self.layers:
             layer, name = placed.layer, placed.layer.name
             own = {part: arrays.get(f"{name}/{part}") for part in layer.parts}
@@ -384,7 +428,7 @@ class Layout:
         return model
 
     def _keras_cycles(self, placed: PlacedLayer, step: "keras.Layer", value, own: dict, weights: dict):
-        """Adds the cycles of a recurrent layer to a Keras model, and to `weights` what its additional layers need."""
+        """Adds the cycles of a recurrent layer to a Keras model, and the weights of added layers to `weights`."""
         import keras
 
         def factors(name: str, values: np.ndarray | None) -> "keras.Layer":
@@ -414,8 +458,8 @@ class Network:
 
     Attributes:
         name: Our name, in snake_case.
-        published_names: The class names in published code; none for our own.
-        layers: From observation to actions.
+        published_names: The class names in published code; empty for our own networks.
+        layers: The layers, from observation to actions.
     """
 
     name: str
@@ -428,15 +472,15 @@ class Network:
         return self.published_names[0] if self.published_names else None
 
     def layout(self, num_actions: int, observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE) -> Layout:
-        """Places the layers for a game's number of actions.
+        """Returns the layout for a number of actions and an observation shape.
 
         Raises:
-            NeurozooError: The observation is too small for a kernel that stays inside.
+            NeurozooError: The observation is too small for a kernel without padding.
         """
         layout = Layout(self, num_actions, observation_shape)
         if any(min(placed.out_shape[:2]) < 1 for placed in layout.layers):
             raise NeurozooError(
-                f"The kernels of the network {self.name!r} stay inside of what they see, and do not fit into an "
-                f"observation of {observation_shape[0]} x {observation_shape[1]}. Take one that pads, such as 'large'."
+                f"The network {self.name!r} has no padding, and its kernels do not fit into an observation of "
+                f"{observation_shape[0]} x {observation_shape[1]}. Choose a network with padding, such as 'large'."
             )
         return layout

@@ -1,14 +1,14 @@
-"""Which pictures of filters a network can have, known before it is trained."""
+"""The pictures of filters that a network can have, known before it is trained."""
 
 from collections.abc import Collection
 
-from neurozoo.games import ObservationShape
-from neurozoo.networks import Network
+from neurozoo.environments.protocols import ObservationShape
+from neurozoo.networks.description import Network
 
 OF_CONVOLUTIONS = ("weights",)
 OF_LAYERS = ("patches", "synthetic", "inversion", "guided")
 OF_NETWORKS = ("guided_page", "attribution", "lean")
-# Those that are made of what an undisturbed network saw, and how the names of their files begin.
+# Products that are made from a rollout without parameter noise, and how the names of their files begin.
 OF_ROLLOUTS = {
     **{name: f"filters/{name}_" for name in OF_LAYERS},
     "guided_page": "filters/guided.html",
@@ -20,13 +20,13 @@ PRODUCTS = (*OF_CONVOLUTIONS, *OF_LAYERS, *OF_NETWORKS)
 def product_files(
     network: Network, shape: ObservationShape, *, products: Collection[str], layers: Collection[str] = ()
 ) -> list[str]:
-    """Lists the files of a run's folder that have a meaning for its network.
+    """Lists the pictures that have a meaning for a network.
 
     Args:
         network: The architecture.
-        shape: Of what it sees. A vector has no pictures, and a single frame no temporal lean.
+        shape: Shape of its observations. Vectors have no pictures, and single frames no temporal lean.
         products: Names of `PRODUCTS`.
-        layers: Names of layers; none for all.
+        layers: Names of layers; empty for all.
 
     Returns:
         Paths relative to the run's folder, such as `filters/weights_conv1.png`.

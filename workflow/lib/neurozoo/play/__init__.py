@@ -1,4 +1,4 @@
-"""Watching a frozen agent play, in a window or in a terminal, and taking the joystick from it."""
+"""Shows a frozen agent playing, in a window or a terminal; a human can take over the joystick."""
 
 from neurozoo.play.game import play_games
 from neurozoo.play.terminal import TerminalDisplay

@@ -1,34 +1,34 @@
-"""What the keys do, without any window.
+"""What the keys do, whatever the display.
 
 Source: keys of simple_dqn (tambetm), which are those of the Arcade Learning Environment 0.5 (`display_screen.cpp`).
-Deviations: q and escape end the game; of two opposite directions the one that was pressed last counts.
+Deviations: q and escape end the game; of two opposite directions, the one pressed last counts.
 """
 
 FIRST_DELAY = 17  # milliseconds per frame: the console's own speed
-STEP = 5  # milliseconds, and units of volume
+STEP = 5  # milliseconds of delay, or units of volume
 VOLUME = 50  # of 100, at the start
 _ARROWS = ("up", "down", "left", "right")
 _OPPOSITES = {"up": "down", "down": "up", "left": "right", "right": "left"}
 
 HELP = "a slower, s faster, m manual, [ ] volume, q quit"
-MANUAL_HELP = "arrows move, space fires, p nothing, m agent"
+MANUAL_HELP = "arrows move, space fires, p no-op, m agent"
 
 
 class Controls:
-    """Turns pressed keys into the speed, the volume, who plays, and what the human does.
+    """Turns pressed keys into the speed, the volume, who plays, and the human's action.
 
-    Keys go by the names `up`, `down`, `left`, `right`, `space`, `return`, `escape`, and by their letters.
+    Keys have the names `up`, `down`, `left`, `right`, `space`, `return`, `escape`, or their letter.
 
     Args:
-        is_manual: Whether the human plays at first.
-        hold: Seconds for which a key counts as held after it was pressed, for terminals, which never say that it was
-            released but repeat a key that is held; None where `release` is called.
+        is_manual: Whether the human plays at the start.
+        hold: Seconds for which a key counts as held after a press. It is for terminals, which repeat a held key but
+            never report its release. None for displays that call `release`.
 
     Attributes:
-        delay: Milliseconds of a frame.
+        delay: Milliseconds per frame.
         volume: From 0 to 100.
         is_manual: Whether the human plays.
-        is_over: Whether it is to end.
+        is_over: Whether the human wants to quit.
     """
 
     def __init__(self, *, is_manual: bool = False, hold: float | None = None):
@@ -37,13 +37,13 @@ class Controls:
         self.is_manual = is_manual
         self.is_over = False
         self._hold = hold
-        self._held: dict[str, float] = {}  # when it was pressed, in the order of that
+        self._held: dict[str, float] = {}  # when each key was pressed, oldest first
 
     def press(self, key: str, now: float) -> None:
-        """Does what a key is for, at once or as long as it is held.
+        """Reacts to a pressed key.
 
         Args:
-            key: Its name; others than those above do nothing.
+            key: Its name; unknown keys do nothing.
             now: Seconds on any clock.
         """
         if key == "a":
@@ -62,17 +62,17 @@ class Controls:
         elif key in ("return", "p"):
             self._held.clear()
         elif key in (*_ARROWS, "space"):
-            if self._hold is not None:  # where releases go unheard, the opposite direction is one
-                self._held.pop(_OPPOSITES.get(key), None)
+            if self._hold is not None and key in _OPPOSITES:  # without release events, this releases the opposite
+                self._held.pop(_OPPOSITES[key], None)
             self._held.pop(key, None)
             self._held[key] = now
 
     def release(self, key: str) -> None:
-        """Lets go of a key."""
+        """Reacts to a released key."""
         self._held.pop(key, None)
 
     def joystick(self, now: float) -> str:
-        """Returns what the human does, by ALE's name of the action, such as `UPRIGHTFIRE` or `NOOP`.
+        """Returns the human's action by its ALE name, such as `UPRIGHTFIRE` or `NOOP`.
 
         Args:
             now: Seconds on the clock of `press`.

@@ -1,6 +1,6 @@
-"""A text terminal as a screen: two pixels in each character, and keys as they are typed.
+"""A text terminal as a display: two pixels per character, and keys as they are typed.
 
-It works over a remote shell, and needs a terminal that knows 24-bit colours, as nearly all do.
+It works over ssh. The terminal needs 24-bit colours, which nearly all terminals have.
 """
 
 import os
@@ -10,33 +10,34 @@ import termios
 import time
 import tty
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 from PIL import Image
 
 from neurozoo.errors import NeurozooError
 
-_SEQUENCES = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}  # by their last byte
+_SEQUENCES = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}  # arrow keys by the last byte of their sequence
 _NAMES = {b" ": "space", b"\r": "return", b"\n": "return"}
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # another screen, no cursor, empty
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # alternate screen, hidden cursor, cleared
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
-_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # shown at once, where the terminal knows how
-_ASPECT = 4 / 3  # of the picture: a console's pixels are wider than high
-_ESCAPE_SECONDS = 0.05  # after which an escape was the key of this name
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized update, where the terminal supports it
+_ASPECT = 4 / 3  # width / height of the picture: a console's pixels are wider than high
+_ESCAPE_SECONDS = 0.05  # a lone escape byte older than this is the escape key
 
 
 class KeyReader:
-    """Makes names of keys out of the bytes that a terminal sends, which may arrive in pieces."""
+    """Turns the bytes that a terminal sends, possibly in pieces, into names of keys."""
 
     def __init__(self) -> None:
         self._pending = b""
         self._since = 0.0
 
     def feed(self, data: bytes, now: float) -> list[str]:
-        """Returns the keys that are certain by now.
+        """Adds bytes, and returns the keys that are certain by now.
 
         Args:
-            data: What has arrived; b"" to say that nothing has.
+            data: The bytes that arrived; b"" if none did.
             now: Seconds on any clock.
         """
         if data:
@@ -53,7 +54,7 @@ class KeyReader:
                 if length is None:
                     if now - self._since <= _ESCAPE_SECONDS:
                         break
-                    self._pending = b""  # it was cut off
+                    self._pending = b""  # an incomplete sequence
                     break
                 keys.append(_SEQUENCES.get(self._pending[length - 1 : length], ""))
                 self._pending = self._pending[length:]
@@ -65,7 +66,7 @@ class KeyReader:
         return [key for key in keys if key]
 
     def _sequence_length(self) -> int | None:
-        """Returns the bytes of the control sequence at the start; None if its end has not arrived."""
+        """Returns the length in bytes of the control sequence at the start; None if it is incomplete."""
         for place in range(2, len(self._pending)):
             if 0x40 <= self._pending[place] <= 0x7E:
                 return place + 1
@@ -75,30 +76,31 @@ class KeyReader:
 def fitting_size(columns: int, lines: int) -> tuple[int, int]:
     """Returns (width, height) in pixels of the largest picture that fits above a line of text.
 
-    A character is about twice as high as wide, so that half of one is a square pixel.
+    A character is about twice as high as wide, so half a character is a square pixel.
     """
     height = max(2, min(2 * (lines - 1), int(columns / _ASPECT)) // 2 * 2)
     return max(1, min(columns, round(height * _ASPECT))), height
 
 
 def cells_of(picture: np.ndarray) -> np.ndarray:
-    """Joins each two rows of pixels: (rows, columns, 6), red, green and blue of the upper and of the lower one."""
+    """Joins pairs of pixel rows: (rows, columns, 6), with red, green and blue of the upper and of the lower pixel."""
     return np.concatenate([picture[0::2], picture[1::2]], axis=-1)
 
 
 def draw_cells(cells: np.ndarray, before: np.ndarray | None, *, left: int) -> str:
-    """Returns what changes a terminal's picture into another one.
+    """Returns the control sequences that change a terminal's picture into another one.
 
     Args:
         cells: uint8, (rows, columns, 6), see `cells_of`.
-        before: What is there, of the same shape; None for nothing.
+        before: The cells shown now, of the same shape; None for an empty screen.
         left: Column where the picture begins, from 0.
     """
     is_new = np.ones(cells.shape[:2], bool) if before is None else (cells != before).any(axis=-1)
-    parts, colours = [], None
+    parts: list[str] = []
+    colours: tuple[int, ...] | None = None
     for row in np.flatnonzero(is_new.any(axis=1)):
         last = -2
-        for column in np.flatnonzero(is_new[row]):
+        for column in np.flatnonzero(is_new[row]).tolist():
             if column != last + 1:
                 parts.append(f"\x1b[{row + 1};{left + column + 1}H")
             cell = tuple(cells[row, column].tolist())
@@ -114,23 +116,23 @@ class TerminalDisplay:
     """The terminal of this process as a display, see `neurozoo.play.game.Display`; use it in a `with` statement.
 
     Raises:
-        NeurozooError: Standard input or output is no terminal.
+        NeurozooError: Standard input or output is not a terminal.
     """
 
-    hold = 0.4  # seconds: a key that is held is repeated after less than that by most terminals
+    hold = 0.4  # seconds: most terminals repeat a held key sooner than that
 
     def __init__(self) -> None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise NeurozooError(
-                "--terminal draws into a terminal and reads its keys, but standard input and output are none. Start "
-                "it in one, or leave --terminal out for a window."
+                "--terminal needs standard input and output to be a terminal, but at least one of them is not. Start "
+                "the command in a terminal, or leave --terminal out for a window."
             )
         self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()
         self._reader = KeyReader()
         self._cells: np.ndarray | None = None
         self._size: os.terminal_size | None = None
 
-    def __enter__(self) -> "TerminalDisplay":
+    def __enter__(self) -> Self:
         self._before = termios.tcgetattr(self._in)
         tty.setcbreak(self._in, termios.TCSADRAIN)
         self._write(_ENTER)
@@ -141,7 +143,7 @@ class TerminalDisplay:
         termios.tcsetattr(self._in, termios.TCSADRAIN, self._before)
 
     def show(self, screen: np.ndarray, status: str) -> None:
-        """Draws what has changed."""
+        """Draws the cells that have changed, and the status line."""
         size = os.get_terminal_size(self._out)
         width, height = fitting_size(size.columns, size.lines)
         picture = np.asarray(Image.fromarray(screen).resize((width, height), Image.Resampling.BOX))
@@ -157,7 +159,7 @@ class TerminalDisplay:
         """Does nothing: a terminal has no sound."""
 
     def read_keys(self) -> Iterator[tuple[str, bool]]:
-        """Yields the keys that were typed; none is ever released."""
+        """Yields the keys that were typed; a terminal never reports releases."""
         data = b""
         while select.select([self._in], [], [], 0)[0] and (more := os.read(self._in, 1024)):
             data += more

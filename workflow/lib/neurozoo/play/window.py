@@ -1,24 +1,25 @@
-"""A window as a display, with sound; it needs the package pygame-ce."""
+"""A window as a display, with sound. It needs the package pygame-ce."""
 
 import os
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 
 from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME
 from neurozoo.errors import NeurozooError
 
-_WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels of the picture at first, and of the line beneath
+_WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels: the picture at the start, and the status line
 _INK, _PAPER = (220, 220, 216), (18, 19, 20)
-_CHUNK = 4  # frames of sound at once, since fewer would stutter
+_CHUNK = 4  # frames of sound that are queued together; fewer would stutter
 
 
 class WindowDisplay:
     """A window as a display, see `neurozoo.play.game.Display`; use it in a `with` statement.
 
     Args:
-        title: Of the window.
-        is_heard: Whether there is sound, if the machine has some.
+        title: Title of the window.
+        is_heard: Whether to play sound, if the machine can.
 
     Raises:
         NeurozooError: pygame-ce is not installed, or there is no screen for a window.
@@ -41,7 +42,7 @@ class WindowDisplay:
             pygame.K_SPACE: "space", pygame.K_RETURN: "return", pygame.K_ESCAPE: "escape",
         }  # fmt: skip
 
-    def __enter__(self) -> "WindowDisplay":
+    def __enter__(self) -> Self:
         pygame = self._pygame
         try:
             pygame.display.init()
@@ -70,7 +71,7 @@ class WindowDisplay:
         self._channel = pygame.mixer.Channel(0)
 
     def show(self, screen: np.ndarray, status: str) -> None:
-        """Draws a screen as wide as a television does, and the line."""
+        """Draws a screen in the 4:3 format of a television, and the status line below it."""
         pygame = self._pygame
         width, height = self._window.get_size()
         height = max(1, height - _LINE)
@@ -83,7 +84,7 @@ class WindowDisplay:
         pygame.display.flip()
 
     def hear(self, sound: np.ndarray, volume: int) -> None:
-        """Plays a frame of sound after the ones before; what comes too fast is left out."""
+        """Queues a frame of sound; drops sound that comes too fast."""
         if self._channel is None:
             return
         self._channel.set_volume(volume / 100)
@@ -94,7 +95,7 @@ class WindowDisplay:
             self._sound = b""
 
     def read_keys(self) -> Iterator[tuple[str, bool]]:
-        """Yields the keys that were pressed or released; closing the window is the key q."""
+        """Yields pressed and released keys; closing the window counts as the key q."""
         pygame = self._pygame
         for event in pygame.event.get():
             if event.type == pygame.QUIT:

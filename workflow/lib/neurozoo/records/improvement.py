@@ -1,15 +1,16 @@
-"""Who is better than whom, and how sure that is: algorithms and networks in pairs."""
+"""Compares agents in pairs: the probability that a run of one scores more than a run of the other."""
 
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from neurozoo.files import written_whole
-from neurozoo.statistics import bootstrap_intervals, probability_of_improvement
-from neurozoo.tables import ALL_GAMES, extent, final_scores
+from neurozoo.records.statistics import bootstrap_intervals, probability_of_improvement
+from neurozoo.records.tables import ALL_GAMES, extent, final_scores
 
 _PAIR = ("algo", "model", "other_algo", "other_model")
 _COLUMNS = [
@@ -17,7 +18,14 @@ _COLUMNS = [
     "probability", "probability_low", "probability_high",
 ]  # fmt: skip
 
-_Shared = tuple[str, str, pd.DataFrame, pd.DataFrame]  # protocol, game, and the two agents' runs
+
+class _Shared(NamedTuple):
+    """A game that both agents played under the same protocol, with their runs."""
+
+    protocol: str
+    game: str
+    runs: pd.DataFrame
+    others: pd.DataFrame
 
 
 def comparison_table(
@@ -28,20 +36,20 @@ def comparison_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Tabulates the probability of improvement of each agent (algorithm with network) over each other one.
+    """Writes the probability of improvement for every pair of agents; an agent is an algorithm with a network.
 
     Args:
         metrics: The merged table.
-        csv: The table to write. Each pair of agents stands there once, in the order in which they appear, with a row
-            for each game that both played under the same protocol, and one with the game `all` over these.
-            `probability` is that of a run of the first scoring more than one of the other; 1 minus it is the other
-            way round. `runs`, `episodes` (the fewest test episodes behind a run's score; empty if unknown) and
-            `frames` (of the shortest run) are the first's, `other_...` the other's. `probability_low` and
-            `probability_high` are the ends of a bootstrap interval over runs, empty where there is a single run.
-            Without a pair there is only the header.
-        replications: Bootstrap resamples.
-        confidence: Of the intervals.
-        seed: Of the bootstrap.
+        csv: The table to write. It has each pair once, in the order of appearance, with a row for each game that both
+            played under the same protocol, and a row with the game `all` over these games. `probability` is the
+            probability that a run of the first agent scores more than a run of the other; for the reverse, take 1
+            minus it. `runs`, `episodes` (the smallest number of test episodes behind a run's score; empty if unknown)
+            and `frames` (of the shortest run) belong to the first agent, `other_...` to the other. `probability_low`
+            and `probability_high` are the ends of a bootstrap interval over runs; they are empty if there is a single
+            run. Without any pair the table has only its header.
+        replications: Number of bootstrap resamples.
+        confidence: Confidence of the intervals.
+        seed: Seed of the bootstrap.
 
     Raises:
         NeurozooError: No run has a test score.
@@ -53,9 +61,9 @@ def comparison_table(
         pair = dict(zip(_PAIR, (*first, *second), strict=True))
         shared = list(_shared_games(runs, others))
         for games in shared:
-            rows.append(pair | {"protocol": games[0], "game": games[1]} | _compared([games], bootstrap))
+            rows.append(pair | {"protocol": games.protocol, "game": games.game} | _compared([games], bootstrap))
         if shared:
-            protocols = ", ".join(dict.fromkeys(protocol for protocol, *_ in shared))
+            protocols = ", ".join(dict.fromkeys(games.protocol for games in shared))
             rows.append(pair | {"protocol": protocols, "game": ALL_GAMES} | _compared(shared, bootstrap))
     with written_whole(csv) as temporary:
         table = pd.DataFrame(rows, columns=_COLUMNS)
@@ -63,16 +71,16 @@ def comparison_table(
 
 
 def _shared_games(runs: pd.DataFrame, others: pd.DataFrame) -> Iterator[_Shared]:
-    """Yields the games that both agents played in the same way."""
+    """Yields the games that both agents played under the same protocol."""
     known = dict(list(others.groupby(["protocol", "game"], sort=False)))
     for (protocol, game), group in runs.groupby(["protocol", "game"], sort=False):
         if (protocol, game) in known:
-            yield protocol, game, group, known[protocol, game]
+            yield _Shared(protocol, game, group, known[protocol, game])
 
 
-def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, float]) -> dict[str, float]:
-    own, other = (pd.concat([games[i] for games in shared]) for i in (2, 3))
-    scores = [games[i]["test_score"].to_numpy(float) for i in (2, 3) for games in shared]
+def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, Any]) -> dict[str, Any]:
+    own, other = [games.runs for games in shared], [games.others for games in shared]
+    scores = [runs["test_score"].to_numpy(float) for runs in (*own, *other)]
 
     def improvement(games: Sequence[np.ndarray]) -> np.ndarray:
         return probability_of_improvement(games[: len(shared)], games[len(shared) :])
@@ -80,8 +88,8 @@ def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, float]) -> dict
     low, high = bootstrap_intervals(scores, {"": improvement}, **bootstrap)[""]
     return {
         "games": len(shared),
-        **extent(own),
-        **{f"other_{name}": number for name, number in extent(other).items()},
+        **extent(pd.concat(own)),
+        **{f"other_{name}": number for name, number in extent(pd.concat(other)).items()},
         "probability": improvement(scores),
         "probability_low": low,
         "probability_high": high,

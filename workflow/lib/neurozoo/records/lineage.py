@@ -1,7 +1,7 @@
-"""Who descends from whom: the selected and the validated individuals of a run with parents, as one small table.
+"""Lineages: a table of a run's selected and validated individuals with their parents.
 
-Every report of the genetic algorithm carries the rows of its generation; whoever was selected is in it, so that all
-ancestors of anybody in the table are, too.
+Every report of the genetic algorithm has the rows of its generation. All selected individuals are among them, so the
+table has all ancestors of each of its individuals.
 """
 
 import os
@@ -11,10 +11,10 @@ import pandas as pd
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.logs import read_log
+from neurozoo.records.run_log import read_log
 
-# Of a row in a report. An individual is called by its generation, from 1, and its place in the population, from 0.
-# Generation 0 is the genome that all of the first generation descend from, if there is one; it has no row.
+# Columns of a row in a report. Generations count from 1, individuals (places in the population) from 0. Generation 0 is
+# the common ancestor of the first generation, if there is one; it has no row.
 COLUMNS = (
     "generation", "individual", "parent_generation", "parent_individual", "power", "fitness", "validation_score",
     "is_parent", "is_elite",
@@ -35,16 +35,17 @@ _TYPES = {
 
 
 def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
-    """Collects the rows of all reports.
+    """Collects the lineage rows of all reports in one table.
 
     Args:
         log: The run's `log.jsonl`.
-        parquet: The table to write: `iteration` (the generation that reported the row), then `COLUMNS`. The parent is
-            empty for fresh weights, `power` (of the mutation that made it) too; `fitness` is the score of the training
-            episode, `validation_score` the mean of the iteration's validation, if it took part.
+        parquet: The table to write: `iteration` (the generation that reported the row), then `COLUMNS`. The parent and
+            `power` (of the mutation) are empty for newly initialised weights. `fitness` is the score of the training
+            episode. `validation_score` is the mean of that iteration's validation, or empty for individuals that were
+            not validated.
 
     Raises:
-        NeurozooError: The log is missing or damaged, or its algorithm has no parents.
+        NeurozooError: The log is missing or damaged, or has no lineage.
     """
     records = read_log(log)
     try:
@@ -52,28 +53,35 @@ def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
         table = pd.DataFrame(rows, columns=["iteration", *COLUMNS]).astype(_TYPES)
     except KeyError as error:
         raise NeurozooError(
-            f"{log} keeps no lineage. Only the genetic algorithms and random search do, and not in their oldest logs."
+            f"{log} has no lineage. Only the genetic algorithms and random search log one, except in their oldest logs."
         ) from error
     except (ValueError, TypeError) as error:
-        raise NeurozooError(f"{log} is damaged: a row of its lineage should have {', '.join(COLUMNS)}.") from error
+        raise NeurozooError(
+            f"{log} is damaged: a row of its lineage should have {', '.join(COLUMNS)}. Train the run again."
+        ) from error
     with written_whole(parquet) as temporary:
         table.to_parquet(temporary, index=False)
 
 
 def read_lineage(path: str | os.PathLike) -> pd.DataFrame:
-    """Reads what `write_lineage` wrote.
+    """Reads a table that `write_lineage` wrote.
 
     Raises:
-        NeurozooError: The file is missing or something else.
+        NeurozooError: The file is missing or is not such a table.
     """
     try:
         table = pd.read_parquet(path)
     except FileNotFoundError as error:
-        raise NeurozooError(f"{path} is missing; the rule lineage makes it from a run's log.") from error
+        raise NeurozooError(f"{path} is missing. The rule lineage makes it from a run's log.") from error
     except (OSError, ValueError) as error:
-        raise NeurozooError(f"{path} should be a lineage, but cannot be read ({error}). Delete it.") from error
+        raise NeurozooError(
+            f"{path} should be a lineage, but cannot be read ({error}). Delete it; the rule lineage makes it again."
+        ) from error
     if list(table.columns) != ["iteration", *COLUMNS]:
-        raise NeurozooError(f"{path} should be a lineage with the columns iteration, {', '.join(COLUMNS)}.")
+        raise NeurozooError(
+            f"{path} should have the columns iteration, {', '.join(COLUMNS)}, but has "
+            f"{', '.join(map(str, table.columns))}. Delete it; the rule lineage makes it again."
+        )
     return table
 
 
@@ -85,23 +93,26 @@ def individuals(lineage: pd.DataFrame) -> pd.DataFrame:
 
 
 def ancestors(lineage: pd.DataFrame, iteration: int | None = None) -> pd.DataFrame:
-    """Finds from whom an elite descends.
+    """Finds the ancestors of an elite.
 
     Args:
         lineage: As `read_lineage` returns it.
-        iteration: Whose elite; None for the last one.
+        iteration: Generation of the elite; None for the last one.
 
     Returns:
         Rows of `individuals`: the oldest ancestor first, the elite last.
 
     Raises:
-        NeurozooError: There is no such generation.
+        NeurozooError: The lineage has no elite of this generation.
     """
     elites = lineage[lineage["is_elite"]]
     if iteration is not None:
         elites = elites[elites["iteration"] == iteration]
     if elites.empty:
-        raise NeurozooError(f"The lineage has no elite of generation {iteration}. It was made from another log.")
+        raise NeurozooError(
+            f"The lineage has no elite of generation {iteration}: it was made from another log. Delete it; the rule "
+            "lineage makes it again."
+        )
     known = {(row.generation, row.individual): row for row in individuals(lineage).itertuples(index=False)}
     found, birth = [], (elites.iloc[-1]["generation"], elites.iloc[-1]["individual"])
     while birth in known:
@@ -113,6 +124,6 @@ def ancestors(lineage: pd.DataFrame, iteration: int | None = None) -> pd.DataFra
 
 
 def parent_ages(lineage: pd.DataFrame) -> Sequence[int]:
-    """Returns the age of every parent of every generation: generations between its birth and that of its children."""
+    """Returns the ages of all parents of all generations: generations from their birth to that of their children."""
     parents = lineage[lineage["is_parent"]]
     return (parents["iteration"] + 1 - parents["generation"]).tolist()

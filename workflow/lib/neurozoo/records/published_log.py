@@ -1,15 +1,15 @@
-"""The published codes' table of progress in a text log: writing it, and reading it back.
+"""Writes and reads the progress tables in the text logs of the published codes.
 
-Two layouts exist. The GPU code puts the date before every line, doubles the spaces, follows each row by an empty line
-and cuts long names to `...` and their last 30 characters. The distributed code of 2017 has neither dates nor empty
-lines and keeps the first 30 characters. `format_table` writes the first, `read_tables` reads both.
+There are two layouts. The GPU code writes the date before every line, doubles the spaces, adds an empty line after each
+row and shortens long names to `...` and their last 30 characters. The distributed code of 2017 has neither dates nor
+empty lines and keeps the first 30 characters. `format_table` writes the first layout, `read_tables` reads both.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-# In the order in which the published genetic algorithm prints them.
+# Fields of the published genetic algorithm (GPU code), in its order.
 GA_FIELDS = (
     "Iteration", "MutationPower", "PopulationEpRewMax", "PopulationEpRewMean", "PopulationEpCount",
     "PopulationTimesteps", "NumSelectedIndividuals", "TruncatedPopulationRewMean",
@@ -19,7 +19,7 @@ GA_FIELDS = (
     "ValidationTimestepsSoFar", "TimestepsThisIter", "TimestepsPerSecondThisIter", "TimestepsComputed",
     "TimestepsSoFar", "TimeElapsedThisIter", "TimeElapsedThisIterTotal", "TimeElapsed", "TimeElapsedTotal",
 )  # fmt: skip
-# In the order in which the published evolution strategies (GPU code) print them.
+# Fields of the published evolution strategies (GPU code), in their order.
 ES_FIELDS = (
     "Iteration", "MutationPower", "TimestepLimitPerEpisode", "PopulationEpRewMax", "PopulationEpRewMean",
     "PopulationEpRewMedian", "PopulationEpCount", "PopulationTimesteps", "TestRewMean", "TestRewMedian", "TestEpCount",
@@ -27,13 +27,13 @@ ES_FIELDS = (
     "TimestepsPerSecondThisIter", "TimestepsComputed", "TimestepsSoFar", "TimeElapsedThisIter",
     "TimeElapsedThisIterTotal", "TimeElapsed", "TimeElapsedTotal",
 )  # fmt: skip
-# What the distributed code of 2017 prints besides.
+# Further fields of the distributed code of 2017.
 DISTRIBUTED_FIELDS = (
     "ParentId", "EpRewMax", "EpRewMean", "EpRewStd", "EpLenMean", "EvalEpRewMean", "EvalEpRewMedian", "EvalEpRewStd",
     "EvalEpLenMean", "EvalPopRank", "EvalEpCount", "Norm", "GradNorm", "UpdateRatio", "EpisodesThisIter",
     "EpisodesSoFar", "UniqueWorkers", "UniqueWorkersFrac", "ResultsSkippedFrac", "ObCount",
 )  # fmt: skip
-# What novelty search prints: the fields of the distributed code that mean something here, and ours.
+# Fields of novelty search: those of the distributed code that apply here, and our own.
 NOVELTY_FIELDS = (
     "Iteration", "ParentId", "AgentNovelty", "MutationPower", "RewardWeight", "TimestepLimitPerEpisode", "EpRewMax",
     "EpRewMean", "EpRewStd", "EpLenMean", "NoveltyMax", "NoveltyMean", "EvalEpRewMean", "EvalEpRewStd",
@@ -44,8 +44,8 @@ NOVELTY_FIELDS = (
 )  # fmt: skip
 PUBLISHED_FIELDS = tuple(dict.fromkeys(GA_FIELDS + ES_FIELDS + DISTRIBUTED_FIELDS + NOVELTY_FIELDS))
 
-_WIDEST = 33  # characters of a name or value before it is cut
-_KEPT = 30  # of them, after it is cut
+_WIDEST = 33  # a longer name or value is shortened
+_KEPT = 30  # characters that a shortened name or value keeps
 _DATE = re.compile(r"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M ?")
 _ROW = re.compile(r"^\|\s+(\S+)\s+\|(.*)\|$")
 _RULE = re.compile(r"^-{8,}$")
@@ -54,7 +54,7 @@ _ELITE = re.compile(r"^Current elite: (.*)$")
 
 
 def stamped(message: str, *, now: datetime) -> str:
-    """Puts the date before a message of a log, as the published code does.
+    """Puts the date before a log message, as the published code does.
 
     Args:
         message: The text, without a newline at its end.
@@ -68,34 +68,32 @@ def stamped(message: str, *, now: datetime) -> str:
 
 
 def format_table(fields: Mapping[str, object], *, now: datetime) -> str:
-    """Lays out one generation's values as the published GPU code does, so that its users' tools read our logs.
+    """Formats one generation's values like the published GPU code, so that existing tools can read our logs.
 
     Args:
-        fields: Value by name, in the order in which they are to appear. Numbers get three significant digits.
-        now: Local time, put before every line.
+        fields: Value by name, in the order of the table. Numbers get three significant digits.
+        now: Local time, written before every line.
 
     Returns:
-        The text, for a log file to take over as it is.
+        The text for the log file.
 
     Raises:
-        ValueError: `fields` is empty, or two names are equal after they are cut.
+        ValueError: `fields` is empty, or two names are equal after they are shortened.
     """
-    rows = {_cut(name): _cut(_shown(value)) for name, value in fields.items()}
+    rows = {_shortened(name): _shortened(_formatted(value)) for name, value in fields.items()}
     if not rows or len(rows) != len(fields):
-        raise ValueError(
-            f"A table needs names that differ in their last {_KEPT} characters, but these came: {[*fields]}"
-        )
+        raise ValueError(f"A table needs names that differ in their last {_KEPT} characters, but got: {[*fields]}")
     name_width, value_width = max(map(len, rows)), max(map(len, rows.values()))
     rule = "-" * (name_width + value_width + 13) + " \n"
     lines = [f"|  {name:<{name_width}}   |  {value:<{value_width}}   |\n" for name, value in rows.items()]
     return "".join(stamped(line, now=now) for line in (rule, *lines, rule))
 
 
-def _shown(value: object) -> str:
+def _formatted(value: object) -> str:
     return f"{float(value):<8.3g}" if hasattr(value, "__float__") else str(value)
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= _WIDEST else "..." + text[-_KEPT:]
 
 
@@ -106,11 +104,13 @@ def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
         lines: The log, line by line.
 
     Yields:
-        Value by whole name, as printed. `Current elite` holds the genome that follows a table of the genetic
-        algorithm; `Iteration` is taken from the heading where the table has none. A table that was cut off, because
-        the job was killed or still writes, is left out.
+        Value by name, both as printed. `Current elite` holds the genome that follows a table of the genetic
+        algorithm. `Iteration` comes from the heading if the table has none. An incomplete table is left out: the job
+        was killed or is still writing.
     """
-    table, open_rows, heading = None, None, None
+    table: dict[str, str] | None = None
+    open_rows: dict[str, str] | None = None
+    heading: dict[str, str] = {}
     for line in lines:
         line = _DATE.sub("", line).strip()
         if not line:
@@ -119,7 +119,7 @@ def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
             if open_rows:
                 if table:
                     yield table
-                table, open_rows = {**heading, **open_rows} if heading else open_rows, None
+                table, open_rows = {**heading, **open_rows}, None
             else:
                 open_rows = {}
         elif open_rows is not None and (row := _ROW.match(line)):
@@ -135,13 +135,13 @@ def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def restored(name: str) -> str:
-    """Finds the whole name of a field that was printed cut.
+    """Finds the full name of a field that was printed in shortened form.
 
     Args:
-        name: As printed: whole, `...` and its last characters, or its first characters and `...`.
+        name: As printed: in full, `...` and the last characters, or the first characters and `...`.
 
     Returns:
-        The published field that it stands for; `name` itself where none or several would fit.
+        The full name of the published field; `name` itself if none or several fields fit.
     """
     if name.startswith("..."):
         fitting = [field for field in PUBLISHED_FIELDS if field.endswith(name[3:]) and len(field) > _WIDEST]

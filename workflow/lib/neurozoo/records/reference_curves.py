@@ -1,22 +1,22 @@
-"""Learning curves of other programs, to be seen beside ours and never mixed with them."""
+"""Reads learning curves of other programs, which figures show beside ours and never mix with them."""
 
 import os
 from collections.abc import Mapping
 
 import pandas as pd
 
-from neurozoo.algorithms.dqn.statistics_csv import read_reference
+from neurozoo.records.simple_dqn_csv import read_reference
 
 
 def read_references(files: Mapping[str, Mapping[str, str | os.PathLike]], *, phase: str = "train") -> pd.DataFrame:
     """Reads curves for the panels of several games.
 
     Args:
-        files: By the name that the legend shows, then by game: a CSV of simple_dqn.
+        files: A CSV of simple_dqn for each name in the legend and each game.
         phase: `train` or `test`, see `read_reference`.
 
     Returns:
-        Rows with `game`, `curve`, `frames` and `score`; none if there are no files.
+        Rows with `game`, `curve`, `frames` and `score`; no rows if there are no files.
 
     Raises:
         NeurozooError: A file is missing or damaged.

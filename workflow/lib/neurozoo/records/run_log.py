@@ -1,7 +1,7 @@
-"""From a run's log to `metrics.csv`, one row per report.
+"""Turns a run's log into `metrics.csv`, one row per report.
 
-Reads our `log.jsonl` and the text logs of the published codes (GPU code and distributed code), told apart by what is
-in them, so that old runs appear in the same tables and figures as new ones.
+It reads our `log.jsonl` and the text logs of the published codes (GPU code and distributed code), and recognises each
+by its content. So old runs appear in the same tables and figures as new ones.
 """
 
 import csv as csv_format
@@ -10,25 +10,28 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import written_whole
-from neurozoo.games import FRAME_SKIP
-from neurozoo.genomes import Genome
-from neurozoo.tabular import PUBLISHED_FIELDS, read_tables
+from neurozoo.genomes.genome import Genome
+from neurozoo.records.published_log import PUBLISHED_FIELDS, read_tables
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say which run a row belongs to
-STANDARD = ("frames", "score", "test_score")  # the columns that every algorithm has
-EPISODES = ("score_episodes", "test_episodes")  # how many episodes the two scores are the mean of, where that is known
+UNITS = ("frames", "evaluations")  # what budgets count; each record has one of them
+STANDARD = ("score", "test_score")  # columns that every algorithm has, too
+EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which the two scores are means, where known
 
+_CHUNK = 2**16  # bytes that are read at once from the end of a log
 _SEEDS = "TruncatedPopulationEliteSeeds"
 _LONG = (_SEEDS, "Lineage")  # too long for a table of all reports
-# The published field that estimates the solution at hand, the one that holds its independent test, and those that
-# count the episodes of the two, in the order of preference: genetic algorithm, evolution strategies, and everything of
-# the distributed code. The latter's genetic algorithm and random search validate nothing; of what they print, only the
-# few noiseless evaluations are no maximum over lucky episodes, so these stand for both.
+# For each kind of published log: the field with the score, the field with the independent test score, and the fields
+# with their numbers of episodes. In order of preference: genetic algorithm, evolution strategies, and all algorithms of
+# the distributed code. Its genetic algorithm and random search have no validation; of the values that they print, only
+# the mean of a few noiseless evaluations is not a maximum over lucky episodes, so it stands for both scores.
 _SCORES = (
     (
         "TruncatedPopulationEliteValidationRewMean", "TruncatedPopulationEliteTestRewMean",
@@ -38,7 +41,7 @@ _SCORES = (
     ("EvalEpRewMean", "EvalEpRewMean", "EvalEpCount", "EvalEpCount"),
 )  # fmt: skip
 
-Record = dict[str, object]
+Record = dict[str, Any]
 
 
 def parse_log(
@@ -48,22 +51,24 @@ def parse_log(
     identity: Mapping[str, object],
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Makes a run's log a table that every tool reads.
+    """Turns a run's log into a table that every tool can read.
 
     Args:
         log: Our `log.jsonl`, or a text log of the published codes.
-        csv: The table to write: the columns of `identity`, then `frames` (emulator frames), `score`, `test_score`,
-            `score_episodes` and `test_episodes` (of how many episodes these are means), then the fields. A field that
-            a report lacks is an empty cell.
+        csv: The table to write: the columns of `identity`, then `frames` (emulator frames) or `evaluations`, `score`,
+            `test_score`, `score_episodes` and `test_episodes` (the numbers of episodes of these means), then the
+            fields. A field that a report lacks is an empty cell.
         identity: The values of `IDENTITY` for this run.
-        columns: The fields wanted, by their published names; None for all in the log but the elite's genome, which
-            would make the tables of long runs grow with the square of their length, and the lineage.
+        columns: The fields to keep, by their published names. None for all fields of the log except the lineage and the
+            elite's genome, with which tables would grow with the square of the length of a run.
 
     Raises:
-        NeurozooError: The log is missing, empty or damaged, or a field is unknown (proposes the nearest name).
+        NeurozooError: The log is missing, empty or damaged, or a field is unknown (the message suggests the
+            most similar one).
     """
     records = read_log(log)
-    always = (*STANDARD, *EPISODES)
+    units = [unit for unit in UNITS if any(unit in record for record in records)]
+    always = (*units, *STANDARD, *EPISODES)
     found = [name for name in dict.fromkeys(name for record in records for name in record) if name not in always]
     for name in columns or ():
         if name not in PUBLISHED_FIELDS and name not in found:
@@ -76,8 +81,8 @@ def parse_log(
         writer.writerows([*first, *(_cell(record.get(name)) for name in (*always, *fields))] for record in records)
 
 
-def read_run_settings(config: str | os.PathLike) -> dict[str, object]:
-    """Reads a run's `config.yaml`: all its settings, and at least which run it is.
+def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
+    """Reads a run's `config.yaml`: its settings, and at least the values of `IDENTITY`.
 
     Raises:
         NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
@@ -96,7 +101,7 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, object]:
 
 
 def read_identity(config: str | os.PathLike) -> dict[str, object]:
-    """Reads which run a folder belongs to from its `config.yaml`, where the protocol is on record too.
+    """Reads from a run's `config.yaml` which run it is.
 
     Returns:
         The values of `IDENTITY`.
@@ -115,8 +120,8 @@ def read_log(log: str | os.PathLike) -> list[Record]:
         log: Our `log.jsonl`, or a text log of the published codes.
 
     Returns:
-        One record per report, in order, with at least the keys of `STANDARD`. What a killed or running job left
-        unfinished at the end is not among them.
+        One record per report, in order, with at least the keys of `STANDARD`. An unfinished report at the end, of a
+        killed or running job, is left out.
 
     Raises:
         NeurozooError: The log is missing, holds no finished report, or is damaged before its last line.
@@ -128,7 +133,7 @@ def read_log(log: str | os.PathLike) -> list[Record]:
             records = _read_json_lines(file, log) if first.startswith("{") else _read_text(file)
     except FileNotFoundError as error:
         raise NeurozooError(
-            f"{log} is missing; a run's log was expected there. Start the run, or mend the path."
+            f"{log} is missing; a run's log was expected there. Start the run, or correct the path."
         ) from error
     if not records:
         raise NeurozooError(
@@ -138,22 +143,52 @@ def read_log(log: str | os.PathLike) -> list[Record]:
     return records
 
 
+def read_last_record(log: str | os.PathLike) -> Record | None:
+    """Reads the last whole line of a `log.jsonl` without the lines before it; None if there is none, or a damaged one.
+
+    Args:
+        log: The log; a run may be writing to it.
+    """
+    data = b""
+    try:
+        with open(log, "rb") as file:
+            start = size = file.seek(0, os.SEEK_END)
+            while start > 0:
+                start = max(0, start - _CHUNK)
+                file.seek(start)
+                data = file.read(size - start)
+                whole = data[: data.rfind(b"\n") + 1].rstrip(b"\n")
+                line = whole[whole.rfind(b"\n") + 1 :]
+                if line and (start == 0 or b"\n" in whole):
+                    record = json.loads(line)
+                    return record if isinstance(record, dict) else None
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def progress_of(record: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Returns the unit of a record's budget, `frames` or `evaluations`, and how much of it is spent."""
+    unit = next((unit for unit in UNITS if unit in record), UNITS[0])
+    return unit, record.get(unit)
+
+
 def _read_json_lines(lines: Iterable[str], log: str | os.PathLike) -> list[Record]:
     records, damaged = [], None
     for number, line in enumerate(lines, start=1):
         if damaged:
             raise NeurozooError(
-                f"{log} is damaged: line {damaged} should be one JSON object with {', '.join(STANDARD)}. "
-                "Remove that line, or start the run again."
+                f"{log} is damaged: line {damaged} should be one JSON object with {', '.join(STANDARD)} and "
+                f"{' or '.join(UNITS)}. Remove that line, or start the run again."
             )
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
-            damaged = number  # forgiven if nothing follows: the job was killed while it wrote, or still writes
+            damaged = number  # allowed if nothing follows: the job was killed while it wrote, or still writes
             continue
-        if not isinstance(record, dict) or not set(STANDARD) <= set(record):
+        if not isinstance(record, dict) or not set(STANDARD) <= set(record) or not set(UNITS) & set(record):
             damaged = number
         else:
             records.append(record)
@@ -163,11 +198,12 @@ def _read_json_lines(lines: Iterable[str], log: str | os.PathLike) -> list[Recor
 def _read_text(lines: Iterable[str]) -> list[Record]:
     """Reads a log of the published codes.
 
-    Frames are steps times 4; both have the three significant digits of the table. `test_score` is the test of the
-    best solution so far, where the genetic algorithm judges by the mean over all validated individuals. A job that
-    went back to a snapshot repeats iterations: the later ones count.
+    Frames are steps times 4; both have the three significant digits of the table. For the genetic algorithm,
+    `test_score` is that of the best solution so far, by the mean over all validated individuals. A job that went back
+    to a snapshot repeats iterations: the later ones count.
     """
-    records, best_validation, best_test = [], -math.inf, None
+    records: list[Record] = []
+    best_validation, best_test = -math.inf, None
     for table in read_tables(lines):
         record: Record = {name: _value(text) for name, text in table.items() if name != "Current elite"}
         score, test, *counts = next((names for names in _SCORES if names[0] in table), _SCORES[0])
@@ -175,7 +211,8 @@ def _read_text(lines: Iterable[str]) -> list[Record]:
         record["frames"] = None if steps is None else round(FRAME_SKIP * steps)
         record["score"] = _number(record.get(score))
         record["test_score"] = _number(record.get(test))
-        record |= {name: _number(record.get(count)) for name, count in zip(EPISODES, counts, strict=True)}
+        for name, count in zip(EPISODES, counts, strict=True):
+            record[name] = _number(record.get(count)) if count else None
         if "Iteration" in table:
             record["Iteration"] = iteration = _iteration(table["Iteration"], records)
             if iteration is not None:
@@ -195,7 +232,7 @@ def _read_text(lines: Iterable[str]) -> list[Record]:
 
 
 def _iteration(text: str, records: Sequence[Record]) -> int | None:
-    """Undoes the rounding to three digits of an iteration from 1000 on, where it continues the one before."""
+    """Restores an iteration number that was rounded to three digits (from 1000 on), if it follows the one before."""
     follower = _last_iteration(records) + 1
     if f"{follower:.3g}" == text:
         return follower
@@ -209,7 +246,7 @@ def _last_iteration(records: Sequence[Record]) -> int:
 
 
 def _genome(text: str) -> list | None:
-    """Returns the JSON form of a genome; None for one that was cut off."""
+    """Returns the JSON form of a genome; None if it is cut off."""
     try:
         return Genome.from_text(text).to_json()
     except NeurozooError:

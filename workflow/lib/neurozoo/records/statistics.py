@@ -1,7 +1,7 @@
-"""Aggregates of scores over runs and games, and bootstrap intervals that say how far to trust them.
+"""Aggregates scores over runs and games, and computes bootstrap intervals of the aggregates.
 
-Scores come as one array per game, shape (..., runs); games may have different numbers of runs. The leading axes are
-kept, so that one function serves the scores themselves and 50,000 resamples of them.
+Scores are a list with one array per game, shape (..., runs); games may have different numbers of runs. All functions
+keep the leading axes, so they work on the scores themselves and on 50,000 resamples of them.
 
 Source: Agarwal et al. 2021, arXiv:2108.13264, and the formulas of rliable 1.2.0.
 """
@@ -14,15 +14,14 @@ _CHUNK = 2_000  # resamples held in memory at a time
 
 
 def interquartile_mean(games: Sequence[np.ndarray]) -> np.ndarray:
-    """Averages the middle half, which neither one lucky run nor one hopeless game can move.
+    """Averages the middle half of the scores, so that one lucky run or one hopeless game has little influence.
 
     Args:
         games: Scores, one array of shape (..., runs) per game.
 
     Returns:
-        Shape (...). All entries of runs x games are pooled and the lowest and highest 25 % dropped. A fraction of an
-        entry is not dropped: of n entries int(n / 4) go on either side, as with `scipy.stats.trim_mean`. With unequal
-        numbers of runs a game weighs by its runs.
+        Shape (...). All scores of all games are pooled, and the lowest and highest 25 % are dropped. Of n scores,
+        int(n / 4) are dropped on either side, as in `scipy.stats.trim_mean`. A game with more runs has more weight.
     """
     entries = np.sort(np.concatenate(games, axis=-1), axis=-1)
     cut = entries.shape[-1] // 4
@@ -30,29 +29,29 @@ def interquartile_mean(games: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def mean_over_games(games: Sequence[np.ndarray]) -> np.ndarray:
-    """Averages the games' means over runs, so that every game weighs the same; shapes as `interquartile_mean`."""
+    """Averages the games' means over runs, so that every game has the same weight; shapes as `interquartile_mean`."""
     return np.mean([game.mean(axis=-1) for game in games], axis=0)
 
 
 def median_over_games(games: Sequence[np.ndarray]) -> np.ndarray:
-    """Takes the median of the games' means over runs; shapes as `interquartile_mean`."""
+    """Returns the median of the games' means over runs; shapes as `interquartile_mean`."""
     return np.median([game.mean(axis=-1) for game in games], axis=0)
 
 
 def optimality_gap(games: Sequence[np.ndarray]) -> np.ndarray:
-    """Says how far the scores stay below 1 (human level), where more than 1 earns nothing; lower is better.
+    """Measures how far the scores are below 1 (human level); scores above 1 count as 1, and lower is better.
 
-    Shapes as `interquartile_mean`; all entries of runs x games are pooled.
+    Shapes as `interquartile_mean`; all scores of all games are pooled.
     """
     return 1 - np.minimum(np.concatenate(games, axis=-1), 1).mean(axis=-1)
 
 
 def performance_profile(games: Sequence[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
-    """Shows the whole distribution of scores, which no single number does: the share of runs above each threshold.
+    """Computes the share of runs above each threshold, which shows the whole distribution of the scores.
 
     Args:
         games: Scores, one array of shape (..., runs) per game; all runs of all games are pooled.
-        thresholds: Shape (thresholds,), scores such as human-normalised ones.
+        thresholds: Shape (thresholds,), in the unit of the scores.
 
     Returns:
         Shape (thresholds, ...), between 0 and 1. A score equal to the threshold is not above it.
@@ -62,15 +61,15 @@ def performance_profile(games: Sequence[np.ndarray], thresholds: np.ndarray) -> 
 
 
 def probability_of_improvement(games: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
-    """Says how likely a run of one agent scores more than a run of another, whatever by how much.
+    """Computes the probability that a run of one agent scores more than a run of another, by any amount.
 
     Args:
         games: The agent's scores, one array of shape (..., runs) per game.
-        others: The other's, for the same games in the same order; the numbers of runs may differ.
+        others: The other agent's scores, for the same games in the same order; the numbers of runs may differ.
 
     Returns:
-        Shape (...): of each game the share of all pairs of runs in which the agent has more points, of which a tie
-        counts half (the Mann-Whitney U statistic over the number of pairs), averaged over games.
+        Shape (...): for each game the share of pairs of runs in which the agent scores more, with ties counting half
+        (the Mann-Whitney U statistic divided by the number of pairs), averaged over games.
     """
     means = []
     for scores, other in zip(games, others, strict=True):
@@ -96,20 +95,20 @@ def bootstrap_intervals(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Tells how much each statistic would vary with other runs (stratified percentile bootstrap).
+    """Estimates how much each statistic would vary with other runs (stratified percentile bootstrap).
 
     Args:
-        games: Scores, one array of shape (..., runs) per game; leading axes, such as the points of a curve, share the
+        games: Scores, one array of shape (..., runs) per game. Leading axes, such as the points of a curve, share the
             resampled runs.
-        statistics: Functions of such a list that keep leading axes, and may put others before them; all see the same
+        statistics: Functions of such a list. They keep its leading axes and may add axes before them. All get the same
             resamples.
         replications: Number of resamples; 50,000 as in rliable.
         confidence: Share of the resamples inside the interval.
-        seed: Of the resampling; the same seed gives the same interval.
+        seed: Seed of the resampling; the same seed gives the same interval.
 
     Returns:
         (low, high) per statistic, each of shape (...). Runs are drawn with replacement within each game, never across
-        games. Where a game has fewer than two runs, nothing is known about its spread, and both ends are NaN.
+        games. If a game has fewer than two runs, its spread is unknown and both ends are NaN.
 
     Raises:
         ValueError: `replications` or `confidence` is out of range.
@@ -117,10 +116,10 @@ def bootstrap_intervals(
     if replications < 1 or not 0 < confidence < 1:
         raise ValueError(f"replications {replications} should be positive and confidence {confidence} between 0 and 1")
     if min(game.shape[-1] for game in games) < 2:
-        unknown = np.full(games[0].shape[:-1], np.nan)[()]  # of no axes, a number
+        unknown = np.full(games[0].shape[:-1], np.nan)[()]  # a number if there are no leading axes
         return dict.fromkeys(statistics, (unknown, unknown))
     generator = np.random.default_rng(seed)
-    values = {name: [] for name in statistics}
+    values: dict[str, list[np.ndarray]] = {name: [] for name in statistics}
     for start in range(0, replications, _CHUNK):
         count = min(_CHUNK, replications - start)
         runs = [game.shape[-1] for game in games]

@@ -1,22 +1,23 @@
-"""From the runs' metrics to the tables that papers print."""
+"""The tables over all runs: merged metrics, scores with intervals, and a summary for the terminal."""
 
 import csv as csv_format
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.games import reference_scores
-from neurozoo.logs import EPISODES, IDENTITY, STANDARD
-from neurozoo.statistics import AGGREGATES, Statistic, bootstrap_intervals, interquartile_mean, mean_over_games
+from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
+from neurozoo.records.statistics import AGGREGATES, Statistic, bootstrap_intervals, interquartile_mean, mean_over_games
 
 ALL_GAMES = "all"  # stands for the game in the rows of a table that span the games
 
-AGENT = ["algo", "model", "protocol"]  # what is compared: runs that share these are repetitions
+AGENT = ["algo", "model", "protocol"]  # runs with the same values of these are repetitions
 _POINTS: Mapping[str, Statistic] = {
     "score_mean": mean_over_games,
     "score_median": lambda games: np.median(games[0], axis=-1),
@@ -30,13 +31,13 @@ _SCORE_COLUMNS = [
 
 _TYPES = {
     **dict.fromkeys(("algo", "game", "model", "protocol"), "string"),
-    **dict.fromkeys(("run", "frames", *EPISODES), "Int64"),
+    **dict.fromkeys(("run", *UNITS, *EPISODES), "Int64"),
     **dict.fromkeys(("score", "test_score"), "Float64"),
 }
 
 
 def merge_metrics(metrics: Sequence[str | os.PathLike], *, csv: str | os.PathLike, parquet: str | os.PathLike) -> None:
-    """Puts all runs into one tidy table, so that every later step reads one file.
+    """Merges the metrics of all runs into one tidy table, so that every later step reads one file.
 
     Args:
         metrics: The runs' `metrics.csv`; algorithms may have different columns.
@@ -44,7 +45,7 @@ def merge_metrics(metrics: Sequence[str | os.PathLike], *, csv: str | os.PathLik
         parquet: The same table with types.
 
     Raises:
-        NeurozooError: A file is missing or is no metrics table, or there is none.
+        NeurozooError: A file is missing or is not a metrics table, or `metrics` is empty.
     """
     headers = [_header(path) for path in metrics]
     if not headers:
@@ -72,7 +73,7 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
         path: A `.parquet` or `.csv`.
 
     Raises:
-        NeurozooError: The file is missing or is no metrics table.
+        NeurozooError: The file is missing or is not a metrics table.
     """
     if str(path).endswith(".csv"):
         _header(path)
@@ -100,12 +101,15 @@ def _header(path: str | os.PathLike) -> list[str]:
 
 
 def _check_columns(path: str | os.PathLike, columns: Collection[str]) -> None:
-    if missing := [name for name in (*IDENTITY, *STANDARD) if name not in columns]:
+    missing = [name for name in (*IDENTITY, *STANDARD) if name not in columns]
+    if not set(UNITS) & set(columns):
+        missing.append(" or ".join(UNITS))
+    if missing:
         raise NeurozooError(_unusable(path, f"it lacks {', '.join(missing)}"))
 
 
 def _unusable(path: str | os.PathLike, reason: object) -> str:
-    return f"{path} is no metrics table ({reason}). Remove it and start again, so that it is made anew."
+    return f"{path} is not a metrics table ({reason}). Remove it and start again, so that it is made anew."
 
 
 def _read_csv(path: str | os.PathLike) -> pd.DataFrame:
@@ -116,15 +120,15 @@ def _read_csv(path: str | os.PathLike) -> pd.DataFrame:
 
 
 def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Takes each run's last test score: what its agent is worth, measured on episodes that chose nothing.
+    """Returns each run's last test score, which comes from episodes that selected nothing.
 
     Args:
         metrics: The merged table.
 
     Returns:
         One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score` and
-        `test_episodes` (its number of episodes, empty if the log does not say). Runs without any test score are left
-        out.
+        `test_episodes` (its number of episodes, empty if the log does not have it). Runs without any test score are
+        left out.
 
     Raises:
         NeurozooError: No run has a test score.
@@ -138,13 +142,13 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def human_normalised(scores: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Puts the scores of different games on one scale, on which 0 is random play and 1 a professional human.
+    """Puts the scores of different games on one scale: 0 is random play, 1 a professional human.
 
     Args:
         scores: As returned by `final_scores`.
 
     Returns:
-        Of each game that has a human score, the runs' (score - random) / (human - random), shape (runs,).
+        For each game that has a human score, (score - random) / (human - random) of its runs, shape (runs,).
     """
     normalised = {}
     for game, group in scores.groupby("game", sort=False):
@@ -162,27 +166,27 @@ def score_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Says how good each algorithm became, and how sure that is.
+    """Writes the scores of each algorithm, with bootstrap intervals.
 
     Args:
         metrics: The merged table.
         csv: The table to write. Per algorithm, network and protocol it has one row for each game, and one with the
-            game `all` over those games that have a human score: `runs` counts runs, `episodes` is the fewest test
-            episodes that a run's score is the mean of (empty if unknown), `frames` the shortest run's length,
+            game `all` over those games that have a human score: `runs` counts runs, `episodes` is the smallest number
+            of test episodes of a run (empty if unknown), `frames` the length of the shortest run,
             `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
             `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run.
         replications: Bootstrap resamples.
-        confidence: Of the intervals.
-        seed: Of the bootstrap.
+        confidence: Confidence level of the intervals.
+        seed: Seed of the bootstrap.
 
     Raises:
         NeurozooError: No run has a test score.
     """
     scores = final_scores(metrics)
 
-    def described(games: Sequence[np.ndarray], statistics: Mapping[str, Statistic]) -> dict[str, float]:
+    def described(games: Sequence[np.ndarray], statistics: Mapping[str, Statistic]) -> dict[str, Any]:
         intervals = bootstrap_intervals(games, statistics, replications=replications, confidence=confidence, seed=seed)
-        row = {}
+        row: dict[str, Any] = {}
         for name, statistic in statistics.items():
             row |= {name: statistic(games), f"{name}_low": intervals[name][0], f"{name}_high": intervals[name][1]}
         return row
@@ -207,20 +211,20 @@ def score_table(
 
 
 def extent(scores: pd.DataFrame) -> dict[str, int]:
-    """Says how much stands behind a number.
+    """Returns how much data a score is based on.
 
     Args:
         scores: Rows of `final_scores`.
 
     Returns:
-        `runs`, and the fewest `episodes` (NA if any is unknown) and `frames` of a run.
+        The number of `runs`, and the smallest `episodes` (NA if any is unknown) and `frames` of a run.
     """
     episodes = scores["test_episodes"].min(skipna=False)
     return {"runs": len(scores), "episodes": episodes, "frames": scores["frames"].min()}
 
 
 def describe_results(results: str | os.PathLike) -> str:
-    """Says in a few lines what a workflow has made, for people who look at the terminal.
+    """Describes the results of a workflow in a few lines, for the terminal.
 
     Args:
         results: The folder `results/`.

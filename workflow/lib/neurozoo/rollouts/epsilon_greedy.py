@@ -1,7 +1,7 @@
-"""How good a frozen agent is if it does something random now and then: tests as deep Q-learning reports them.
+"""Epsilon-greedy tests of a frozen agent, as deep Q-learning reports them.
 
-A deterministic agent in a deterministic game plays one episode again and again. A random action now and then, and
-actions that stick, make many of one. Sources: Mnih et al. 2015 (epsilon 0.05); Machado et al. 2018, arXiv:1709.06009.
+In a deterministic game, a deterministic agent plays the same episode again and again. Random actions and sticky actions
+make the episodes differ. Sources: Mnih et al. 2015 (epsilon 0.05); Machado et al. 2018, arXiv:1709.06009.
 """
 
 import os
@@ -9,15 +9,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
+from neurozoo.agents.scoring import ScoredEpisode, summary
+from neurozoo.aligned_text import aligned
 from neurozoo.environments import World
+from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
-from neurozoo.games import Protocol, protocol_of
-from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
-from neurozoo.inspection.player import Disturbance, Player, episode_starts, world_of_agent
-from neurozoo.inspection.progress import Progress
-from neurozoo.scoring import ScoredEpisode, summary
-from neurozoo.text_tables import aligned
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
+from neurozoo.rollouts.progress import Progress
 
 HEADS = ("protocol", "sticky", "epsilon", "episodes", "mean", "error", "median", "lowest", "highest", "steps/s")
 
@@ -35,51 +36,54 @@ def play_epsilon_greedily(
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> dict:
-    """Lets a frozen agent play whole episodes, in a world of its own, with a random action now and then.
+    """Lets a frozen agent play whole episodes with random actions, under one or several protocols.
 
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
         output: Optional JSON file.
-        epsilon: Chance in every step of a random action, any with the same chance.
-        protocols: Names of protocols; none for the agent's own. Of another protocol come how episodes begin and end and
-            how actions stick; what the agent sees and can do stays its own.
-        sticky_probability: Instead of the protocols'.
-        episodes: How many, of each protocol.
-        steps: Instead of a number of episodes: plays until there are so many steps. (In simple_dqn the episode that
-            runs then is dropped; here it is played to its end, as all others.)
+        epsilon: Probability in every step of a random action, drawn uniformly.
+        protocols: Names of protocols; empty for the agent's own. Another protocol decides how episodes begin and end
+            and how actions stick. The agent keeps its own observations and actions.
+        sticky_probability: Replaces that of every protocol; None keeps it.
+        episodes: Number of episodes under each protocol.
+        steps: Instead of `episodes`: under each protocol, plays until there are this many steps. The last episode is
+            played to its end. (simple_dqn drops it.)
         seed: Decides how episodes begin, which actions stick and which are random.
         log: Optional file for progress lines.
         terminal: See `Progress`.
 
     Returns:
-        What is written: the agent, `epsilon`, `seed`, and `tests`, for each protocol all of the protocol, a `summary`,
-        the `episodes` and `steps_per_second`. The same agent and arguments give the same episodes.
+        The record that goes into `output`: the agent, `epsilon`, `seed` and `tests`. Each test has the `protocol`, a
+        `summary`, the `episodes` and `steps_per_second`. The same agent and arguments give the same episodes.
 
     Raises:
-        NeurozooError: The folder is no frozen model, it does not fit its game or a protocol, or a number is out of
-            range.
+        NeurozooError: The folder holds no frozen model, the model does not fit its game or a protocol, or a number is
+            out of range.
     """
     if not 0 <= epsilon <= 1:
-        raise NeurozooError(f"epsilon is a probability from 0 to 1, but {epsilon} came.")
+        raise NeurozooError(f"epsilon should be a probability from 0 to 1, but is {epsilon}.")
     if episodes < 1 or (steps is not None and steps < 1) or seed < 0:
-        raise NeurozooError("A test has at least 1 episode or step, and a seed of 0 or more.")
+        raise NeurozooError(
+            "A test needs episodes >= 1, steps >= 1 (or none) and seed >= 0, but episodes is "
+            f"{episodes}, steps {steps} and seed {seed}."
+        )
     frozen = open_frozen(frozen_folder)
-    disturbance = Disturbance(action=epsilon, sticky_probability=sticky_probability)
+    perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
     worlds = [
-        world_of_agent(frozen, disturbance.protocol(replace(frozen, protocol=_protocol_for(frozen, name))))
+        world_of_agent(frozen, perturbation.protocol(replace(frozen, protocol=_protocol_for(frozen, name))))
         for name in protocols or (frozen.protocol.name,)
     ]
     use_one_thread()
-    player = Player(frozen, disturbance, seed=seed)
+    player = Player(frozen, perturbation, seed=seed)
     record = {name: getattr(frozen, name) for name in ("algo", "game", "model", "run", "tag")}
     record |= {"epsilon": epsilon, "seed": seed, "tests": []}
     total = None if steps is None else steps * len(worlds)
     with Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress:
         for world in worlds:
-            start = time.perf_counter()
+            began = time.perf_counter()
             played: list[ScoredEpisode] = []
-            for begin in episode_starts(world.protocol, seed=seed):
-                played.append(_play(world, player, begin, number=len(played), progress=progress))
+            for start in episode_starts(world.protocol, seed=seed):
+                played.append(_play(world, player, start, number=len(played), progress=progress))
                 done = sum(episode.steps for episode in played)
                 if done >= steps if steps else len(played) == episodes:
                     break
@@ -87,7 +91,7 @@ def play_epsilon_greedily(
                 {
                     "protocol": asdict(world.protocol),
                     "summary": summary(played),
-                    "steps_per_second": done / (time.perf_counter() - start),
+                    "steps_per_second": done / (time.perf_counter() - began),
                     "episodes": [asdict(episode) for episode in played],
                 }
             )
@@ -97,7 +101,7 @@ def play_epsilon_greedily(
 
 
 def _protocol_for(frozen: FrozenModel, name: str) -> Protocol:
-    """Returns a named protocol through the agent's eyes and with its actions."""
+    """Returns a named protocol with the agent's own observations and actions."""
     own = frozen.protocol
     if name == own.name:
         return own
@@ -111,19 +115,19 @@ def _protocol_for(frozen: FrozenModel, name: str) -> Protocol:
     )
 
 
-def _play(world: World, player: Player, begin: dict[str, int], *, number: int, progress: Progress) -> ScoredEpisode:
-    observation = world.reset(**begin)
+def _play(world: World, player: Player, start: dict[str, int], *, number: int, progress: Progress) -> ScoredEpisode:
+    observation = world.reset(**start)
     player.begin(number)
     score = 0.0
     while not world.is_done:
         observation, reward, _ = world.act(player.choose(player.think(observation)[1]))
         score += reward
         progress.advance()
-    return ScoredEpisode(**begin, score=score, steps=world.steps, frames=world.frames)
+    return ScoredEpisode(**start, score=score, steps=world.steps, frames=world.frames)
 
 
 def as_table(record: dict) -> str:
-    """Returns what `play_epsilon_greedily` did as a table: a row for each protocol."""
+    """Returns the record of `play_epsilon_greedily` as a table with a row for each protocol."""
     rows = [HEADS]
     for test in record["tests"]:
         figures = test["summary"]

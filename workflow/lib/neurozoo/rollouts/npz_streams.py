@@ -1,4 +1,4 @@
-"""Arrays in `.npz` files that are larger than memory: rows go in and come out a few at a time."""
+"""Writes and reads `.npz` files whose arrays are larger than memory, a few rows at a time."""
 
 import contextlib
 import gzip
@@ -11,56 +11,58 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 
-BLOCK = 2**22  # bytes that are read at once: 4 MiB
-LEVEL = 4  # of compression: screens get a third larger than with 6, in a third of the time
+BLOCK = 2**22  # bytes per read: 4 MiB
+LEVEL = 4  # of compression: screens take a third more space than with 6, and a third of the time
 
 
 class Spool:
-    """Rows that wait in an anonymous temporary file until their number is known, for an `.npz` opens with it."""
+    """Keeps rows in a temporary file until their number is known, which a member of an `.npz` begins with."""
 
-    def __init__(self, folder: str | os.PathLike, row_shape: tuple[int, ...], dtype: type):
+    def __init__(self, folder: str | os.PathLike, row_shape: tuple[int, ...], dtype: DTypeLike):
         """Opens a spool.
 
         Args:
-            folder: Where the temporary file lies; it has no name and vanishes with the process.
+            folder: Folder of the temporary file, which has no name and vanishes with the process.
             row_shape: Shape of one row.
             dtype: Type of the numbers.
         """
         self.row_shape = tuple(row_shape)
         self.dtype = np.dtype(dtype)
         self._count = 0
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115, lives as long as the spool
+        self._file = tempfile.TemporaryFile(dir=os.fspath(folder))  # noqa: SIM115, lives as long as the spool
         self._packed = gzip.GzipFile(fileobj=self._file, mode="wb", compresslevel=1)
 
     def __len__(self) -> int:
         return self._count
 
-    def __enter__(self) -> "Spool":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
         self._file.close()
 
-    def append(self, row: np.ndarray) -> None:
+    def append(self, row: ArrayLike) -> None:
         """Adds a row.
 
         Raises:
             ValueError: The row has another shape.
         """
-        row = np.asarray(row, self.dtype)
-        if row.shape != self.row_shape:
-            raise ValueError(f"a row should have shape {self.row_shape}, but has {row.shape}")
-        self._packed.write(row.tobytes())
+        numbers = np.asarray(row, self.dtype)
+        if numbers.shape != self.row_shape:
+            raise ValueError(f"a row should have shape {self.row_shape}, but has {numbers.shape}")
+        self._packed.write(numbers.tobytes())
         self._count += 1
 
     def rows(self) -> Iterator[np.ndarray]:
-        """Yields the rows in order; nothing can be added afterwards."""
+        """Yields the rows in order; no row can be added afterwards."""
         self._packed.close()
         self._file.seek(0)
         row_bytes = math.prod(self.row_shape) * self.dtype.itemsize
@@ -75,13 +77,13 @@ class NpzWriter:
     def __init__(self, file: zipfile.ZipFile):
         self._file = file
 
-    def write(self, name: str, rows: Iterable[np.ndarray], *, shape: tuple[int, ...], dtype: type) -> None:
+    def write(self, name: str, rows: Iterable[np.ndarray], *, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         """Writes one array.
 
         Args:
             name: Key of the array.
-            rows: Its rows, or blocks of them.
-            shape: Its whole shape.
+            rows: Its rows, or blocks of rows.
+            shape: Shape of the whole array.
             dtype: Type of the numbers.
         """
         header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": tuple(shape)}
@@ -106,22 +108,22 @@ def npz_written_whole(path: str | os.PathLike) -> Iterator[NpzWriter]:
 
 
 class NpzReader:
-    """Reads an `.npz` without ever holding a whole member; use it in a `with` statement.
+    """Reads members of an `.npz` block by block; use it in a `with` statement.
 
     Attributes:
         path: The file.
     """
 
     def __init__(self, path: str | os.PathLike, *, keys: Iterable[str], remedy: str):
-        """Opens the file and checks that the members are there.
+        """Opens the file and checks that it has the members.
 
         Args:
             path: The file.
-            keys: Members that will be read.
-            remedy: What the user can do about a bad file.
+            keys: Members to read.
+            remedy: What the user can do about a bad file, for error messages.
 
         Raises:
-            NeurozooError: The file is missing, cut off, no `.npz`, or lacks a member.
+            NeurozooError: The file is missing, damaged, not an `.npz`, or lacks a member.
         """
         self.path, self._remedy = Path(path), remedy
         if not self.path.exists():
@@ -132,7 +134,7 @@ class NpzReader:
             self._file.close()
             raise NeurozooError(f"{path} lacks {', '.join(missing)}. {remedy}")
 
-    def __enter__(self) -> "NpzReader":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
@@ -144,7 +146,7 @@ class NpzReader:
             return self._header(member)[0]
 
     def text(self, key: str) -> str | None:
-        """Returns a member that is a text of a few words; None if the file lacks it."""
+        """Returns a member that is a short text; None if the file lacks it."""
         if f"{key}.npy" not in self._file.namelist():
             return None
         with self._explained(), self._file.open(f"{key}.npy") as member:
@@ -160,7 +162,7 @@ class NpzReader:
                 data = b"".join(_exactly(member, count * row_bytes))
                 yield np.frombuffer(data, dtype).reshape(count, *shape[1:])
 
-    def _header(self, member) -> tuple[tuple[int, ...], np.dtype]:
+    def _header(self, member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
         version = np.lib.format.read_magic(member)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, is_fortran_ordered, dtype = read(member)
@@ -180,13 +182,13 @@ class NpzReader:
             KeyError,
             ValueError,
             NotImplementedError,
-            SyntaxError,  # this one and the next are what NumPy makes of a header that is no Python
+            SyntaxError,  # NumPy raises this and the next for a damaged header
             tokenize.TokenError,
         ) as error:
             raise NeurozooError(f"{self.path} is damaged or cut off ({error}). {self._remedy}") from error
 
 
-def _exactly(member, size: int) -> Iterator[bytes]:
+def _exactly(member: IO[bytes], size: int) -> Iterator[bytes]:
     while size:
         data = member.read(min(size, BLOCK))
         if not data:

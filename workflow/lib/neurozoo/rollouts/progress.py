@@ -1,4 +1,4 @@
-"""How far a long task is: a bar for people at a terminal, plain lines for a log."""
+"""Progress of a long task: a bar on a terminal, plain lines in a log."""
 
 import os
 import sys
@@ -12,10 +12,10 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Counts the steps of a task that takes a while; use it in a `with` statement.
+    """Counts the steps of a long task; use it in a `with` statement.
 
     Attributes:
-        count: Steps that are done.
+        count: Steps done so far.
     """
 
     def __init__(
@@ -29,8 +29,8 @@ class Progress:
         """Starts counting.
 
         Args:
-            task: What is done, such as "rollout of frostbite".
-            total: Steps to do, as far as is known; None if it is not.
+            task: Name of the task, such as "rollout of frostbite".
+            total: Steps to do; None if unknown.
             log: Optional file for plain lines.
             terminal: `bar` shows a progress bar where standard error is a terminal; otherwise lines go there.
         """
@@ -47,7 +47,7 @@ class Progress:
             self._outlets.append(self._log)
 
     def advance(self, steps: int = 1) -> None:
-        """Counts more steps, and shows them now and then."""
+        """Counts more steps, and writes a line every `SECONDS_BETWEEN_LINES`."""
         self.count += steps
         self._bar.update(steps)
         if time.perf_counter() - self._last_line >= SECONDS_BETWEEN_LINES:

@@ -1,7 +1,7 @@
-"""Rollouts: what a frozen agent sees, does and thinks, step by step, in one file.
+"""Records rollouts: what a frozen agent sees, does and computes, step by step, in one file.
 
-The keys, types and shapes are the Atari Zoo's, so that its notebooks and viewers read these files too. Two keys are
-added, `actions` and `starts`, with which the episodes can be played again frame by frame.
+Keys, types and shapes are the Atari Zoo's, so its notebooks and viewers can read these files. We add two keys,
+`actions` and `starts`, with which the episodes can be replayed frame by frame.
 Source: Such et al. 2018, arXiv:1812.07069, and its rollout files.
 """
 
@@ -16,25 +16,26 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo import __version__
+from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
-from neurozoo.inspection.frozen import FrozenModel, open_frozen, use_one_thread
-from neurozoo.inspection.player import Disturbance, Player, episode_starts, world_of_agent
-from neurozoo.inspection.progress import Progress
-from neurozoo.inspection.steps import StepTable
-from neurozoo.inspection.streams import Spool, npz_written_whole
+from neurozoo.rollouts.npz_streams import Spool, npz_written_whole
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
+from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.step_table import StepTable
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """What was recorded.
+    """Summary of a recording.
 
     Attributes:
-        steps: Number of records.
-        scores: Each episode's score; the last episode may have been cut off.
-        steps_per_second: How fast it went, without the writing of the file.
+        steps: Number of recorded steps.
+        scores: Score of each episode; the last one may have been cut off.
+        steps_per_second: Recording speed, without the time to write the file.
     """
 
     steps: int
@@ -60,29 +61,37 @@ def record_rollout(
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> Rollout:
-    """Lets a frozen agent play, and records every step before it acts.
+    """Lets a frozen agent play, and records the state of every step before the agent acts.
 
-    The file holds, for N steps and E episodes: `observations` float32, (N, 84, 84, 4) in [0, 1] for most Atari
-    protocols, else what the world shows, with the noise that the agent saw, `frames` (N, height, width, 3) uint8, `ram`
-    (N, 128) uint8, (N, 0) where there is none, `representation` (N, units) float32, the second-to-last layer's
-    activation, `score` (N,) float64, points of the episode so far, `actions` (N,) int16, what was done then, or (N,
-    outputs) float32 where all outputs are obeyed, `ep_rewards` (E,) float64, and `starts` (E, 3) int64: first record,
-    no-ops and seed of each episode. If the agent was disturbed, `disturbance` says how: the JSON text of a
-    `Disturbance` with the `seed`. The same agent and arguments give the same bytes. Memory does not grow with N.
+    The file holds, for N steps and E episodes:
+
+    - `observations`: float32, as the agent saw them, noise included; (N, 84, 84, 4) in [0, 1] for most Atari protocols,
+      else (N, *shape of the world's observations).
+    - `frames`: (N, height, width, 3) uint8, the screen.
+    - `ram`: (N, 128) uint8, or (N, 0) where there is none.
+    - `representation`: (N, units) float32, the second-to-last layer's activation.
+    - `score`: (N,) float64, points of the episode so far.
+    - `actions`: (N,) int16, the action that followed; (N, outputs) float32 where outputs are continuous.
+    - `ep_rewards`: (E,) float64, the score of each episode.
+    - `starts`: (E, 3) int64, first step, no-ops and seed of each episode.
+    - `disturbance`: the JSON text of the `Perturbation` and its `seed`, if there is one. The key keeps its old name
+      for readers of earlier versions.
+
+    The same agent and arguments give the same bytes. Memory does not grow with N.
 
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
         output: The `.npz` to write.
-        episodes: How many episodes to play, at least.
-        max_steps: Steps of all episodes together after which recording ends; the episode that runs then is cut off.
-        min_steps: Plays more episodes until there are so many steps.
+        episodes: Minimum number of episodes to play.
+        max_steps: Recording ends after this many steps of all episodes together; the running episode is cut off.
+        min_steps: Plays more episodes until there are this many steps.
         seed: Decides the no-ops at the start of each episode, which actions stick, and all noise.
         noops: Starts every episode with this many no-ops instead of drawing them.
-        observation_noise: See `Disturbance`, as the next three.
-        parameter_noise: Of the convolutions' kernels.
-        action_noise: Chance of a random action.
-        sticky_probability: Instead of the protocol's.
-        streamlined: Leaves out the first four, for when only scores are wanted.
+        observation_noise: See `Perturbation.observation`.
+        parameter_noise: See `Perturbation.parameter`.
+        action_noise: See `Perturbation.action`.
+        sticky_probability: See `Perturbation.sticky_probability`.
+        streamlined: Leaves out `observations`, `frames`, `ram` and `representation`.
         table: Optional `.parquet` of the steps, see `StepTable`; without RAM if `streamlined`.
         log: Optional file for progress lines.
         terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
@@ -91,21 +100,23 @@ def record_rollout(
         Steps, scores and speed.
 
     Raises:
-        NeurozooError: The folder is no frozen model or does not fit its game, a number is out of range, or the disk is
-            full.
+        NeurozooError: The folder holds no frozen model, the model does not fit its game, a number is out of range, or
+            the disk is full.
     """
     if episodes < 1 or max_steps < 1:
-        raise NeurozooError(f"A rollout has episodes >= 1 and max_steps >= 1, but {episodes} and {max_steps} came.")
+        raise NeurozooError(
+            f"A rollout needs episodes >= 1 and max_steps >= 1, but episodes is {episodes} and max_steps {max_steps}."
+        )
     if not 0 <= min_steps <= max_steps:
-        raise NeurozooError(f"A rollout has min_steps from 0 to max_steps, {max_steps}, but {min_steps} came.")
+        raise NeurozooError(f"min_steps should be from 0 to max_steps, which is {max_steps}, but is {min_steps}.")
     if seed < 0:
-        raise NeurozooError(f"A rollout has a seed >= 0, but {seed} came.")
+        raise NeurozooError(f"The seed of a rollout should be >= 0, but is {seed}.")
     frozen = open_frozen(frozen_folder)
-    disturbance = Disturbance(observation_noise, parameter_noise, action_noise, sticky_probability)
-    protocol = disturbance.protocol(frozen)
+    perturbation = Perturbation(observation_noise, parameter_noise, action_noise, sticky_probability)
+    protocol = perturbation.protocol(frozen)
     environment = world_of_agent(frozen, protocol)
     use_one_thread()
-    player = Player(frozen, disturbance, seed=seed)
+    player = Player(frozen, perturbation, seed=seed)
     folder = Path(output).parent
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
@@ -131,21 +142,21 @@ def record_rollout(
                             "agent": frozen.title,
                             "protocol": asdict(protocol),
                             "seed": seed,
-                            "disturbance": asdict(disturbance),
+                            "disturbance": asdict(perturbation),
                             "neurozoo": __version__,
                         },
                     )
                 )
             start = time.perf_counter()
             starts = episode_starts(protocol, seed=seed, noops=noops)
-            scores = []
+            scores: list[float] = []
             while (len(scores) < episodes or len(records) < min_steps) and len(records) < max_steps:
                 scores.append(
                     _play(environment, player, records, steps, next(starts), len(scores), max_steps, progress)
                 )
             speed = len(records) / (time.perf_counter() - start)
             progress.say(f"scores {', '.join(f'{score:,.0f}' for score in scores)}")
-            records.write(output, scores, disturbance, seed)
+            records.write(output, scores, perturbation, seed)
     except OSError as error:
         raise explained(error, output) from error
     return Rollout(len(records), tuple(scores), speed)
@@ -161,7 +172,7 @@ def _play(
     max_steps: int,
     progress: Progress,
 ) -> float:
-    """Plays an episode, or what of it there is room for, and returns its score."""
+    """Plays an episode to its end, or until there are `max_steps` records, and returns its score."""
     observation = environment.reset(**start)
     player.begin(episode)
     records.begin_episode(**start)
@@ -169,18 +180,21 @@ def _play(
     while not environment.is_done and len(records) < max_steps:
         seen = player.see(observation)
         representation, outputs = player.think(seen)
-        obeyed = player.choose(outputs)
-        records.append(seen, representation, obeyed, score)
-        before = {"step": environment.steps, "frame": environment.frames, "ram": environment.ram, "score": score}
-        observation, reward, _ = environment.act(obeyed)
+        chosen = player.choose(outputs)
+        records.append(seen, representation, chosen, score)
+        step, frame, ram = environment.steps, environment.frames, environment.ram
+        observation, reward, _ = environment.act(chosen)
         if steps is not None:
             steps.append(
-                **before,
                 episode=episode,
-                action=largest(obeyed),
+                step=step,
+                frame=frame,
+                action=largest(chosen),
                 reward=reward,
+                score=score,
                 is_last=environment.is_done,
                 outputs=outputs,
+                ram=ram,
             )
         score += reward
         progress.advance()
@@ -188,7 +202,10 @@ def _play(
 
 
 class _Records:
-    """The records of a rollout, on disk until their number is known; planes stand for the stacks that they make."""
+    """The records of a rollout, which wait on disk until their number is known.
+
+    Without observation noise it stores only each step's newest plane; `write` stacks them again.
+    """
 
     def __init__(
         self,
@@ -201,9 +218,9 @@ class _Records:
         is_streamlined: bool,
     ):
         self._environment = environment
-        self._starts = []
+        self._starts: list[tuple[int, int, int]] = []
         self._is_continuous = frozen.is_continuous
-        self._is_noisy = is_noisy  # then a plane looks different in every stack
+        self._is_noisy = is_noisy  # then a plane differs from stack to stack
         self._is_streamlined = is_streamlined
         self._shape = frozen.shape
         large = {
@@ -222,11 +239,11 @@ class _Records:
         return len(self._spools["score"])
 
     def begin_episode(self, *, noops: int, seed: int) -> None:
-        """Says that the records from here on are those of another episode."""
+        """Starts another episode: the next records belong to it."""
         self._starts.append((len(self), noops, seed))
 
-    def append(self, seen: np.ndarray, representation: np.ndarray, obeyed: np.ndarray, score: float) -> None:
-        """Records the environment's present step."""
+    def append(self, seen: np.ndarray, representation: np.ndarray, chosen: np.ndarray, score: float) -> None:
+        """Records the environment's current step."""
         if not self._is_streamlined:
             plane = self._environment.plane.reshape(self._shape.plane)
             self._spools["seen"].append(seen if self._is_noisy else plane)
@@ -234,9 +251,9 @@ class _Records:
             self._spools["ram"].append(self._environment.ram)
             self._spools["representation"].append(representation)
         self._spools["score"].append(np.float64(score))
-        self._spools["actions"].append(obeyed if self._is_continuous else np.int16(largest(obeyed)))
+        self._spools["actions"].append(chosen if self._is_continuous else np.int16(largest(chosen)))
 
-    def write(self, output: str | os.PathLike, scores: list[float], disturbance: Disturbance, seed: int) -> None:
+    def write(self, output: str | os.PathLike, scores: list[float], perturbation: Perturbation, seed: int) -> None:
         """Writes the rollout file."""
         with npz_written_whole(output) as npz:
             if not self._is_streamlined:
@@ -248,15 +265,15 @@ class _Records:
                     npz.write(key, spool.rows(), shape=(len(self), *spool.row_shape), dtype=spool.dtype)
             npz.write("ep_rewards", [np.array(scores)], shape=(len(scores),), dtype=np.float64)
             npz.write("starts", [np.array(self._starts)], shape=(len(self._starts), 3), dtype=np.int64)
-            if disturbance != Disturbance():
-                text = np.array(json.dumps({**asdict(disturbance), "seed": seed}))
+            if perturbation != Perturbation():
+                text = np.array(json.dumps({**asdict(perturbation), "seed": seed}))
                 npz.write("disturbance", [text], shape=(), dtype=text.dtype)
 
     def _observations(self) -> Iterator[np.ndarray]:
         if self._is_noisy:
             yield from self._spools["seen"].rows()
             return
-        stack = []
+        stack: list[np.ndarray] = []
         starts = {first for first, _, _ in self._starts}
         for number, plane in enumerate(self._spools["seen"].rows()):
             before = [np.zeros_like(plane)] * self._shape.stack if number in starts else stack

@@ -1,32 +1,49 @@
-"""Rollout files, read a few steps at a time, and checked whether they are rollouts of the model at hand."""
+"""Readers of rollout files: a few steps at a time, with checks that the rollout belongs to the model at hand."""
 
 import contextlib
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import FrozenModel
-from neurozoo.inspection.player import EMULATOR_SEEDS, Disturbance, disturb_kernels
-from neurozoo.inspection.streams import NpzReader
+from neurozoo.rollouts.npz_streams import NpzReader
+from neurozoo.rollouts.perturbations import Perturbation, perturb_kernels
+from neurozoo.rollouts.player import EMULATOR_SEEDS
 
-CHUNK = 64  # steps that are in memory at once: about 20 MB
+CHUNK = 64  # steps in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
-CHECKED = 8  # steps by which an agent is recognised
-SAME = 1e-3  # largest difference of a representation, as a part of its largest absolute value
+CHECKED = 8  # first steps, by which `recognise` tells one agent from another
+SAME = 1e-3  # largest difference between equal representations, relative to the largest absolute value
+# Rollouts are written with the old key, which earlier versions need. A later version may write the new one.
+PERTURBATION_KEYS = ("perturbation", "disturbance")
+
+Action = int | np.ndarray  # an action's index, or the values of continuous outputs
+
+
+class Moment(TypedDict):
+    """A step of a rollout as arguments of `ScreenView.draw`."""
+
+    screen: np.ndarray
+    score: float
+    step: int
+    action: Action
 
 
 class RolloutReader(NpzReader):
-    """Members of a rollout, a few rows at a time, whoever played it; `open_rollout` asks that, too."""
+    """Reads members of any agent's rollout, a few rows at a time.
+
+    `open_rollout` checks the shapes of the arrays, `recognise` the agent.
+    """
 
     def __init__(self, path: str | os.PathLike, *, keys: Iterable[str]):
-        """Opens the file and checks that the members are there.
+        """Opens the file and checks that it has the members.
 
         Raises:
-            NeurozooError: The file is missing, cut off, no `.npz`, or lacks a member.
+            NeurozooError: The file is missing, damaged, not an `.npz`, or lacks a member.
         """
         super().__init__(path, keys=keys, remedy=REMEDY)
 
@@ -35,11 +52,11 @@ class RolloutReader(NpzReader):
         return self.blocks(key, CHUNK)
 
     def whole(self, key: str) -> np.ndarray:
-        """Returns a member that is small, and has at least one row."""
+        """Returns a whole member, which has to be small and to have at least one row."""
         return np.concatenate(list(self.chunks(key)))
 
     def rows_at(self, key: str, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields the wanted steps in ascending order, each with its row of a member; what lies behind is not read."""
+        """Yields the wanted steps in ascending order, each with its row of a member; stops reading after the last."""
         steps, first = np.array(sorted(set(wanted)), int), 0
         for chunk in self.chunks(key):
             last = first + len(chunk)
@@ -50,47 +67,53 @@ class RolloutReader(NpzReader):
             first = last
 
 
-def read_disturbance(reader: RolloutReader, frozen: FrozenModel) -> tuple[Disturbance, int]:
-    """Reads what disturbed the agent while it was recorded, nothing and 0 if nothing did, and the seed of that.
+def read_perturbation(reader: RolloutReader, frozen: FrozenModel) -> tuple[Perturbation, int]:
+    """Reads how the agent was perturbed while it was recorded.
+
+    Returns:
+        The perturbation and the seed of its noise; an empty perturbation and 0 if the file names none.
 
     Raises:
-        NeurozooError: It is damaged, or the model cannot be disturbed so.
+        NeurozooError: The text is damaged, or the perturbation does not suit the model.
     """
-    text = reader.text("disturbance")
+    texts = (reader.text(key) for key in PERTURBATION_KEYS)
+    text = next((text for text in texts if text is not None), None)
     if text is None:
-        return Disturbance(), 0
+        return Perturbation(), 0
     try:
-        said = json.loads(text)
-        seed = int(said.pop("seed"))
-        disturbance = Disturbance(**said)
-        disturbance.check(frozen)
+        fields = json.loads(text)
+        seed = int(fields.pop("seed"))
+        perturbation = Perturbation(**fields)
+        perturbation.check(frozen)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
-        _refuse(reader.path, "a disturbance and its seed as JSON", text[:200])
-    return disturbance, seed
+        _refuse(reader.path, "a perturbation and its seed as JSON", text[:200])
+    return perturbation, seed
 
 
 def recognise(reader: RolloutReader, frozen: FrozenModel) -> None:
-    """Makes sure by its first steps that a rollout is of an agent, as it is or with the weights' recorded disturbance.
+    """Checks that an agent played a rollout: its network has to compute the recorded representation.
+
+    It compares the first steps, with the recorded parameter noise on the weights if there is any.
 
     Args:
-        reader: Has the members `observations` and `representation`, of the shapes that the agent has them in.
+        reader: Has the members `observations` and `representation`, in the agent's shapes.
         frozen: The agent.
 
     Raises:
-        NeurozooError: The network makes another representation of the observations, or cannot be loaded.
+        NeurozooError: The network computes another representation, or cannot be loaded.
     """
     import keras
 
-    disturbance, seed = read_disturbance(reader, frozen)
+    perturbation, seed = read_perturbation(reader, frozen)
     observations, recorded = (next(reader.blocks(key, CHECKED)) for key in ("observations", "representation"))
     model = frozen.activations_model([frozen.representation.name])
-    if disturbance.parameter:
-        disturb_kernels(model, disturbance.parameter, seed=seed)
+    if perturbation.parameter:
+        perturb_kernels(model, perturbation.parameter, seed=seed)
     computed = keras.tree.flatten(model(observations, training=False))[0].numpy()
     if not np.abs(computed - recorded).max() <= SAME * max(np.abs(recorded).max(), 1e-6):
         raise NeurozooError(
-            f"{reader.path} is not a rollout of the agent in {frozen.folder} as it is: the network makes another "
-            f"representation of its observations than was recorded. {REMEDY}"
+            f"{reader.path} is not a rollout of the agent in {frozen.folder} as it is now: from the recorded "
+            f"observations, the network computes another representation than the recorded one. {REMEDY}"
         )
 
 
@@ -98,20 +121,20 @@ def recognise(reader: RolloutReader, frozen: FrozenModel) -> None:
 def open_rollout(
     path: str | os.PathLike, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int = 0
 ) -> Iterator["RolloutFile"]:
-    """Opens a rollout.
+    """Opens a rollout of a model for a movie.
 
     Args:
-        path: The file, see `neurozoo.inspection.record_rollout`.
+        path: The file, see `neurozoo.rollouts.rollout.record_rollout`.
         frozen: The model that played.
-        keys: Members that will be read; those that `RolloutFile` reads by itself need not be named.
-        max_steps: Shows the first steps only; 0 for all.
+        keys: Members to read; `RolloutFile` adds those that it always needs.
+        max_steps: Shows only the first steps; 0 for all.
 
     Raises:
-        NeurozooError: The file is missing, damaged, has no step or arrays of other shapes than a rollout of this model,
-            or `max_steps` is negative.
+        NeurozooError: The file is missing, damaged or empty, its arrays do not have this model's shapes, or
+            `max_steps` is negative.
     """
     if max_steps < 0:
-        raise NeurozooError(f"A movie has max_steps >= 0, but {max_steps} came.")
+        raise NeurozooError(f"max_steps of a movie should be >= 0, but is {max_steps}. Use 0 for all steps.")
     keys = tuple(dict.fromkeys([*keys, "frames", "representation", "actions", "ep_rewards", "starts"]))
     with RolloutReader(path, keys=keys) as reader:
         yield RolloutFile(reader, frozen, keys=keys, max_steps=max_steps)
@@ -122,24 +145,25 @@ class RolloutFile:
 
     Attributes:
         path: The file.
-        steps: Number of steps that are shown.
+        steps: Number of steps to show.
         screen_shape: (height, width, 3) of the game's screen.
-        actions: Of each step that is shown, the index of the action, or the values of the outputs that were obeyed.
-        starts: No-ops and seed of each episode by the number of its first step.
-        disturbance: What disturbed the agent.
-        seed: Seed of the disturbance; 0 if there was none.
-        final_score: What the last episode came to; None if it is not shown to its end.
+        actions: For each step to show, the index of the action, or the values of continuous outputs.
+        starts: No-ops and seed of each episode, by the number of its first step.
+        perturbation: How the agent was perturbed.
+        seed: Seed of the perturbation; 0 if there was none.
+        final_score: Score of the last recorded episode; None if its last steps are not shown.
     """
 
     def __init__(self, reader: RolloutReader, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int):
         self.path = reader.path
         self._reader = reader
         steps = self._checked_steps(frozen, keys)
-        self.disturbance, self.seed = read_disturbance(reader, frozen)
+        self.perturbation, self.seed = read_perturbation(reader, frozen)
         self.steps = min(steps, max_steps) if max_steps else steps
-        self.screen_shape = reader.shape("frames")[1:]
+        height, width = reader.shape("frames")[1:3]
+        self.screen_shape = (height, width, 3)
         actions = next(reader.blocks("actions", self.steps))
-        self.actions: list[int] | list[np.ndarray] = list(actions) if frozen.is_continuous else actions.tolist()
+        self.actions: list[Action] = list(actions) if frozen.is_continuous else actions.tolist()
         self.final_score = float(reader.whole("ep_rewards")[-1]) if self.steps == steps else None
         starts = reader.whole("starts")
         self.starts = {first: {"noops": noops, "seed": seed} for first, noops, seed in starts.tolist()}
@@ -163,10 +187,10 @@ class RolloutFile:
         for blocks in self.blocks(*keys):
             yield from zip(*blocks, strict=True)
 
-    def moments(self) -> Iterator[dict]:
-        """Yields the steps as `ScreenView.draw` takes them: a screen, the score, the number in its episode, the action.
+    def moments(self) -> Iterator[Moment]:
+        """Yields each step as arguments of `ScreenView.draw`: screen, score, step of the episode from 1, and action.
 
-        The member `score` must be among the keys that the file was opened for.
+        The file must have been opened with the key `score`.
         """
         first = 0
         for number, (screen, score) in enumerate(self.rows("frames", "score")):
@@ -175,7 +199,7 @@ class RolloutFile:
             yield {"screen": screen, "score": float(score), "step": step, "action": action}
 
     def _checked_steps(self, frozen: FrozenModel, keys: Sequence[str]) -> int:
-        wanted = {
+        wanted: dict[str, tuple[int | str, ...]] = {
             "observations": ("steps", *frozen.shape.observation),
             "frames": ("steps", "height", "width", 3),
             "score": ("steps",),
@@ -191,7 +215,10 @@ class RolloutFile:
             for side, size in zip(wanted[key], held[key], strict=False)
             if isinstance(side, str)
         }
-        if held != {key: tuple(sizes.get(side, side) for side in wanted[key]) for key in keys} or 0 in sizes.values():
+        sized = {
+            key: tuple(sizes.get(side, side) if isinstance(side, str) else side for side in wanted[key]) for key in keys
+        }
+        if held != sized or 0 in sizes.values():
             self._refuse(
                 ", ".join(f"{key} ({', '.join(map(str, wanted[key]))})" for key in keys) + ", of at least one step",
                 ", ".join(f"{key} {shape}" for key, shape in held.items()),

@@ -1,36 +1,42 @@
-"""What a rollout's steps come to as a table: one row per step, to be analysed without opening pictures."""
+"""A rollout's steps as a table, one row per step, for analyses that need no pictures."""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 
 from neurozoo.files import written_whole
 
-ROWS = 4096  # of a row group, which is what is held in memory
+ROWS = 4096  # per row group; one row group is in memory
 
 
 class StepTable:
     """Writes a Parquet file of steps that appears whole or not at all; use it in a `with` statement.
 
-    Columns: `episode` and `step` in it, both from 0; `frame`, emulator frames of the episode before the step; `action`
-    and `action_name`, what was done, maybe by noise (not where all outputs are obeyed); `reward`, points of the step;
-    `score`, points of the episode before it; `is_last`, whether it ended the episode; `output_NAME`, the network's
-    outputs, float32, of which the largest is the action that the network wants; `ram_0` and so on, the console's bytes
-    before the step, uint8. One column for each byte: most of them hardly change, so that they take next to nothing,
-    and a query reads those it wants.
+    Columns:
 
-    The file's metadata have a key `neurozoo`: who played, and how, as JSON.
+    - `episode`, and `step` within the episode, both from 0.
+    - `frame`: emulator frames of the episode before the step.
+    - `action` and `action_name`: the action played, which may come from noise. Not where outputs are continuous.
+    - `reward`: points of the step.
+    - `score`: points of the episode before the step.
+    - `is_last`: whether the step ended the episode.
+    - `output_NAME`: the network's outputs, float32; the action without noise is that of the largest one.
+    - `ram_0` and so on: the console's memory before the step, uint8. Each byte has a column of its own: most bytes
+      rarely change and take almost no space, and a query reads only the columns it needs.
+
+    The file's metadata have a key `neurozoo`: a JSON text about the agent and how it played.
 
     Args:
         path: The `.parquet` to write.
         actions: Names of the outputs.
-        is_continuous: Whether all outputs are obeyed, so that there is no action.
+        is_continuous: Whether outputs are continuous, so that there is no action.
         ram_bytes: How many bytes of the console's memory get a column, from the first on.
-        facts: What goes into the metadata.
+        facts: The metadata.
     """
 
     def __init__(
@@ -65,7 +71,7 @@ class StepTable:
         )
         self._rows: list[tuple] = []
 
-    def __enter__(self) -> "StepTable":
+    def __enter__(self) -> Self:
         import pyarrow.parquet as pq
 
         self._whole = written_whole(self._path)

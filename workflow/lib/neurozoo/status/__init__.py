@@ -1,4 +1,4 @@
-"""What has become of the runs of a configuration, told from files alone."""
+"""The state of every run of a configuration, read from files alone."""
 
 from neurozoo.status.judgement import RunStatus, State
 from neurozoo.status.overview import Overview, read_overview

@@ -1,32 +1,33 @@
-"""What the files of one run say about it."""
+"""Everything that the files of one run say about its state."""
 
 import functools
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from neurozoo.configuration import PlannedRun
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.plan.planned_runs import PlannedRun
+from neurozoo.records.run_log import progress_of, read_last_record
+from neurozoo.records.run_result import FILES
 from neurozoo.status.workflow_files import Job, WorkflowFiles
 from neurozoo.training.heartbeat import Sign, read_sign
 
-RESULTS = ("config.yaml", "checkpoint.npz", "genome.json", "log.jsonl")
 CHUNK = 2**16  # bytes that are read at once from the end of a file
 ERROR = "neurozoo: "  # how a sentence for the user begins in a log
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that is known of one run.
+    """Everything that the files say about one run.
 
     Attributes:
         has_results: Whether all its results are there.
-        record: The report of the last generation; empty before the first.
-        sign: The last sign of life.
-        under_way: The job that Snakemake has marked as under way.
-        submitted: The job that waits for Grid Engine or runs there, as far as the profile knows.
+        record: The report of the last generation; None before the first.
+        sign: The last heartbeat of its training.
+        under_way: The job that Snakemake has marked as running or submitted.
+        submitted: The job that waits or runs in Grid Engine, according to the profile's records.
         failed: The last failure that Snakemake has reported.
-        complaint: The sentence at the end of the run's log, with the time of that log.
+        complaint: The error message at the end of the run's log, with the time of that log.
         log: The log that says most about a failure.
     """
 
@@ -41,19 +42,20 @@ class Evidence:
 
 
 def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFiles) -> Evidence:
-    """Reads what there is of a run; files that are being written, or damaged, count as missing.
+    """Reads the files of a run. Incomplete and damaged files count as missing.
 
     Args:
         run: The run.
         results: Folder of results as in the configuration.
-        workdir: Where Snakemake was started.
-        workflow: What Snakemake has noted there.
+        workdir: The folder in which Snakemake was started.
+        workflow: Snakemake's own files in that folder.
     """
     names = (run.algo, run.game, run.model, str(run.run))
     folder = Path(results, "runs", *names)
-    output = str(folder / "checkpoint.npz")
+    result = FILES[ALGORITHMS[run.algo].result]
+    output = str(folder / result)
     here = workdir / folder
-    has_results = all((here / name).exists() for name in RESULTS)
+    has_results = all((here / name).exists() for name in ("config.yaml", result, "log.jsonl"))
     log, complaint = None, None
     if not has_results:
         logs = [path for path in (*here.glob("train*.log"), *workflow.logs(names)) if _size(path)]
@@ -76,7 +78,7 @@ def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFi
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """Returns the end of a text, or as much as there is."""
+    """Returns the last lines of a text file, or as many as there are; none if it cannot be read."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - CHUNK))
@@ -110,21 +112,11 @@ def _last_record(folder: Path) -> dict | None:
 
 
 @functools.lru_cache(maxsize=10_000)
-def _record_at_end(path: Path, _changed: int, size: int) -> dict | None:
-    """Reads the last whole line of a log; lines with a long genome may be longer than what is read at once."""
-    data, start = b"", size
-    try:
-        with open(path, "rb") as file:
-            while start > 0:
-                start = max(0, start - CHUNK)
-                file.seek(start)
-                data = file.read(size - start)
-                whole = data[: data.rfind(b"\n") + 1].rstrip(b"\n")
-                line = whole[whole.rfind(b"\n") + 1 :]
-                if line and (start == 0 or b"\n" in whole):
-                    record = json.loads(line)
-                    keys = ("frames", "score", "Iteration", "TimeElapsedTotal")
-                    return {key: record.get(key) for key in keys}
-    except (OSError, ValueError, AttributeError):
-        pass
-    return None
+def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
+    """Reads the end of a log, whose time and size say whether it has to be read again."""
+    record = read_last_record(path)
+    if record is None:
+        return None
+    unit, progress = progress_of(record)
+    keys = ("score", "Iteration", "TimeElapsedTotal")
+    return {"unit": unit, "progress": progress, **{key: record.get(key) for key in keys}}

@@ -1,20 +1,22 @@
-"""From what files say about a run to one word."""
+"""Decides on a run's state, such as `running` or `failed`, from what its files say."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from neurozoo.configuration import PlannedRun
+from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status.evidence import Evidence, last_lines
+from neurozoo.status.workflow_files import Job
+from neurozoo.training.heartbeat import Sign
 
 State = Literal["failed", "stalled", "running", "queued", "waiting", "done"]
 STATES: tuple[State, ...] = ("failed", "stalled", "running", "queued", "waiting", "done")  # most urgent first
 
-LOST = 120.0  # seconds without a sign of life; a sign comes every 10 seconds, but file systems lag behind
-NO_NEWS = 3600.0  # seconds in which no episode has finished: longer than any episode takes
-STARTING = 300.0  # seconds from the start of a job to the first sign of its training, or to the report of its failure
-ERROR_LINES = 50  # of a log's end in which an error is looked for
+LOST = 120.0  # seconds without a heartbeat; one comes every 10 seconds, but file systems lag behind
+NO_NEWS = 3600.0  # seconds without a finished episode: longer than any episode takes
+STARTING = 300.0  # seconds from the start of a job to its training's first heartbeat, or to the report of its failure
+ERROR_LINES = 50  # lines at the end of a log that are searched for an error
 ERROR_WORDS = re.compile(
     r"^(\w+\.)*\w+(Error|Exception)\b|\bKilled\b|\bkilled\b|oom|CANCELLED|[Nn]o space left|exceeded"
 )
@@ -22,22 +24,23 @@ ERROR_WORDS = re.compile(
 
 @dataclass(frozen=True)
 class RunStatus:
-    """What has become of one run.
+    """The state and progress of one run.
 
     Attributes:
-        run: Which one.
-        state: `waiting` (nothing has been submitted), `queued` (the scheduler has it), `running`, `stalled` (it runs,
-            but gives no signs), `failed` or `done`.
-        note: Why, where that is not obvious: an error's sentence, or what it waits for.
+        run: The run.
+        state: `waiting` (no job has been submitted), `queued` (the scheduler has its job), `running`, `stalled` (it
+            should be running, but sends no heartbeat or finishes no episode), `failed` or `done`.
+        note: The reason where it is not obvious: an error message, or what the run waits for.
         job: The scheduler's number of its job.
-        host: Where it runs or ran last.
-        frames: Frames so far.
-        budget: Frames that it shall have.
-        frames_per_second: Now, or of the whole run if it does not run now; None if nothing is known.
+        host: Host on which it runs or ran last.
+        unit: What its budget counts: `frames` or `evaluations`.
+        progress: How much of its budget is spent, in that unit.
+        budget: Its whole budget.
+        progress_per_second: Current speed, or mean speed of the whole run if it does not run now; None if unknown.
         score: Score of the last generation.
-        generation: Finished generations.
-        remaining: Seconds to its end at this speed, if it runs.
-        log: The log of a failure.
+        generation: Number of finished generations.
+        remaining: Seconds to its end at this speed; None unless it runs.
+        log: The log that explains a failed or stalled run.
     """
 
     run: PlannedRun
@@ -45,9 +48,10 @@ class RunStatus:
     note: str
     job: str | None
     host: str | None
-    frames: int
+    unit: str
+    progress: int
     budget: int
-    frames_per_second: float | None
+    progress_per_second: float | None
     score: float | None
     generation: int
     remaining: float | None
@@ -55,57 +59,57 @@ class RunStatus:
 
 
 def judge(evidence: Evidence, *, budget: int, now: float) -> tuple[State, str]:
-    """Decides what a run is doing.
+    """Decides on the state of a run.
 
-    What its training has said itself decides as long as nothing happened since: no new job, no failure of another
+    The training's own heartbeat decides, unless something happened after it: a new job, or the failure of another
     attempt.
 
     Args:
-        evidence: As gathered.
-        budget: Frames that the run shall have.
+        evidence: What the files say, from `gather`.
+        budget: The budget of the run, in its unit.
         now: Seconds since 1970.
 
     Returns:
-        The state, and the reason for people.
+        The state, and the reason in words.
     """
     sign, job = evidence.sign, evidence.under_way
-    record_frames = (evidence.record or {}).get("frames")
-    if evidence.has_results and (record_frames is None or record_frames >= budget):
+    progress = (evidence.record or {}).get("progress")
+    if evidence.has_results and (progress is None or progress >= budget):
         return "done", ""
-    is_new_attempt = job is not None and (sign is None or job.time > sign.time)
-    if sign is not None and sign.ended is None and not is_new_attempt:
-        return _alive_or_not(evidence, now)
-    if is_new_attempt:
-        if job.number is not None:
+    new_attempt = job if job is not None and (sign is None or job.time > sign.time) else None
+    if new_attempt is not None:
+        if new_attempt.number is not None:
             return "queued", ""
-        if now - job.time < STARTING:
-            return "running", "starts"
-        return "stalled", f"a job was started {ago(now - job.time)} ago, but its training has given no sign of life"
+        if now - new_attempt.time < STARTING:
+            return "running", "starting"
+        return "stalled", f"a job started {ago(now - new_attempt.time)} ago, but its training has sent no heartbeat"
+    if sign is not None and sign.ended is None:
+        return _alive_or_not(sign, evidence.failed, now)
     if sign is not None and sign.ended == "slice" and sign.facts.get("job") and not _failed_since(evidence, sign.time):
         return "queued", "waits for its next slice of time"
     if _waits_in_queue(evidence):
         return "queued", ""
-    if job is not None and sign.ended == "finished" and now - sign.time < LOST:
-        return "running", "is being completed"
+    if job is not None and sign is not None and sign.ended == "finished" and now - sign.time < LOST:
+        return "running", "finishing"
     return _ended(evidence)
 
 
-def _alive_or_not(evidence: Evidence, now: float) -> tuple[State, str]:
-    sign = evidence.sign
+def _alive_or_not(sign: Sign, failed: Job | None, now: float) -> tuple[State, str]:
     who = f"process {sign.facts['process']} on {sign.facts['host']}"
     if sign.is_alive is False:
-        return "failed", f"{who} ended without a word: it was killed, or had no memory left. The same command continues"
-    if evidence.failed is not None and evidence.failed.time > sign.time:
-        return "failed", f"{who} ended without a word, and the job failed: a limit, or a lost node"
+        reason = "it was killed or ran out of memory. The same command continues the run"
+        return "failed", f"{who} ended without an error message: {reason}"
+    if failed is not None and failed.time > sign.time:
+        return "failed", f"{who} ended without an error message and its job failed: it hit a limit or its node was lost"
     if now - sign.time > LOST:
-        return "stalled", f"{who} has given no sign of life for {ago(now - sign.time)}"
+        return "stalled", f"{who} has sent no heartbeat for {ago(now - sign.time)}"
     if now - sign.facts["last_news"] > NO_NEWS:
         return "stalled", f"no episode has finished for {ago(now - sign.facts['last_news'])}"
     return "running", ""
 
 
 def _waits_in_queue(evidence: Evidence) -> bool:
-    """Says whether the newest job of Grid Engine has neither begun to train nor failed (a job may be deleted, too)."""
+    """Tells whether the newest Grid Engine job has neither begun to train nor failed. Deleted jobs count as failed."""
     submitted = evidence.submitted
     later = [event.time for event in (evidence.sign, evidence.failed) if event is not None]
     return submitted is not None and submitted.time > max(later, default=0.0)
@@ -116,10 +120,12 @@ def _failed_since(evidence: Evidence, time: float) -> bool:
 
 
 def _ended(evidence: Evidence) -> tuple[State, str]:
-    """Judges a run of which no job is known to be under way."""
+    """Decides on the state of a run that has no running or submitted job."""
     sign, complaint = evidence.sign, evidence.complaint
     if sign is not None and sign.ended is not None and not _failed_since(evidence, sign.time):
-        is_newer = complaint is not None and complaint[0] > sign.time + 5.0  # the log is written right after the sign
+        is_newer = (
+            complaint is not None and complaint[0] > sign.time + 5.0
+        )  # the log is written right after the last heartbeat
         if sign.ended in ("slice", "stopped") and not is_newer:
             return "waiting", sign.facts.get("error") or ""
         if sign.ended == "failed" and not is_newer:
@@ -131,30 +137,31 @@ def _ended(evidence: Evidence) -> tuple[State, str]:
     return "waiting", ""
 
 
-def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, now: float) -> RunStatus:
-    """Puts a run's figures beside its state; arguments as in `judge`."""
+def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, unit: str, now: float) -> RunStatus:
+    """Returns a run's state with its progress; arguments as in `judge`, and the unit of the budget."""
     state, note = judge(evidence, budget=budget, now=now)
     sentence = evidence.complaint or (evidence.sign and evidence.sign.facts.get("error"))
     if state == "failed" and not sentence and evidence.log is not None:
         line = error_line(last_lines(evidence.log, ERROR_LINES))
         note = f"{note}. Its log says: {line}" if line else note
     sign, record = evidence.sign, evidence.record or {}
-    frames = int(record.get("frames") or 0)
-    speed = frames / record["TimeElapsedTotal"] if frames and record.get("TimeElapsedTotal") else None
+    progress = int(record.get("progress") or 0)
+    speed = progress / record["TimeElapsedTotal"] if progress and record.get("TimeElapsedTotal") else None
     remaining = None
     if state == "running" and sign is not None and sign.ended is None:
-        frames = max(frames, int(sign.facts["frames"]))
-        speed = sign.facts["frames_per_second"] or speed
-        remaining = max(budget - frames, 0) / speed if speed else None
+        progress = max(progress, int(sign.facts["progress"]))
+        speed = sign.facts["progress_per_second"] or speed
+        remaining = max(budget - progress, 0) / speed if speed else None
     return RunStatus(
         run=run,
         state=state,
         note=note,
         job=_job_number(evidence, state),
         host=sign.facts["host"] if sign is not None and state in ("running", "stalled", "failed") else None,
-        frames=frames,
+        unit=unit,
+        progress=progress,
         budget=budget,
-        frames_per_second=speed,
+        progress_per_second=speed,
         score=record.get("score"),
         generation=int(record.get("Iteration") or 0),
         remaining=remaining,
@@ -163,7 +170,7 @@ def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, now: float) -
 
 
 def error_line(lines: list[str]) -> str | None:
-    """Finds the last line of a log that sounds like an error: of Python, the kernel or a scheduler."""
+    """Finds the last line of a log that looks like an error of Python, the kernel or a scheduler."""
     return next((line.strip() for line in reversed(lines) if ERROR_WORDS.search(line)), None)
 
 
@@ -171,17 +178,17 @@ def _job_number(evidence: Evidence, state: State) -> str | None:
     if state in ("waiting", "done"):
         return None
     sign, job = evidence.sign, evidence.under_way
-    # An attempt that failed counts for its failure only: the next one may have been submitted within the same second.
+    # A failed job is named only if the run's state is `failed`: the next job may have come within the same second.
     jobs = [job, evidence.submitted, evidence.failed if state == "failed" else None]
     known = [(found.time, found.number) for found in jobs if found is not None and found.number is not None]
-    is_before = state != "failed" and job is not None and sign is not None and job.time > sign.time  # an attempt before
-    if sign is not None and sign.facts.get("job") and not is_before:
+    is_outdated = state != "failed" and job is not None and sign is not None and job.time > sign.time
+    if sign is not None and sign.facts.get("job") and not is_outdated:
         known.append((sign.time, str(sign.facts["job"])))
     return max(known)[1] if known else None
 
 
 def ago(seconds: float) -> str:
-    """Writes a time for people, such as `3 d 4 h`, `2 h 5 min` or `45 s`."""
+    """Formats a duration, such as `3 d 4 h`, `2 h 5 min` or `45 s`."""
     seconds = max(0, round(seconds))
     if seconds < 60:
         return f"{seconds} s"

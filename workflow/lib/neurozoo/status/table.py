@@ -1,4 +1,4 @@
-"""An overview for people: a table, plain or in colours, once or again and again."""
+"""Shows the runs' states as a table: plain or in colours, once or repeatedly."""
 
 import sys
 import time
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from neurozoo.errors import NeurozooError
+from neurozoo.records.run_log import UNITS
 from neurozoo.status.evidence import last_lines
 from neurozoo.status.judgement import STATES, RunStatus, ago
 from neurozoo.status.overview import TAIL, Overview
@@ -13,8 +14,8 @@ from neurozoo.status.overview import TAIL, Overview
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-HEADINGS = ("run", "state", "job", "frames", "", "frames/s", "score", "left", "note")
-RIGHT = {"frames", "", "frames/s", "score", "left"}
+HEADINGS = ("run", "state", "job", "progress", "", "per second", "score", "left", "note")
+RIGHT = {"progress", "", "per second", "score", "left"}
 COLOURS = {
     "failed": "bold red",
     "stalled": "bold yellow",
@@ -23,15 +24,15 @@ COLOURS = {
     "waiting": "dim",
     "done": "blue",
 }
-LEAST_NEEDED = ("frames", "job", "frames/s", "score", "left")  # columns that a narrow terminal goes without
-GAP = 2  # blanks between columns
+LEAST_NEEDED = ("progress", "job", "per second", "score", "left")  # left out in a narrow terminal, in this order
+GAP = 2  # spaces between columns
 SHORTEST_NOTE = 24
 SHORTEST_NAME = 12
 MOST_TAILS = 5  # failed runs whose logs are shown
 
 
 def short(number: float) -> str:
-    """Writes a number in four characters or so: 940, 12.3k, 6B."""
+    """Formats a number in about four characters: 940, 12.3k, 6B."""
     for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= 0.9995 * size:
             return f"{number / size:.3g}{unit}"
@@ -39,7 +40,7 @@ def short(number: float) -> str:
 
 
 def row(status: RunStatus) -> tuple[str, ...]:
-    """Returns a run's cells, one for each of the headings."""
+    """Returns a run's cells, one for each heading."""
     run = status.run
     note = status.note.replace("\n", " ")
     if status.state == "running" and status.host:
@@ -48,9 +49,9 @@ def row(status: RunStatus) -> tuple[str, ...]:
         f"{run.algo}/{run.game}/{run.model}/{run.run}",
         status.state,
         status.job or "",
-        f"{short(status.frames)} of {short(status.budget)}",
-        f"{min(status.frames / status.budget, 1):.0%}",
-        "" if status.frames_per_second is None else short(status.frames_per_second),
+        f"{short(status.progress)} of {short(status.budget)}",
+        f"{min(status.progress / status.budget, 1):.0%}",
+        "" if status.progress_per_second is None else short(status.progress_per_second),
         "" if status.score is None else f"{status.score:.4g}",
         "" if status.remaining is None else ago(status.remaining),
         note,
@@ -60,21 +61,23 @@ def row(status: RunStatus) -> tuple[str, ...]:
 def summary(overview: Overview) -> str:
     """Returns one line about all runs."""
     counts = ", ".join(f"{overview.count(state)} {state}" for state in reversed(STATES) if overview.count(state))
-    line = f"{len(overview.runs)} runs: {counts or 'none'}"
-    if overview.frames_per_second:
-        line += f"; {short(overview.frames_per_second)} frames/s together"
+    line = f"{len(overview.runs)} {'run' if len(overview.runs) == 1 else 'runs'}: {counts or 'none'}"
+    for unit in UNITS:
+        if speed := overview.speed(unit):
+            line += f"; {short(speed)} {unit}/s together"
     if overview.remaining is not None:
         line += f"; the running ones end within {ago(overview.remaining)}"
     return line + "."
 
 
 def _failures(overview: Overview) -> list[tuple[RunStatus, list[str]]]:
-    found = [status for status in overview.runs if status.state == "failed" and status.log is not None]
-    return [(status, last_lines(status.log, TAIL)) for status in found[:MOST_TAILS]]
+    runs = overview.runs
+    found = [(status, status.log) for status in runs if status.state == "failed" and status.log is not None]
+    return [(status, last_lines(log, TAIL)) for status, log in found[:MOST_TAILS]]
 
 
 def as_text(overview: Overview) -> str:
-    """Writes an overview without colours and at full width, for files and mails."""
+    """Formats an overview without colours and at full width, for files and e-mails."""
     rows = [HEADINGS, *map(row, overview.runs)]
     widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADINGS))]
     lines = []
@@ -91,12 +94,12 @@ def as_text(overview: Overview) -> str:
 
 
 def as_renderable(overview: Overview, *, width: int, height: int | None = None) -> "RenderableType":
-    """Makes an overview for rich.
+    """Returns an overview that rich can print.
 
     Args:
-        overview: What to show.
-        width: Characters of a line; where they are too few, columns are left out, and names and notes cut off.
-        height: Lines that there are room for; where they are too few, the most urgent runs are shown. None: all runs.
+        overview: The overview.
+        width: Characters of a line. If there are too few, columns are left out, and names and notes are cut off.
+        height: Available lines. If there are too few, only the most urgent runs are shown. None shows all runs.
     """
     from rich.console import Group
     from rich.panel import Panel
@@ -136,7 +139,7 @@ def _table(runs: list[RunStatus], *, width: int, folds_notes: bool) -> "Renderab
     widths["note"] = max(1, _left(widths, width))
     shown = [heading for heading in HEADINGS if heading in widths]
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for heading in shown:  # with widths of our own, since rich would rather cut names than notes
+    for heading in shown:  # with fixed widths, because rich would cut names before notes
         folds = heading == "note" and folds_notes
         table.add_column(
             heading,
@@ -153,23 +156,23 @@ def _table(runs: list[RunStatus], *, width: int, folds_notes: bool) -> "Renderab
 
 
 def _left(widths: dict[str, int], width: int) -> int:
-    """Returns the characters that are left for notes."""
+    """Returns the number of characters that are left for notes."""
     return width - sum(widths.values()) - GAP * len(widths)
 
 
 def show(read: Callable[[], Overview], *, watch: float | None = None, output: TextIO | None = None) -> None:
-    """Shows an overview, in colours where the output is a terminal.
+    """Shows an overview, in colours if the output is a terminal.
 
     Args:
-        read: Looks at the files.
-        watch: Seconds between two looks, until all runs are done; None looks once.
-        output: Where to write; standard output if it is left out.
+        read: Reads the files into an overview.
+        watch: Seconds between two readings, until all runs are done; None reads once.
+        output: Where to write; default: standard output.
 
     Raises:
-        NeurozooError: Looks less than a tenth of a second apart.
+        NeurozooError: `watch` is below 0.1 seconds.
     """
     if watch is not None and watch < 0.1:
-        raise NeurozooError(f"--watch should be at least 0.1 seconds, but is {watch}.")
+        raise NeurozooError(f"--watch is {watch} seconds, but should be at least 0.1.")
     output = output or sys.stdout
     if not output.isatty():
         _show_text(read, watch, output)
@@ -184,7 +187,7 @@ def show(read: Callable[[], Overview], *, watch: float | None = None, output: Te
 
 
 def _show_text(read: Callable[[], Overview], watch: float | None, output: TextIO) -> None:
-    """Writes a table; then, if it is to watch, another one whenever a run has changed its state."""
+    """Writes a table. With `watch`, writes another one whenever a run changes its state."""
     before = None
     while True:
         overview = read()

@@ -1,4 +1,4 @@
-"""What Snakemake and the schedulers' profiles leave in `.snakemake/`: jobs under way, failed ones, and their logs."""
+"""Reads the files of Snakemake and the cluster profiles in `.snakemake/`: running jobs, failed jobs, and their logs."""
 
 import base64
 import functools
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-SLURM_LOGS = ("results/logs/slurm", ".snakemake/slurm_logs")  # as in profiles/slurm, and the executor's own choice
-NAME_MAX = 255  # bytes of a file's name on file systems that do not say
+SLURM_LOGS = ("results/logs/slurm", ".snakemake/slurm_logs")  # of profiles/slurm, and the executor's default
+NAME_MAX = 255  # bytes of a file name, used if the file system does not report its limit
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a rule, as the workflow knows it.
+    """A job of a rule, as Snakemake and the profiles have recorded it.
 
     Attributes:
-        time: When it was submitted, started or seen to fail; seconds since 1970.
-        number: What the scheduler calls it; None on this machine, and while it runs within a job.
+        time: When it was submitted or started, or when its failure was noticed; seconds since 1970.
+        number: The scheduler's number; None for a job on this machine or within another job.
     """
 
     time: float
@@ -28,11 +28,11 @@ class Job:
 
 
 class WorkflowFiles:
-    """Reads `.snakemake/` of one working directory, as it is at one moment: the next look needs a new object.
+    """Reads `.snakemake/` of one working directory at one moment. Reading it again needs a new object.
 
     Args:
-        workdir: Where Snakemake was started.
-        rule: The rule whose jobs are looked for.
+        workdir: The folder in which Snakemake was started.
+        rule: The rule whose jobs are wanted.
     """
 
     def __init__(self, workdir: Path, *, rule: str) -> None:
@@ -41,19 +41,21 @@ class WorkflowFiles:
         self._rule = rule
 
     def under_way(self, output: str) -> Job | None:
-        """Finds the job that is to make a file, by the mark that Snakemake sets until the file is complete.
+        """Finds the job that makes a file, by the marker that Snakemake keeps until the file is complete.
+
+        A killed Snakemake leaves its marker behind.
 
         Args:
-            output: Path as in the rule. The mark of a Snakemake that was killed is still there.
+            output: Path as in the rule.
         """
-        mark = self._mark(output)
+        marker = self._marker(output)
         try:
-            number = json.loads(mark.read_text(encoding="utf-8"))["external_jobid"]
-            return Job(mark.stat().st_mtime, None if number is None else str(number))
+            number = json.loads(marker.read_text(encoding="utf-8"))["external_jobid"]
+            return Job(marker.stat().st_mtime, None if number is None else str(number))
         except (OSError, ValueError, LookupError, TypeError):
             return None
 
-    def _mark(self, output: str) -> Path:
+    def _marker(self, output: str) -> Path:
         folder = self._folder / "incomplete"
         name = base64.urlsafe_b64encode(output.encode()).decode()
         try:
@@ -64,7 +66,7 @@ class WorkflowFiles:
         return folder.joinpath(*("@" + part for part in parts[:-1]), parts[-1])
 
     def submitted(self, output: str) -> Job | None:
-        """Finds the newest job that the profile for Grid Engine has submitted for a file and that has not ended."""
+        """Finds the newest job that the Grid Engine profile has submitted for a file, unless it has ended."""
         newest = self._newest_records.get(output)
         if newest is None or (self._folder / "sge" / f"{newest['token']}.exit").exists():
             return None
@@ -72,7 +74,7 @@ class WorkflowFiles:
 
     @functools.cached_property
     def _newest_records(self) -> dict[str, dict]:
-        """The newest record for each output; read once, since there may be thousands."""
+        """The newest record for each output; read once, because there may be thousands of files."""
         found = []
         for entry in _entries(self._folder / "sge", ".json"):
             facts = _read_record(Path(entry.path), entry.stat().st_mtime_ns)
@@ -82,7 +84,7 @@ class WorkflowFiles:
         return {output: facts for facts in found for output in facts["output"]}
 
     def failed(self, output: str) -> Job | None:
-        """Finds the last failure of a file's job in the log of the last Snakemake."""
+        """Finds the last failure of a file's job in the newest Snakemake log."""
         return self._failures.get(output)
 
     @functools.cached_property
@@ -96,7 +98,7 @@ class WorkflowFiles:
         return _failures(Path(newest.path), self._rule, facts.st_mtime_ns, facts.st_size)
 
     def logs(self, wildcards: tuple[str, ...]) -> Iterator[Path]:
-        """Finds what jobs of Slurm have printed; those of Grid Engine print into the run's folder."""
+        """Finds the logs of Slurm jobs. Grid Engine jobs write theirs into the run's folder."""
         for folder in SLURM_LOGS:
             yield from (self._workdir / folder / f"rule_{self._rule}" / "_".join(wildcards)).glob("*.log")
 
@@ -121,14 +123,17 @@ def _read_record(path: Path, _changed: int) -> dict | None:
 
 @functools.lru_cache(maxsize=4)
 def _failures(log: Path, rule: str, _changed: int, _size: int) -> dict[str, Job]:
-    """Reads the errors in a log of Snakemake: blocks of `Error in rule NAME:` and indented facts, under a date."""
-    found, time, outputs, number = {}, 0.0, None, None
+    """Reads the errors in a Snakemake log: blocks of `Error in rule NAME:` with indented lines, under a date."""
+    found: dict[str, Job] = {}
+    time = 0.0
+    outputs: list[str] | None = None
+    number: str | None = None
     for line in [*log.read_text(encoding="utf-8", errors="replace").splitlines(), ""]:
         if outputs is not None and not line.startswith("    "):
             found |= dict.fromkeys(outputs, Job(time, number))
             outputs = None
         if date := re.fullmatch(r"\[(\w{3} \w{3} +\d+ [\d:]{8} \d{4})\]", line):
-            time = datetime.strptime(date.group(1), "%a %b %d %H:%M:%S %Y").timestamp() + 1  # its second has passed
+            time = datetime.strptime(date.group(1), "%a %b %d %H:%M:%S %Y").timestamp() + 1  # the end of that second
         elif line == f"Error in rule {rule}:":
             outputs, number = [], None
         elif outputs is not None:

@@ -1,4 +1,4 @@
-"""The time that a training has taken, over all of its processes."""
+"""Measures how long a run has trained, over all its processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ class Spent:
     """Seconds of wall time.
 
     Attributes:
-        counted: Without tests.
-        total: All.
-        playing: While episodes were being played.
+        counted: Time without tests.
+        total: All time.
+        playing: Time in which episodes were played.
     """
 
     counted: float = 0.0
@@ -24,9 +24,9 @@ class Clock:
     """Adds up seconds.
 
     Attributes:
-        counted: Of all iterations that have ended, without tests.
-        total: Of these, all.
-        now: Of the present iteration.
+        counted: All finished iterations, without tests.
+        total: All finished iterations.
+        now: The current iteration.
     """
 
     counted: float = 0.0
@@ -35,7 +35,7 @@ class Clock:
 
     @classmethod
     def from_state(cls, state: Mapping | None) -> "Clock":
-        """Continues from what `to_state` returned; from nothing, begins."""
+        """Restores a clock from what `to_state` returned; None gives a new one."""
         if state is None:
             return cls()
         return cls(state["counted"], state["total"], Spent(**state.get("now", {})))
@@ -44,14 +44,14 @@ class Clock:
         """Returns everything as plain JSON."""
         return {"counted": self.counted, "total": self.total} | ({"now": vars(self.now)} if self.now.total else {})
 
-    def add(self, seconds: float, *, uncounted: float, playing: float) -> None:
-        """Counts some seconds of the present iteration."""
-        self.now.counted += seconds - uncounted
+    def add(self, seconds: float, *, untimed: float, playing: float) -> None:
+        """Adds seconds to the current iteration: of these, `untimed` went into tests and `playing` into episodes."""
+        self.now.counted += seconds - untimed
         self.now.total += seconds
         self.now.playing += playing
 
     def end_iteration(self) -> Spent:
-        """Returns what the iteration took, and begins the next one."""
+        """Returns the seconds of the current iteration, and begins the next one."""
         spent, self.now = self.now, Spent()
         self.counted += spent.counted
         self.total += spent.total

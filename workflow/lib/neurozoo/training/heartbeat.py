@@ -1,8 +1,8 @@
-"""A sign of life beside a run's state, by which others tell a run that goes on from one that was lost.
+"""The heartbeat file of a run, which tells a run in training from one that was lost.
 
-`state/process.json` says who trains, since when, and how far it is within a generation; the file's time is that of the
-last sign. Whoever wrote it last owns the run: an earlier training that finds another's sign stops (`ownership` is about
-the later one).
+`state/process.json` says which process trains the run, since when, and how far it is within a generation. The file's
+modification time is the time of the last heartbeat. The training that wrote the file last owns the run: an earlier one
+that finds another's heartbeat stops. (`ownership` decides when a later one may start.)
 """
 
 import contextlib
@@ -15,23 +15,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.training.interruption import Interrupted
 
 FILE = "process.json"
-PERIOD = 10.0  # seconds between two signs
-_OWNER = ("host", "process", "process_started", "started")  # what together belongs to one training only
+PERIOD = 10.0  # seconds between two heartbeats
+_OWNER = ("host", "process", "process_started", "started")  # these values together identify one training
 
 
 @dataclass(frozen=True)
 class Sign:
-    """The last sign of life of a training.
+    """The last heartbeat of a training.
 
     Attributes:
-        time: When it was given, by the clock of the file system.
-        facts: What it says.
-        is_alive: Whether its process is still there; None on another host.
+        time: When it was written, by the clock of the file system.
+        facts: The content of the file.
+        is_alive: Whether its process still exists; None if that cannot be checked, as on another host.
     """
 
     time: float
@@ -40,31 +40,32 @@ class Sign:
 
     @property
     def ended(self) -> str | None:
-        """`finished`, `slice`, `stopped` or `failed`; None if it went on."""
+        """`finished`, `slice`, `stopped` or `failed`; None if the training has not ended, or was killed."""
         return self.facts.get("ended")
 
     @property
     def author(self) -> str:
-        """Who gave it, in words."""
+        """The process that wrote it, in words."""
         job = f" (job {self.facts['job']})" if self.facts.get("job") else ""
         return f"process {self.facts['process']} on {self.facts['host']}{job}"
 
 
 class Heartbeat:
-    """Writes the signs of life of a training, which make the run its own. A context manager, which notes how it ended.
+    """Writes the heartbeats by which a training owns its run. Use as a context manager, which notes how it ended.
 
-    `ended` is None while it goes on, then `finished`, `slice` (its time was up), `stopped` or `failed`, with `error`.
+    In the file, `ended` is None during the training, then `finished`, `slice` (the job's time was up), `stopped` or
+    `failed`; `error` is the message of the error that ended it.
 
     Args:
         state_folder: The run's `state/`.
-        frames: Counted frames of the run so far.
+        progress: How much of its budget the run has spent so far.
     """
 
-    def __init__(self, state_folder: Path, *, frames: int) -> None:
+    def __init__(self, state_folder: Path, *, progress: int) -> None:
         self._path = state_folder / FILE
         self._start = time.monotonic()
         self._next = self._start
-        self._frames_before = self._frames = frames
+        self._progress_before = self._progress = progress
         self._facts = {
             "host": socket.gethostname(),
             "process": os.getpid(),
@@ -79,7 +80,7 @@ class Heartbeat:
         self._starting = threading.Thread(target=self._beat_while_starting, daemon=True)
 
     def _beat_while_starting(self) -> None:
-        """Loading libraries and continuing games can take longer than others wait for a sign."""
+        """Writes heartbeats until the first `beat`: loading libraries can take longer than others wait for one."""
         while not self._has_begun.wait(PERIOD):
             if self._other_owner() is None:
                 self._write()
@@ -89,21 +90,21 @@ class Heartbeat:
             self._has_begun.set()
             self._starting.join()
 
-    def beat(self, *, frames: int, has_news: bool, phase: str, done: int, total: int) -> None:
-        """Writes a sign if the last one is old enough; it is called several times a second.
+    def beat(self, *, progress: int, has_news: bool, phase: str, done: int, total: int) -> None:
+        """Writes a heartbeat if the last one is old enough. Call it several times a second.
 
         Args:
-            frames: Counted frames since the last call.
-            has_news: Whether an episode has finished since then.
-            phase: What is being played.
-            done: Finished episodes of it.
-            total: Episodes of it.
+            progress: Budget spent since the last call.
+            has_news: Whether an episode has finished since the last call.
+            phase: The current phase, such as `population`.
+            done: Finished episodes (or steps) of the phase.
+            total: Episodes (or steps) of the phase.
 
         Raises:
             NeurozooError: Another training has taken the run over.
         """
         self._end_start()
-        self._frames += frames
+        self._progress += progress
         if has_news:
             self._news = time.time()
         if time.monotonic() >= self._next:
@@ -113,15 +114,15 @@ class Heartbeat:
             self._write()
 
     def check_owner(self) -> None:
-        """Does nothing, or ends the run: to be called before anything is written that two must not write.
+        """Ends this training if it no longer owns the run. Call it before writing what only the owner may write.
 
         Raises:
             NeurozooError: Another training has taken the run over.
         """
         if other := self._other_owner():
             raise NeurozooError(
-                f"This run has been taken over by {other.author}, since nothing was heard of this training. Two must "
-                "not write into one folder, so that this one stops; nothing is lost."
+                f"This run has been taken over by {other.author}, because this training gave no heartbeat for too "
+                "long. Two trainings must not write into one folder, so this one stops; nothing is lost."
             )
 
     def _other_owner(self) -> Sign | None:
@@ -132,11 +133,14 @@ class Heartbeat:
     def _write(self) -> None:
         seconds = time.monotonic() - self._start
         progress = {
-            "frames": self._frames,
-            "frames_per_second": (self._frames - self._frames_before) / max(seconds, 1e-9),
+            # Under their old names, too, so that a training of version 0.1 sees this one.
+            "frames": self._progress,
+            "frames_per_second": (self._progress - self._progress_before) / max(seconds, 1e-9),
+            "progress": self._progress,
+            "progress_per_second": (self._progress - self._progress_before) / max(seconds, 1e-9),
             "last_news": self._news,
         }
-        # Without it the run is as good: a full disk or a quota must not end it here.
+        # The run itself does not need this file: a full disk or a quota must not end it here.
         with contextlib.suppress(OSError, NeurozooError), written_whole(self._path, is_durable=False) as temporary:
             temporary.write_text(json.dumps(self._facts | progress, indent=1) + "\n", encoding="utf-8")
 
@@ -153,19 +157,22 @@ class Heartbeat:
             self._facts["ended"] = "failed"
             if isinstance(error, Interrupted):
                 self._facts["ended"] = "slice" if error.is_end_of_slice else "stopped"
-            words = str(error) if isinstance(error, NeurozooError) else f"{kind.__name__}: {error}"
+            words = str(error) if isinstance(error, NeurozooError) else f"{type(error).__name__}: {error}"
             self._facts["error"] = words.strip()
         if self._other_owner() is None:
             self._write()
 
 
 def read_sign(state_folder: Path) -> Sign | None:
-    """Returns the last sign of life in a run's `state/`; None if there is none, or a damaged one."""
+    """Returns the last heartbeat in a run's `state/`; None if the file is missing or damaged."""
     path = state_folder / FILE
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         when, number, host = path.stat().st_mtime, int(facts["process"]), facts["host"]
-        float(facts["frames"]), float(facts["frames_per_second"]), float(facts["last_news"]), float(facts["started"])
+        for old, new in (("frames", "progress"), ("frames_per_second", "progress_per_second")):
+            facts.setdefault(new, facts.get(old))  # names of earlier versions
+        for name in ("progress", "progress_per_second", "last_news", "started"):
+            float(facts[name])
     except (OSError, ValueError, LookupError, TypeError):
         return None
     is_alive = None
@@ -175,7 +182,7 @@ def read_sign(state_folder: Path) -> Sign | None:
 
 
 def job_of_scheduler() -> str | None:
-    """Returns the number of the job of Grid Engine or Slurm that this process belongs to."""
+    """Returns the number of the Grid Engine or Slurm job that this process belongs to; None outside of a job."""
     if job := os.environ.get("SLURM_JOB_ID"):
         return job
     task = os.environ.get("SGE_TASK_ID", "undefined")
@@ -184,10 +191,10 @@ def job_of_scheduler() -> str | None:
 
 
 def process_started(number: int) -> str | None:
-    """Returns when a process of this host began, in Linux's own unit; None if there is none, or no Linux.
+    """Returns when a process of this host started, in clock ticks since boot; None if it does not exist.
 
-    Numbers of processes are used again, a number and its start are not. One that is dead, but whose parent has not
-    taken notice of that yet, is none.
+    Process numbers are reused, but not together with the start time. A zombie (dead, but not yet reaped by its parent)
+    does not count. Only Linux has this information; elsewhere the result is None.
     """
     try:
         state, *facts = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()

@@ -1,227 +1,239 @@
-"""Trains one run."""
+"""Trains one run: the loop that all algorithms share."""
 
-import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from neurozoo.algorithms.base import Algorithm, Learner
-from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
+from neurozoo.agents.tags import Moment, parse_tag
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.algorithms.session import Report, RunContext, Session
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.clusters.dask_settings import ClusterSettings
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.compute.interruption import Interrupted, Interruption
+from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS
-from neurozoo.evaluation.reference import collect_reference
 from neurozoo.files import write_text
-from neurozoo.games import check_engine, layout_of, protocol_of
-from neurozoo.noise import open_noise_table
 from neurozoo.provenance import provenance
-from neurozoo.tags import Moment, parse_tag
+from neurozoo.records.run_log import progress_of
 from neurozoo.training.clock import Clock
-from neurozoo.training.evolution import EvolutionSession
 from neurozoo.training.heartbeat import Heartbeat
-from neurozoo.training.interruption import Interrupted, Interruption
-from neurozoo.training.learning import LearningSession
+from neurozoo.training.identity import identity_of_before, run_facts, state_identity
+from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
-from neurozoo.training.reporting import RunReporter, Terminal, publish
-from neurozoo.training.results import RunResults
+from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
 from neurozoo.training.state import RunState
-from neurozoo.training.watched import Watched
+from neurozoo.training.watch import TrainingWatch
 
 
-def train(
+def make_context(
     *,
     algo: str,
     game: str,
     model: str,
     run: int,
     settings: Mapping[str, object],
-    ops: str | os.PathLike,
-    noise: str | os.PathLike,
-    run_dir: str | os.PathLike,
+    run_dir: str | Path,
+    distributed: str | Mapping[str, object] | None = None,
+    ops: str | Path | None = None,
+    noise: str | Path | None = None,
     threads: int = 1,
     slots: int = DEFAULT_SLOTS,
-    terminal: Terminal = "log",
-    distributed: str | Mapping[str, object] | None = None,
-    keep_tags: Sequence[str] = (),
-) -> None:
-    """Trains one run, or continues it, up to its budget.
-
-    Writes `config.yaml` first, `train.log` while it goes on, `snapshots/` and `tags/` on the way if wanted, and
-    `log.jsonl`, `checkpoint.npz` and `genome.json` at the end. `state/` is kept current, so that the same call
-    continues after any interruption, and the other files are the same to the byte (in `log.jsonl`: but for the fields
-    about time), whatever the number of threads. If the settings differ from the state's, the old state moves to
-    `superseded/` and the run starts anew; a larger budget of frames continues, and so does another distance of
-    snapshots.
+) -> RunContext:
+    """Checks the settings of a run and collects everything that its session needs.
 
     Args:
         algo: Algorithm such as `ga`.
         game: Game id such as `frostbite`.
-        model: Network such as `large`.
+        model: Network such as `large`, or another variant of the algorithm.
         run: Number of the run; part of the seed.
-        settings: All settings of the algorithm by name.
-        ops: The op library.
-        noise: The noise table.
+        settings: Settings of the algorithm by name, present or former. A setting that is left out has its value in the
+            preset `demo`.
         run_dir: Folder of the run.
-        threads: Episodes at once, or threads of the batched engine's worlds.
-        slots: Episodes at once of the batched engine.
-        terminal: What standard error gets: a progress `bar`, `lines` (one per generation) or the whole `log`.
-        distributed: The Dask cluster that plays the episodes, as `ClusterSettings.of` reads it; none for this process.
-        keep_tags: Moments such as `human` or `2HR` at which the best so far is kept in `tags/`, unless the log has its
-            genome; see `neurozoo.tags`. They change nothing of a run.
+        distributed: The Dask cluster that plays the episodes, in any form that `ClusterSettings.of` reads; None to play
+            them in this process.
+        ops: The op library, for algorithms that need it.
+        noise: The noise table, for algorithms that need it.
+        threads: Number of threads; results do not depend on it.
+        slots: Episodes that the batched engine plays at once.
 
     Raises:
-        NeurozooError: Bad input, a full disk, another process that trains this run, or a signal (`Interrupted`); the
-            state is saved or left intact.
+        NeurozooError: The algorithm or a setting is unknown, a value is out of range, or the op or the noise table is
+            missing.
     """
-    if algo not in ALGORITHMS:
-        raise unknown_name("algorithm", algo, ALGORITHMS)
-    run_dir = Path(run_dir)
-    cluster = ClusterSettings.of(distributed)
+    spec = get_algorithm(algo)
+    for need, given in (("op", ops), ("noise", noise)):
+        if need in spec.needs and given is None:
+            raise NeurozooError(f"{algo} needs the {need}, but none was given. Build it: make foundations")
+    return RunContext(
+        algo=algo,
+        game=game,
+        model=model,
+        run=run,
+        settings=resolve_settings(algo, preset="demo", overrides=settings),
+        run_dir=Path(run_dir),
+        threads=threads,
+        ops=None if ops is None else Path(ops),
+        noise=None if noise is None else Path(noise),
+        slots=slots,
+        cluster=ClusterSettings.of(distributed),
+    )
+
+
+def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequence[str] = ()) -> None:
+    """Trains one run up to its budget, or continues it.
+
+    Writes `config.yaml` first, then `train.log`, and `snapshots/` and `tags/` if they are wanted. At the end it writes
+    the result, `result.json` and `log.jsonl`.
+
+    `state/` is always up to date, so the same call continues the run after any interruption. Its results then have the
+    same bytes as those of an uninterrupted run, whatever the number of threads; only times in the logs differ.
+
+    If the settings differ from those of the state, the old state moves to `superseded/` and the run starts anew. A
+    larger budget and other `WAYS_TO_RUN`, such as `snapshot_frames`, continue the run.
+
+    Args:
+        context: The run; see `make_context`.
+        terminal: What goes to standard error: a progress `bar`, `lines` (one per report) or the whole `log`.
+        keep_tags: Moments such as `human` or `2HR` at which the best so far is kept in `tags/`, unless its genome is in
+            the log; see `neurozoo.agents.tags`. They do not change the run.
+
+    Raises:
+        NeurozooError: Bad input, a full disk, another process that trains this run, or a signal (`Interrupted`). The
+            state is saved or left as it was.
+    """
+    spec = get_algorithm(context.algo)
     tags = tuple(parse_tag(tag) for tag in keep_tags)
-    checked = resolve_settings(algo, preset="demo", overrides=settings)
-    protocol = protocol_of(game, **{name: getattr(checked, setting) for name, setting in PROTOCOL_CHOICES.items()})
-    check_engine(game, protocol, checked.engine)
-    layout = layout_of(game, model, protocol)
-    table = open_noise_table(noise)
-    if len(table) < layout.parameter_count:
-        raise NeurozooError(
-            f"{model!r} needs a noise table of at least {layout.parameter_count:,} values, "
-            f"but {noise} has {len(table):,}."
-        )
+    session = spec.open_session(context)
     with Interruption() as interruption:
-        wait_for_earlier_training(run_dir / "state", check=interruption.check)
-        # Drawn again whenever a run continues; equal draws are equal observations.
-        reference = collect_reference(game, protocol, seed=checked.seed, run=run) if layout.needs_reference else None
-        identity = {"algo": algo, "game": game, "model": model, "run": run, **asdict(checked)}
-        identity |= {"noise_values": len(table), "protocol": protocol.name}
-        if checked.engine == "native":
-            del identity["engine"]  # as in states from when there was no other
-        budget = identity.pop("frames")
-        for name in checked.WAYS_TO_RUN:
-            del identity[name]
-        results = RunResults(
-            run_dir=run_dir,
-            identity={"algo": algo, "game": game, "model": model, "run": run},
-            protocol=protocol,
-            layout=layout,
-            noise=table,
-            reference=reference,
-            num_test_episodes=checked.num_test_episodes,
-            snapshot_frames=checked.snapshot_frames or 0,
-            keep_tags=tags,
+        wait_for_earlier_training(context.state_dir, check=interruption.check)
+        identity = state_identity(spec, context, session.identity)
+        budget = spec.budget(context.settings)
+        state = RunState(
+            context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec)
         )
-        state = RunState(run_dir, identity=identity, budget=budget)
-        algorithm = ALGORITHMS[algo](checked, run=run, layout=layout, noise=table, protocol=protocol)
-        algorithm.threads = threads
-        if state.saved:
-            try:
-                algorithm.set_state(state.saved["algorithm"], state.arrays())
-            except (LookupError, TypeError, ValueError, AttributeError, NeurozooError) as error:
-                raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
-        facts = {
-            **identity,
-            "engine": checked.engine,
-            "frames": budget,
-            **{name: getattr(checked, name) for name in checked.WAYS_TO_RUN},
-            "protocol_record": asdict(protocol),
-            **provenance(),
-        }
-        write_text(run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
+        _restore(session, state)
+        facts = {**run_facts(spec, context, identity), **provenance()}
+        write_text(context.run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
         reporter = RunReporter(
             kept=state.text_log,
-            shown=run_dir / "train.log",
+            shown=context.run_dir / "train.log",
             budget=budget,
-            frames=algorithm.frames,
-            title=f"{algo}/{game}/{model}/{run}",
-            fields=algorithm.fields,
+            unit=spec.budget_unit,
+            progress=session.progress,
+            title="/".join(map(str, context.identity.values())),
+            fields=tuple(session.table),
             terminal=terminal,
         )
         try:
-            if state.superseded_by_settings:
-                reporter.say(f"The settings have changed: the old state is now in {state.superseded_by_settings}")
-            if state.saved:
-                reporter.say(f"Loaded iteration {algorithm.iteration} from {state.folder}")
-            else:
-                reporter.say(f"Number of parameters: {layout.parameter_count}")
-            with Heartbeat(state.folder, frames=algorithm.frames) as heartbeat:
-                watched = Watched(state, reporter, heartbeat, interruption)
-                with (
-                    LearningSession(algorithm, watched, game=game)
-                    if isinstance(algorithm, Learner)
-                    else EvolutionSession(
-                        algorithm,
-                        watched,
-                        reference=reference,
-                        ops=ops,
-                        noise=noise,
-                        layout=layout,
-                        game=game,
-                        protocol=protocol,
-                        threads=threads,
-                        engine=checked.engine,
-                        slots=slots,
-                        cluster=cluster,
-                        cluster_dir=run_dir / "dask",
-                    )
-                ) as session:
-                    clock = Clock.from_state(state.saved["elapsed"] if state.saved else None)
-                    while not algorithm.is_done:
-                        _train_iteration(algorithm, session, clock, results, watched)
-            reporter.say(f"Training terminated after {algorithm.steps} timesteps")
+            _announce(session, state, reporter)
+            with Heartbeat(state.folder, progress=session.progress) as heartbeat, session:
+                for sentence in session.announcements:
+                    reporter.say(sentence)
+                watch = TrainingWatch(state, reporter, heartbeat, interruption)
+                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags)
+                training = _Training(spec, context, session, watch, keeper, Clock.from_state(state.elapsed))
+                while not session.is_done:
+                    training.run_iteration()
+                result = session.result()
+            reporter.say(training.farewell)
         except Interrupted as stop:
             reporter.say(str(stop))
             raise
         finally:
             reporter.close()
-
-        results.write(algorithm.best)
-        publish(state.log, run_dir / "log.jsonl")
-
-
-def _train_iteration(
-    algorithm: Algorithm | Learner,
-    session: EvolutionSession | LearningSession,
-    clock: Clock,
-    results: RunResults,
-    watched: Watched,
-) -> None:
-    """Trains one generation or epoch, reports it and saves the state."""
-    state, reporter = watched.state, watched.reporter
-    before = _moment(algorithm, clock)
-    fields = None
-    while fields is None:
-        begin = time.monotonic()
-        fields, uncounted, playing = session.advance(clock)
-        clock.add(time.monotonic() - begin, uncounted=uncounted, playing=playing)
-        if fields is None and isinstance(session, LearningSession):
-            session.save(clock)
-    now = clock.end_iteration()
-    record = fields | {
-        "TimestepsPerSecondThisIter": fields["TimestepsThisIter"] / max(now.total, 1e-9),
-        "TimeElapsedThisIter": now.counted,
-        "TimeElapsedThisIterTotal": now.total,
-        "TimeElapsed": clock.counted,
-        "TimeElapsedTotal": clock.total,
-        "OverheadThisIter": now.total - now.playing,
-    }
-    watched.heartbeat.check_owner()
-    state.report(record)
-    reporter.report(record)
-    remaining = max(algorithm.settings.frames - algorithm.frames, 0) / max(algorithm.frames, 1) * clock.total
-    reporter.say(
-        f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}. "
-        f"Elapsed: {clock.total / 3600:.2f}h ETA {remaining / 3600:.2f}h"
-    )
-    results.keep_snapshot(algorithm, before.frames)
-    results.keep_tagged(algorithm, before, _moment(algorithm, clock))
-    state.save(algorithm.get_state(), clock.to_state(), algorithm.get_arrays())
+        result.write(context.run_dir, context.identity)
+        publish(state.log, context.run_dir / "log.jsonl")
 
 
-def _moment(algorithm: Algorithm | Learner, clock: Clock) -> Moment:
-    test_score = algorithm.best.test_score if algorithm.best else None
-    return Moment(algorithm.iteration, algorithm.frames, clock.total, test_score)
+def _restore(session: Session, state: RunState) -> None:
+    if state.saved:
+        try:
+            session.restore(state.saved["algorithm"], state.arrays())
+        except (LookupError, TypeError, ValueError, AttributeError, NeurozooError) as error:
+            raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
+
+
+def _announce(session: Session, state: RunState, reporter: RunReporter) -> None:
+    if state.superseded_by_settings:
+        reporter.say(f"The settings have changed: the old state is now in {state.superseded_by_settings}")
+    if state.saved:
+        reporter.say(f"Loaded iteration {session.iteration} from {state.folder}")
+
+
+class _Training:
+    """The iterations of one training."""
+
+    def __init__(
+        self,
+        spec: AlgorithmSpec,
+        context: RunContext,
+        session: Session,
+        watch: TrainingWatch,
+        keeper: Keeper,
+        clock: Clock,
+    ) -> None:
+        self._unit: Any = spec.budget_unit
+        self._budget = spec.budget(context.settings)
+        self._session = session
+        self._watch = watch
+        self._keeper = keeper
+        self._clock = clock
+        last = watch.state.last_report() or {}
+        # Of the last report, not of the state: a moment that was passed since then still has to be kept.
+        progress = progress_of(last)[1] or 0
+        self._moment = Moment(last.get("Iteration", 0), progress, clock.total, last.get("test_score"))
+        self._steps: object = last.get("TimestepsSoFar")
+
+    @property
+    def farewell(self) -> str:
+        """The last line of the log."""
+        if self._steps is None:
+            return f"Training terminated after {self._session.progress} {self._unit}"
+        return f"Training terminated after {self._steps} timesteps"
+
+    def run_iteration(self) -> None:
+        """Trains until the next report, reports it, and saves the state."""
+        report = None
+        while report is None:
+            begin = time.monotonic()
+            try:
+                report = self._session.advance(self._watch)
+            except Interrupted:
+                self._count(begin)
+                self._save()
+                raise
+            self._count(begin)
+            if report is None:
+                self._save()
+        self._watch.flush()
+        self._finish(report)
+
+    def _count(self, begin: float) -> None:
+        untimed, playing = self._watch.take_spent()
+        self._clock.add(time.monotonic() - begin, untimed=untimed, playing=playing)
+
+    def _finish(self, report: Report) -> None:
+        watch, clock = self._watch, self._clock
+        spent = clock.end_iteration()
+        record = log_record(report, unit=self._unit, spent=spent, clock=clock)
+        watch.heartbeat.check_owner()
+        watch.state.report(record)
+        watch.reporter.report(record, report)
+        left = max(self._budget - report.progress, 0) / max(report.progress, 1) * clock.total
+        watch.reporter.say_speed(record, clock=clock, progress=report.progress, left=left)
+        now = Moment(report.iteration, report.progress, clock.total, report.test_score)
+        self._keeper.keep(self._session, before=self._moment, now=now)
+        self._moment, self._steps = now, record.get("TimestepsSoFar")
+        self._save()
+
+    def _save(self) -> None:
+        """Saves the state if the session can be saved now."""
+        if (saved := self._session.state()) is not None:
+            self._watch.heartbeat.check_owner()
+            state, arrays = saved
+            self._watch.state.save(state, self._clock.to_state(), arrays, progress=self._session.progress)

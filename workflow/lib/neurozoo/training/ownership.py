@@ -1,10 +1,11 @@
-"""Keeps two trainings from writing into one folder: after a double start, or when a node was given up that lives on.
+"""Keeps two trainings from writing into one folder, as after a double start, or when a node is lost but still runs.
 
-No file is locked, since many shared file systems keep no locks, or not across a lost node. Signs of life decide: a
-training that comes waits until the earlier one has ended or is silent, and else refuses; one that finds another's sign
-stops before it writes a report or a state (`Heartbeat.check_owner`). What is left: until then both add episodes to the
-journal, which are the same for both, and a file system that shows the other's sign late lets the earlier one go on for
-as long.
+No file is locked, because many shared file systems have no locks, or lose them with a node. Heartbeats decide instead.
+A later training waits until the earlier one has ended or its heartbeats have stopped; otherwise it refuses to start. An
+earlier training that finds another's heartbeat stops before it writes a report or a state (`Heartbeat.check_owner`).
+
+Two limits remain. Until the earlier training stops, both add episodes to the journal; these are the same for both. And
+if a file system shows the other's heartbeat late, the earlier training goes on for that long.
 """
 
 import os
@@ -15,27 +16,27 @@ from pathlib import Path
 from neurozoo.errors import NeurozooError
 from neurozoo.training.heartbeat import PERIOD, read_sign
 
-PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives one that it ends 30
-SILENCE = 2.5 * PERIOD  # seconds without a new sign after which one of another host counts as gone
-OLD = 120.0  # seconds after which a sign is none, by clocks of different hosts
+PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives a job 30 after SIGTERM
+SILENCE = 2.5 * PERIOD  # seconds without a heartbeat after which a training on another host counts as gone
+OLD = 120.0  # seconds after which a heartbeat does not count, by clocks of different hosts
 POLL = 0.2  # seconds
 
 
 def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) -> None:
-    """Returns when nobody else trains this run: mostly at once.
+    """Waits until no other process trains this run, and returns at once if none does.
 
     Args:
         state_folder: The run's `state/`.
-        check: Called all the time; raises if the wait is to be given up.
+        check: Called again and again; raises to end the wait.
 
     Raises:
-        NeurozooError: Somebody else goes on training it.
+        NeurozooError: Another process keeps training the run.
     """
     begin = heard = time.monotonic()
     before = None
     while (sign := read_sign(state_folder)) is not None and sign.ended is None and sign.is_alive is not False:
         if sign.is_alive and sign.facts["process"] == os.getpid():
-            return  # its end could not be written: the disk was full
+            return  # an earlier training of this process; a full disk kept it from noting its end
         now = time.monotonic()
         if sign != before:
             before, heard = sign, now
@@ -43,8 +44,8 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
             return
         if now - begin > PATIENCE:
             raise NeurozooError(
-                f"This run is being trained by {sign.author}, as {state_folder / 'process.json'} says. Two must not "
-                "write into one folder: wait until it has ended, or end it, and start the same command again."
+                f"This run is being trained by {sign.author}, as {state_folder / 'process.json'} says. Two trainings "
+                "must not write into one folder: wait until it has ended, or end it, then start the same command again."
             )
         check()
         time.sleep(POLL)

@@ -1,4 +1,4 @@
-"""What a run tells people: a text log in the published layout, and as much of it as they want on the terminal."""
+"""The text log of a run, in the published layout, and what the terminal shows of it."""
 
 import contextlib
 import os
@@ -8,32 +8,34 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tqdm import tqdm
 
+from neurozoo.algorithms.session import Report
+from neurozoo.algorithms.spec import Unit
 from neurozoo.files import explained, written_whole
-from neurozoo.genomes import Genome
-from neurozoo.tabular import format_table, stamped
+from neurozoo.records.published_log import format_table, stamped
+from neurozoo.training.clock import Clock, Spent
 
 Terminal = Literal["bar", "lines", "log"]
 
-ELITE_SEEDS = "TruncatedPopulationEliteSeeds"
 PROGRESS_PERIOD = 5.0  # seconds between lines about progress
 
 
 class RunReporter:
-    """Writes a run's text log, twice: in `state/`, where it survives, and where the user looks for it.
+    """Writes a run's text log twice: in `state/`, where it survives, and where users look for it.
 
     Args:
-        kept: The log in the state's folder, which is continued.
+        kept: The log in `state/`, which is continued.
         shown: The log in the run's folder, which Snakemake deletes when a job starts.
-        budget: Frames of the run.
-        frames: Frames so far.
-        title: What the progress bar is called.
-        fields: What the log prints of a report, in order.
-        terminal: What standard error gets: a progress `bar`, `lines` (one per generation), or the whole `log`. Where
-            it is no terminal, a bar becomes lines.
+        budget: Total budget of the run.
+        unit: What the budget counts: `frames` or `evaluations`.
+        progress: How much of the budget is spent already.
+        title: Title of the progress bar.
+        fields: The fields of a report that the log prints, in order.
+        terminal: What goes to standard error: a progress `bar`, `lines` (one per report) or the whole `log`. If
+            standard error is not a terminal, `bar` means `lines`.
     """
 
     def __init__(
@@ -42,7 +44,8 @@ class RunReporter:
         kept: Path,
         shown: Path,
         budget: int,
-        frames: int,
+        unit: Unit,
+        progress: int,
         title: str,
         fields: tuple[str, ...],
         terminal: Terminal,
@@ -54,14 +57,15 @@ class RunReporter:
         self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
         self._title = title
         self._fields = fields
+        self._unit = unit
         self._echoes_log = terminal == "log"
         shows_bar = terminal == "bar" and sys.stderr.isatty()
         self._echoes_lines = terminal != "log" and not shows_bar
         self._bar = tqdm(
             total=budget,
-            initial=min(frames, budget),
+            initial=min(progress, budget),
             desc=title,
-            unit="frame",
+            unit=unit.removesuffix("s"),
             unit_scale=True,
             disable=not shows_bar,
             dynamic_ncols=True,
@@ -69,39 +73,56 @@ class RunReporter:
         self._next_progress = time.monotonic() + PROGRESS_PERIOD
 
     def say(self, message: str) -> None:
-        """Writes one message with the date before it."""
+        """Writes one message after the date."""
         self._write(stamped(message, now=datetime.now()))
 
-    def report(self, record: Mapping) -> None:
-        """Writes the published table of a generation, and its genome if it has one."""
-        self._write(format_table({name: self._printed(record, name) for name in self._fields}, now=datetime.now()))
-        if ELITE_SEEDS in record:
-            self.say(f"Current elite: {record_genome(record)}")
-        score = "none yet" if record["score"] is None else f"{record['score']:.4g}"
-        summary = f"generation {record['Iteration']}, score {score}"
-        self._bar.set_postfix_str(summary)
-        if self._echoes_lines:
-            share = min(record["frames"] / self._bar.total, 1.0)
-            print(f"{self._title}: {share:4.0%}, {summary}", file=sys.stderr, flush=True)
-
-    @staticmethod
-    def _printed(record: Mapping, name: str) -> object:
-        return record_genome(record) if name == ELITE_SEEDS else record[name]
-
-    def progress(
-        self, *, frames: int, steps: int, seconds: float, done: int, total: int, unit: str = "episodes"
-    ) -> None:
-        """Moves the bar, or writes a line every few seconds.
+    def report(self, record: Mapping, report: Report) -> None:
+        """Writes a report as a table in the published layout, then its notes.
 
         Args:
-            frames: Emulator frames since the last call.
-            steps: Steps of this batch so far.
-            seconds: Wall time of this batch so far.
-            done: Finished episodes of this batch.
-            total: Episodes of this batch.
-            unit: What is finished, where it is not episodes.
+            record: As returned by `log_record`.
+            report: The report that it was made from.
         """
-        self._bar.update(min(frames, self._bar.total - self._bar.n))
+        shown = {name: report.printed.get(name, record.get(name)) for name in self._fields}
+        self._write(format_table(shown, now=datetime.now()))
+        for note in report.notes:
+            self.say(note)
+        score = "none yet" if report.score is None else f"{report.score:.4g}"
+        summary = f"generation {report.iteration}, score {score}"
+        self._bar.set_postfix_str(summary)
+        if self._echoes_lines:
+            share = min(report.progress / self._bar.total, 1.0)
+            print(f"{self._title}: {share:4.0%}, {summary}", file=sys.stderr, flush=True)
+
+    def say_speed(self, record: Mapping, *, clock: Clock, progress: int, left: float) -> None:
+        """Writes how fast the run is and how long it will still take.
+
+        Args:
+            record: As returned by `log_record`.
+            clock: The run's time.
+            progress: How much of the budget is spent.
+            left: Seconds until the budget is spent.
+        """
+        if "TimestepsPerSecondThisIter" in record:
+            speed = f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}"
+        else:
+            speed = f"{self._unit.capitalize()} Per Second: {progress / max(clock.total, 1e-9):.3g}"
+        self.say(f"{speed}. Elapsed: {clock.total / 3600:.2f}h ETA {left / 3600:.2f}h")
+
+    def progress(
+        self, amount: int, *, steps: int, seconds: float, done: int, total: int, unit: str = "episodes"
+    ) -> None:
+        """Moves the progress bar, and writes a line every few seconds.
+
+        Args:
+            amount: Budget spent since the last call.
+            steps: Steps of this phase so far.
+            seconds: Wall time of this phase so far.
+            done: Finished episodes of this phase.
+            total: Episodes of this phase.
+            unit: What `done` and `total` count, if not episodes.
+        """
+        self._bar.update(min(amount, self._bar.total - self._bar.n))
         if time.monotonic() >= self._next_progress:
             self._next_progress = time.monotonic() + PROGRESS_PERIOD
             rate = steps / max(seconds, 1e-9)
@@ -118,19 +139,43 @@ class RunReporter:
             print(text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Closes bar and files."""
+        """Closes the progress bar and the files."""
         self._bar.close()
         for file in self._files:
             with contextlib.suppress(OSError):
                 file.close()
 
 
-def record_genome(record: Mapping) -> str:
-    """Returns a record's elite as the original prints it, such as `(1, (2, 0.002))`."""
-    return Genome.from_json(record[ELITE_SEEDS]).to_text()
+def log_record(report: Report, *, unit: Unit, spent: Spent, clock: Clock) -> dict[str, object]:
+    """Returns a report as a record of `log.jsonl`: standard fields, the algorithm's fields and published time fields.
+
+    Args:
+        report: The report.
+        unit: What its progress counts.
+        spent: Seconds of this generation or epoch.
+        clock: Seconds of the run, including this generation or epoch.
+    """
+    episodes = {"score_episodes": report.score_episodes, "test_episodes": report.test_episodes}
+    record: dict[str, Any] = {
+        unit: report.progress,
+        "score": report.score,
+        "test_score": report.test_score,
+        **{name: count for name, count in episodes.items() if count is not None},
+        "Iteration": report.iteration,
+        **report.fields,
+    }
+    if "TimestepsThisIter" in record:
+        record["TimestepsPerSecondThisIter"] = record["TimestepsThisIter"] / max(spent.total, 1e-9)
+    return record | {
+        "TimeElapsedThisIter": spent.counted,
+        "TimeElapsedThisIterTotal": spent.total,
+        "TimeElapsed": clock.counted,
+        "TimeElapsedTotal": clock.total,
+        "OverheadThisIter": spent.total - spent.playing,
+    }
 
 
 def publish(kept: str | os.PathLike, shown: Path) -> None:
-    """Copies a file that was collected in `state/` to where others look for it, whole or not at all."""
+    """Copies a file from `state/` to where users and rules look for it; it appears complete or not at all."""
     with written_whole(shown) as temporary:
         shutil.copyfile(kept, temporary)

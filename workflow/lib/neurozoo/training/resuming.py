@@ -1,75 +1,69 @@
-"""Goes on with a run as it was begun."""
+"""Continues a run with its recorded settings."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
-from neurozoo.algorithms.settings import PRESETS, resolve_settings
-from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.evaluation import DEFAULT_SLOTS
-from neurozoo.logs import read_run_settings
-from neurozoo.tags import PUBLISHED
-from neurozoo.training.loop import train
+from neurozoo.agents.tags import PUBLISHED
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.errors import NeurozooError
+from neurozoo.records.run_log import read_run_settings
+from neurozoo.training.loop import make_context, train
 from neurozoo.training.reporting import Terminal
 
 
 def resume(
     run_dir: str | os.PathLike,
     *,
-    ops: str | os.PathLike,
-    noise: str | os.PathLike,
-    frames: int | None = None,
-    threads: int = 1,
-    slots: int = DEFAULT_SLOTS,
+    budget: int | None = None,
     terminal: Terminal = "log",
-    distributed: str | Mapping[str, object] | None = None,
     keep_tags: Sequence[str] = PUBLISHED,
+    **given: Any,
 ) -> None:
-    """Continues a run with the settings that it has on record, so that nobody has to remember them.
+    """Continues a run with its recorded settings, so that users need not remember them.
 
     Args:
         run_dir: Folder of the run, with `config.yaml` and `state/`.
-        ops: The op library.
-        noise: The noise table.
-        frames: A larger budget; None for that on record.
-        threads: As for `train`, like the rest.
-        slots: Episodes at once of the batched engine.
-        terminal: What standard error gets.
-        distributed: The Dask cluster that plays the episodes.
-        keep_tags: Moments at which the best so far is kept.
+        budget: A larger budget, in the algorithm's unit; None for the recorded one.
+        terminal: As for `train`.
+        keep_tags: As for `train`.
+        given: `ops`, `noise`, `threads`, `slots` and `distributed`, as for `make_context`.
 
     Raises:
-        NeurozooError: The folder is no run that can be continued, the budget is smaller, or anything that `train`
-            refuses.
+        NeurozooError: The folder holds no run that can be continued, the budget is smaller than the recorded one, or
+            `train` raises it.
     """
     run_dir = Path(run_dir)
     found = read_run_settings(run_dir / "config.yaml")
     algo = found["algo"]
-    if algo not in PRESETS:
-        raise unknown_name("algorithm", str(algo), PRESETS)
+    spec = get_algorithm(algo)
     if not (run_dir / "state" / "state.json").exists():
         raise NeurozooError(f"{run_dir} has no state/state.json to continue from; train the run again.")
-    names = [field.name for field in fields(resolve_settings(algo, preset="demo"))]
-    settings = {name: found[name] for name in names if name in found}
-    if frames is not None:
-        if frames < settings["frames"]:
+    recorded = spec.settings.renamed(found)
+    settings: dict[str, Any] = {
+        field.name: recorded[field.name] for field in fields(spec.settings) if field.name in recorded
+    }
+    if budget is not None:
+        unit = spec.budget_unit
+        if not isinstance(settings.get(unit), int):
             raise NeurozooError(
-                f"{run_dir} has a budget of {settings['frames']:,} frames, which can grow, but {frames:,} came."
+                f"{run_dir / 'config.yaml'} should say the budget in {unit}, but says {settings.get(unit)!r}. "
+                "Restore the file."
             )
-        settings["frames"] = frames
-    train(
+        if budget < settings[unit]:
+            raise NeurozooError(
+                f"The budget of {run_dir} is {settings[unit]:,} {unit} and can only grow, but {budget:,} was given."
+            )
+        settings[unit] = budget
+    context = make_context(
         algo=algo,
         game=found["game"],
         model=found["model"],
         run=found["run"],
         settings=settings,
-        ops=ops,
-        noise=noise,
         run_dir=run_dir,
-        threads=threads,
-        slots=slots,
-        terminal=terminal,
-        distributed=distributed,
-        keep_tags=keep_tags,
+        **given,
     )
+    train(context, terminal=terminal, keep_tags=keep_tags)

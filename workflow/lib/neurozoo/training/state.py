@@ -1,10 +1,12 @@
-"""What a run needs to continue after any interruption.
+"""Saves what a run needs to continue after any interruption.
 
-`state/` holds these files. `state.json` is written whole when a run begins and after every generation. `journal.jsonl`
-gets a line for each episode as it finishes, so that a kill loses only the episodes in flight. `log.jsonl` collects the
-reports; the state knows its length, and what was appended after the state was written is cut off again. `arrays/`
-holds what is too large for JSON, one file for each name; a name stands for one content, so that files are only added
-before the state names them and only removed after it no longer does.
+`state/` holds these files:
+
+- `state.json` is written when a run begins and after every generation or epoch (deep Q-learning: more often).
+- `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight.
+- `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again.
+- `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
+  before the state names them and removed only after it no longer does.
 """
 
 import base64
@@ -13,19 +15,19 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import explained, read_json, write_json, written_whole
-from neurozoo.tags import TAGS
+from neurozoo.records.run_log import read_last_record
 
 SUPERSEDED = "superseded"
-SNAPSHOTS = "snapshots"
 
 
 class RunState:
@@ -33,21 +35,29 @@ class RunState:
 
     Args:
         run_dir: Folder of the run.
-        identity: What the state must have been made with to be continued, as plain JSON.
-        budget: Frames that the run shall have; a state may be continued to a larger budget, not to a smaller one.
+        identity: A state is continued only if its identity is the same; plain JSON.
+        budget: Total budget of the run. It may grow. If it shrinks to less than what is spent, the run starts anew.
+        read_identity: Translates the identity in a state of an earlier version to the names of this version.
 
     Raises:
         NeurozooError: The state is damaged.
     """
 
-    def __init__(self, run_dir: str | os.PathLike, *, identity: Mapping, budget: int) -> None:
+    def __init__(
+        self,
+        run_dir: str | os.PathLike,
+        *,
+        identity: Mapping,
+        budget: int,
+        read_identity: Callable[[Mapping], Mapping] = dict,
+    ) -> None:
         self.folder = Path(run_dir) / "state"
         self.log = self.folder / "log.jsonl"
         self.text_log = self.folder / "train.log"
         self._journal_path = self.folder / "journal.jsonl"
         self._state_path = self.folder / "state.json"
         self._array_folder = self.folder / "arrays"
-        self._identity = json.loads(json.dumps(dict(identity)))  # as it will be read again
+        self._identity = json.loads(json.dumps(dict(identity)))  # as it will be read from the file
         self._budget = budget
         self.superseded_by_settings: Path | None = None
         self.saved: dict | None = None
@@ -55,15 +65,15 @@ class RunState:
         if not is_new:
             found = self._read()
             algorithm = found["algorithm"]
-            went_further = algorithm is not None and budget < found["budget"] and algorithm["frames"] >= budget
-            if found["identity"] != self._identity or went_further:
-                self._set_aside()
+            went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
+            if dict(read_identity(found["identity"])) != self._identity or went_further:
+                self._move_state_aside()
                 is_new = True
             elif algorithm is not None:
                 self.saved = found
         self._cut_log()
-        if is_new:  # before the first episode, so that none is ever taken for one of other settings
-            self._set_kept_aside()  # it is of a run that is no more
+        if is_new:  # before the first episode, so that its result is never used with other settings
+            self._move_kept_files_aside()  # they belong to the run before
             self.save(None, {"counted": 0.0, "total": 0.0})
 
     def _read(self) -> dict:
@@ -76,43 +86,53 @@ class RunState:
             and (isinstance(length, int) and length >= 0)
             and (isinstance(elapsed, dict) and {type(elapsed.get(kind)) for kind in ("counted", "total")} == {float})
             and (isinstance(found["arrays"], list) and all(isinstance(name, str) for name in found["arrays"]))
-            and (algorithm is None or (isinstance(algorithm, dict) and isinstance(algorithm.get("frames"), int)))
+            and (algorithm is None or (isinstance(algorithm, dict) and isinstance(_progress(found), int)))
+            and isinstance(found["identity"], dict)
         )
         if not is_sound:
             raise NeurozooError(f"{self._state_path} is damaged: it holds values of the wrong kind. {self.remedy}")
         if (size := self._log_size()) < length:
             raise NeurozooError(
                 f"{self.log} should have at least {length:,} bytes, but has {size:,}: reports are lost. "
-                f"Bring it back. Or else: {self.remedy}"
+                f"Restore the file if you can. If not: {self.remedy}"
             )
         return found
 
     @property
+    def elapsed(self) -> dict | None:
+        """The seconds recorded in the saved state; None for a new run."""
+        return self.saved["elapsed"] if self.saved else None
+
+    def last_report(self) -> dict | None:
+        """Returns the last report of the saved state; None before the first one."""
+        return read_last_record(self.log)
+
+    @property
     def remedy(self) -> str:
-        """What to do about a damaged state."""
+        """What the user can do about a damaged state."""
         return f"Delete {self.folder} to train this run from the start."
 
-    # A result of days is never deleted because a setting changed: it moves out of the way.
+    # Days of training are never deleted because a setting has changed: old files move to `superseded/`.
 
-    def _set_aside(self) -> None:
-        self.superseded_by_settings = self._free_shelf()
+    def _move_state_aside(self) -> None:
+        self.superseded_by_settings = self._new_superseded_folder()
         self.superseded_by_settings.parent.mkdir(exist_ok=True)
         shutil.move(self.folder, self.superseded_by_settings)
 
-    def _set_kept_aside(self) -> None:
+    def _move_kept_files_aside(self) -> None:
         kept = [name for name in (SNAPSHOTS, TAGS) if (self.folder.parent / name).exists()]
         if kept:
-            shelf = self.superseded_by_settings or self._free_shelf()
-            shelf.mkdir(parents=True, exist_ok=True)
+            folder = self.superseded_by_settings or self._new_superseded_folder()
+            folder.mkdir(parents=True, exist_ok=True)
             for name in kept:
-                shutil.move(self.folder.parent / name, shelf / name)
+                shutil.move(self.folder.parent / name, folder / name)
 
-    def _free_shelf(self) -> Path:
-        shelves = self.folder.parent / SUPERSEDED
+    def _new_superseded_folder(self) -> Path:
+        superseded = self.folder.parent / SUPERSEDED
         number = 1
-        while (shelves / str(number)).exists():
+        while (superseded / str(number)).exists():
             number += 1
-        return shelves / str(number)
+        return superseded / str(number)
 
     def _log_size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
@@ -123,7 +143,7 @@ class RunState:
             os.truncate(self.log, length)
 
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
-        """Returns the journalled results of one batch; a line that a kill cut off does not count."""
+        """Returns the journalled results of one phase by their numbers; a line that a kill cut off does not count."""
         if not self._journal_path.exists():
             return {}
         results = {}
@@ -138,7 +158,7 @@ class RunState:
         return results
 
     def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
-        """Notes finished episodes; they survive a kill of the process from here on.
+        """Writes finished episodes to the journal; from then on they survive a kill of the process.
 
         Raises:
             NeurozooError: The disk is full.
@@ -148,16 +168,16 @@ class RunState:
             for n, r in results.items()
         ]
         try:
-            # Opened anew each time: what a full disk refuses must not wait in a buffer to be refused again.
+            # Opened anew each time: what a full disk refuses must not stay in a buffer and be refused again.
             with open(self._journal_path, "ab+") as file:
-                if _is_ragged(file):  # a line that a kill cut off must not swallow the next one
+                if _ends_within_a_line(file):  # a line that a kill cut off must not swallow the next one
                     lines.insert(0, "\n")
                 file.write("".join(lines).encode())
         except OSError as error:
             raise explained(error, self._journal_path) from error
 
     def report(self, record: Mapping) -> None:
-        """Appends a report to the log; it counts once `save` has been called.
+        """Appends a report to the log; it counts only once `save` has been called.
 
         Raises:
             NeurozooError: The disk is full.
@@ -171,13 +191,13 @@ class RunState:
             raise explained(error, self.log) from error
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Reads the arrays of the saved state.
+        """Reads the arrays of the saved state; none for a new run.
 
         Raises:
             NeurozooError: One is missing or damaged.
         """
         found = {}
-        for name in self.saved["arrays"]:
+        for name in self.saved["arrays"] if self.saved else ():
             path = self._array_folder / f"{name}.npy"
             try:
                 found[name] = np.load(path, allow_pickle=False)
@@ -185,20 +205,29 @@ class RunState:
                 raise NeurozooError(f"{path} is missing or damaged ({error}). {self.remedy}") from error
         return found
 
-    def save(self, algorithm: Mapping | None, elapsed: Mapping, arrays: Mapping[str, np.ndarray] | None = None) -> None:
-        """Writes the state after a generation and empties the journal.
+    def save(
+        self,
+        algorithm: Mapping | None,
+        elapsed: Mapping,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        *,
+        progress: int = 0,
+    ) -> None:
+        """Writes the state and empties the journal.
 
         Args:
-            algorithm: The algorithm's own state; None before the first generation has been finished.
-            elapsed: Seconds so far, by kind.
-            arrays: What the algorithm's `get_arrays` returned.
+            algorithm: The session's state; None for a run that has just begun.
+            elapsed: The seconds so far, as returned by `Clock.to_state`.
+            arrays: The session's arrays.
+            progress: How much of the budget is spent.
 
         Raises:
-            NeurozooError: The disk is full; the state before is untouched.
+            NeurozooError: The disk is full; the previous state is unchanged.
         """
         state = {
             "identity": self._identity,
             "budget": self._budget,
+            "progress": progress,
             "elapsed": dict(elapsed),
             "log_bytes": self._log_size(),
             "algorithm": algorithm and dict(algorithm),
@@ -207,7 +236,7 @@ class RunState:
         for name, array in (arrays or {}).items():
             path = self._array_folder / f"{name}.npy"
             if not path.exists():
-                # Not straight to the file, where NumPy's error for a full disk does not say that it is one.
+                # Through a buffer, because NumPy's own error for a full disk does not name the reason.
                 buffer = io.BytesIO()
                 np.save(buffer, array, allow_pickle=False)
                 with written_whole(path) as temporary, open(temporary, "wb") as file:
@@ -221,7 +250,12 @@ class RunState:
         self._journal_path.unlink(missing_ok=True)
 
 
-def _is_ragged(file: BinaryIO) -> bool:
+def _progress(state: Mapping) -> Any:
+    """Returns how much of its budget a state has spent; earlier versions kept it in the algorithm's state."""
+    return state["progress"] if "progress" in state else state["algorithm"].get("frames")
+
+
+def _ends_within_a_line(file: BinaryIO) -> bool:
     if file.seek(0, os.SEEK_END) == 0:
         return False
     file.seek(-1, os.SEEK_END)
@@ -229,10 +263,10 @@ def _is_ragged(file: BinaryIO) -> bool:
 
 
 def _packed(behaviour: np.ndarray | None) -> list:
-    """Writes a behaviour as JSON; RAM hardly changes from step to step, so that little is left of it."""
+    """Returns a behaviour as JSON, compressed: RAM hardly changes from step to step."""
     if behaviour is None:
         return []
-    data = base64.b64encode(zlib.compress(np.ascontiguousarray(behaviour), 1)).decode()
+    data = base64.b64encode(zlib.compress(np.ascontiguousarray(behaviour).data, 1)).decode()
     return [behaviour.dtype.str, list(behaviour.shape), data]
 
 

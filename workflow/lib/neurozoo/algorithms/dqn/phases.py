@@ -8,17 +8,17 @@ import numpy as np
 
 @dataclass
 class PhaseStatistics:
-    """What is counted during a random, training or test phase.
+    """The counts of a random, training or test phase.
 
     Attributes:
         steps: Steps of this phase.
         games: Returns of the games that ended in it, unclipped.
-        lives: Terminals that were learned from: games, and lives where these count.
-        epsilon: Chance of a random action in the last step.
+        lives: Terminals in the replay memory: ended games, and lost lives if `life_loss` is `terminal`.
+        epsilon: Probability of a random action in the last step.
         costs: Sum of the costs of its updates.
         updates: Their number.
         seconds: Wall time.
-        unfinished: Return of a game that had not ended; counts if none did.
+        unfinished: Return of an unfinished game, which is the score of a test in which no game ended.
     """
 
     steps: int = 0
@@ -35,7 +35,7 @@ class PhaseStatistics:
         self.games.append(score)
 
     def add_cost(self, cost: float) -> None:
-        """Counts an update: half the mean square of its errors, before they are clipped."""
+        """Counts an update, whose cost is half the mean square of its unclipped errors."""
         self.costs += cost
         self.updates += 1
 
@@ -45,7 +45,7 @@ class PhaseStatistics:
         `meancost` is the mean over this phase; the original divides by the updates of the whole run.
 
         Args:
-            shared: Columns that are not counted here.
+            shared: Columns that are counted elsewhere.
         """
         games = self.games
         return {

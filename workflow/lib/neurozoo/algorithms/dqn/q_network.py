@@ -1,6 +1,6 @@
-"""The network that learns action values, its target, and one update of it.
+"""The Q-network: online and target network, optimizer, and one update.
 
-`KERAS_BACKEND` may be any; what depends on it is in `neurozoo.algorithms.dqn.compiled`.
+It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.dqn.compiled`.
 """
 
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ import numpy as np
 from neurozoo.algorithms.dqn.compiled import copier, fused, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
-from neurozoo.networks import Layout, PlacedLayer
+from neurozoo.networks.description import Layout, PlacedLayer
 
 if TYPE_CHECKING:
     import keras
 
     from neurozoo.algorithms.dqn.replay import Sample
 
-WHITE = 255.0  # of a screen
+WHITE = 255.0  # the brightest value of a screen
 
 
 class QNetwork:
     """Online and target network of a layout, and the optimizer.
 
-    A dueling head is a way to train only: half of the last hidden layer gives the value of the state, the other half
-    the advantages, and `theta` folds both into the layout's output layer, which gives the same values.
+    A dueling head exists only during training: half of the last hidden layer gives the value of the state, the other
+    half the advantages. `theta` folds both into the layout's output layer, which gives the same action values.
 
     Args:
         layout: The network, of convolutions and dense layers.
@@ -34,7 +34,7 @@ class QNetwork:
         random: Draws the initial weights.
 
     Raises:
-        NeurozooError: The network has parts that cannot be learned this way.
+        NeurozooError: The network has layers that cannot be trained this way.
     """
 
     def __init__(self, layout: Layout, settings: DqnSettings, *, random: np.random.Generator) -> None:
@@ -55,7 +55,7 @@ class QNetwork:
         self.update_acting()
 
     def values(self, stacks: np.ndarray) -> np.ndarray:
-        """Returns the action values of some states: float32, shape (batch, actions).
+        """Returns the action values of states: float32, shape (batch, actions).
 
         Args:
             stacks: uint8, shape (batch, 4, height, width), oldest screen first.
@@ -63,7 +63,7 @@ class QNetwork:
         return self._predict(_stacked(stacks))
 
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
-        """The same with the weights of the last `update_acting`; may be asked while `update` runs in another thread."""
+        """The same with the weights of the last `update_acting`; may be called while another thread runs `update`."""
         return self._predict_acting(_stacked(stacks))
 
     @cached_property
@@ -81,7 +81,7 @@ class QNetwork:
         return predictor(keras.Model(inputs, model(_seen(inputs))))
 
     def update(self, sample: "Sample") -> np.ndarray:
-        """Takes one step towards what a minibatch says, and returns its errors: float32, shape (batch,)."""
+        """Learns from a minibatch once, and returns its errors, value minus target: float32, shape (batch,)."""
         self._train(
             {
                 "before": _stacked(sample.screens[:, : -self._settings.n_steps]),
@@ -95,16 +95,16 @@ class QNetwork:
         return np.asarray(self._trainer.errors)
 
     def update_target(self) -> None:
-        """Sets the target network to the online network."""
+        """Copies the online network to the target network."""
         self._set_target()
 
     def update_acting(self) -> None:
-        """Sets the network that chooses actions to the online network, where it is another."""
+        """Copies the online network to the network that chooses actions, if that is another one."""
         if self.acting is not self.online:
             self._set_acting()
 
     def theta(self) -> np.ndarray:
-        """Returns the online network in the order of the layout: float32, shape (parameters,)."""
+        """Returns the weights of the online network in the order of the layout: float32, shape (parameters,)."""
         return np.concatenate([array.ravel() for array in self._arrays().values()]).astype(np.float32)
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -118,7 +118,7 @@ class QNetwork:
         return arrays
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns all that the next update depends on."""
+        """Returns everything that the next update depends on."""
         return {
             **{f"online-{n}": np.asarray(w) for n, w in enumerate(self.online.weights)},
             **{f"target-{n}": np.asarray(w) for n, w in enumerate(self.target.weights)},
@@ -133,7 +133,7 @@ class QNetwork:
         """Continues from what `get_arrays` returned.
 
         Raises:
-            LookupError, ValueError: They are of something else.
+            LookupError, ValueError: `arrays` are those of another network.
         """
         variables = {"online": self.online.weights, "target": self.target.weights}
         variables |= {"optimizer": self._trainer.optimizer.variables, "acting": self._acting_weights()}
@@ -143,15 +143,15 @@ class QNetwork:
 
 
 def _check(layout: Layout, settings: DqnSettings) -> None:
-    strange = [p.layer.name for p in layout.layers if p.layer.kind == "recurrent_conv" or p.layer.normalisation]
-    if strange:
+    unsupported = [p.layer.name for p in layout.layers if p.layer.kind == "recurrent_conv" or p.layer.normalisation]
+    if unsupported:
         raise NeurozooError(
-            f"dqn learns networks of convolutions and dense layers, but {layout.network.name!r} has {strange[0]!r}. "
-            "Networks such as nature, large and small are for it."
+            f"dqn trains networks of convolutions and dense layers, but {layout.network.name!r} has the layer "
+            f"{unsupported[0]!r}. Choose a network such as nature, large or small."
         )
     if settings.dueling and (len(layout.layers) < 2 or layout.layers[-1].in_shape[2] % 2):
         raise NeurozooError(
-            f"A dueling head halves the last hidden layer, which {layout.network.name!r} does not allow: set dueling "
+            f"A dueling head needs a hidden layer that it can halve, but {layout.network.name!r} has none: set dueling "
             "to false."
         )
 
@@ -193,9 +193,9 @@ def _initial(weights, rule: str, random: np.random.Generator) -> np.ndarray:
 
 
 def _stacked(screens: np.ndarray) -> np.ndarray:
-    """Puts screens, (batch, stack, height, width), side by side: (batch, height, width, stack).
+    """Transposes screens from (batch, stack, height, width) to (batch, height, width, stack).
 
-    Plane by plane, which NumPy does six times as fast as TensorFlow transposes bytes.
+    NumPy does this plane by plane, six times as fast as TensorFlow transposes bytes.
     """
     batch, stack, height, width = screens.shape
     stacked = np.empty((batch, height, width, stack), np.uint8)
@@ -205,7 +205,7 @@ def _stacked(screens: np.ndarray) -> np.ndarray:
 
 
 def _seen(stacks):
-    """Turns bytes into what a network sees, 0 to 1."""
+    """Scales bytes to the inputs of a network, 0 to 1."""
     import keras
 
     return keras.ops.cast(stacks, "float32") / WHITE
@@ -217,7 +217,7 @@ def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings
     ops = keras.ops
 
     class Trainer(keras.Model):
-        """Its loss is that of the online network; it keeps the last minibatch's errors."""
+        """Its loss is that of the online network; it keeps the errors of the last minibatch."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -233,7 +233,7 @@ def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings
             return ops.sum(self.online(_seen(batch["before"])) * taken, axis=-1) - wanted
 
         def _wanted(self, batch, after):
-            bootstrap = self.online if settings.target_steps == 0 else self.target
+            bootstrap = self.online if settings.target_update_period == 0 else self.target
             values = bootstrap(after)
             if settings.double:
                 best = ops.one_hot(ops.argmax(self.online(after), axis=-1), values.shape[-1])
@@ -245,9 +245,9 @@ def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
             self.errors.assign(y_pred)
             size = ops.abs(y_pred)
-            bound = settings.clip_error or float("inf")
+            bound = settings.huber_delta or float("inf")
             small = ops.minimum(size, bound)  # its gradient is the clipped error
-            huber = 0.5 * ops.square(small) + bound * (size - small) if settings.clip_error else 0.5 * ops.square(size)
+            huber = 0.5 * ops.square(small) + bound * (size - small) if settings.huber_delta else 0.5 * ops.square(size)
             return ops.mean(x["weights"] * huber)
 
     trainer = Trainer()

@@ -1,19 +1,20 @@
-"""The replay memory: every screen once, the last million of them, and batches of transitions drawn from it."""
+"""The replay memory: it stores each screen once, and draws batches of transitions."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from neurozoo.algorithms.dqn.rings import Rings
 from neurozoo.algorithms.dqn.sum_tree import SumTree
+from neurozoo.compute.memory import gigabytes
 from neurozoo.errors import NeurozooError
-from neurozoo.memory import gigabytes
 
 WINDOWS = ("padded", "whole")
-REMEDY = "Put the file back, or start the run anew."
-ROUNDS = 50  # of drawing, after which all rows are looked at instead
-SMALLEST_ERROR = 1e-6  # added to all errors, so that no row is lost for good
+REMEDY = "Restore the file, or start the run anew."
+ROUNDS = 50  # attempts to draw valid rows, before all rows are searched
+SMALLEST_ERROR = 1e-6  # added to all errors, so that every row can be drawn again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,12 +24,13 @@ class Sample:
     The state before is `screens[:, :history]`, the state after is `screens[:, steps:]`.
 
     Attributes:
-        screens: Shape (batch, history + steps, height, width), uint8. Behind a terminal they mean nothing.
+        screens: Shape (batch, history + steps, height, width), uint8. After a terminal they have no meaning.
         actions: Shape (batch,), int32, the first action.
         returns: Shape (batch,), float32, the discounted sum of the clipped rewards, up to a terminal.
-        discounts: Shape (batch,), float32, what the value of the state after counts: discount^n, or 0 after a terminal.
+        discounts: Shape (batch,), float32, the factor of the value of the state after: discount^n, or 0 after a
+            terminal.
         weights: Shape (batch,), float32, importance weights, the largest is 1.
-        rows: Shape (batch,), int64, the names of the rows for `Replay.update`.
+        rows: Shape (batch,), int64, the numbers of the rows for `Replay.update`.
     """
 
     screens: np.ndarray
@@ -40,28 +42,26 @@ class Sample:
 
 
 class Replay:
-    """Keeps the last transitions of several worlds and draws batches of them.
+    """Keeps the last transitions of several environments and draws batches of them.
 
-    Each world has a ring of its own. A row holds an action, its reward, whether it ended
-    the (life's) episode, the screen after it, and its age, the number of rows since its
-    segment of the stream began. Row i is a transition from the screens i - history .. i - 1.
+    Each environment has a ring of its own. A row holds an action, its reward, whether it ended the episode (or the
+    life), the screen after it, and its age: the number of rows since its segment of the stream began. Row i is a
+    transition from the screens i - history .. i - 1.
 
-    With `windows="whole"` (simple_dqn) a row is drawn only if that many screens of its
-    segment precede it; a segment ends at a terminal or a seam. With "padded" (DeepMind)
-    a segment begins with the first screen of a game, a row of age 0 that is no transition,
-    and screens before it are zeros; a terminal within it is a lost life. Rows whose segment
-    ends without a terminal within the next n - 1 rows are never drawn.
+    With `windows="whole"` (simple_dqn) a row is drawn only if `history` screens of its segment precede it; a segment
+    ends at a terminal or a seam. With "padded" (DeepMind) a segment begins with the first screen of a game, a row of
+    age 0 that is not a transition. Screens before it are zeros, and a terminal within the segment is a lost life. Rows
+    whose segment ends without a terminal within the next n - 1 rows are never drawn.
 
-    Two details differ from simple_dqn: the first slots of a full ring can be drawn, too
-    (the original leaves out four in a million), and rewards keep their fractions.
+    Two details differ from simple_dqn: the first slots of a full ring can be drawn, too (the original leaves out four
+    in a million), and rewards keep their fractions.
 
-    With a folder the rings are memory-mapped files. A process that was killed continues from
-    its saved state although the files went on: `slack` further rows per world overwrite
-    nothing that the saved state can draw.
+    With a folder the rings are memory-mapped files. A killed process can continue from its saved state even if rows
+    were added after that: up to `slack` further rows per environment overwrite nothing that the saved state can draw.
 
     Args:
-        capacity: Rows that can be drawn from, of all worlds together.
-        worlds: Number of worlds.
+        capacity: Rows that can be drawn from, of all environments together.
+        num_envs: Number of environments.
         shape: Height and width of a screen.
         history: Screens in a state.
         steps: n of the n-step returns.
@@ -71,7 +71,7 @@ class Replay:
         prioritised: Draw in proportion to |error|^exponent instead of uniformly.
         exponent: 0 is uniform, 1 fully proportional.
         folder: Folder for the files, or None to keep the rows in memory.
-        slack: Rows of each world that may be added after a state was saved; only with a folder.
+        slack: Rows of each environment that may be added after a state was saved; only with a folder.
         remedy: A sentence that tells the user what to do about a missing or damaged file.
 
     Raises:
@@ -85,7 +85,7 @@ class Replay:
         self,
         *,
         capacity: int,
-        worlds: int,
+        num_envs: int,
         shape: tuple[int, int] = (84, 84),
         history: int = 4,
         steps: int = 1,
@@ -100,13 +100,13 @@ class Replay:
     ) -> None:
         if windows not in WINDOWS:
             raise ValueError(f"windows must be one of {WINDOWS}, not {windows!r}")
-        self._length = capacity // worlds
+        self._length = capacity // num_envs
         if self._length < history + steps + 1:
             raise NeurozooError(
-                f"A replay memory of {capacity:,} screens for {worlds} worlds holds no transition of "
-                f"{history} + {steps} screens. Set replay_size to at least {worlds * (history + steps + 1):,}."
+                f"A replay memory of {capacity:,} screens for {num_envs} environments holds no transition of "
+                f"{history} + {steps} screens. Set replay_size to at least {num_envs * (history + steps + 1):,}."
             )
-        self._worlds, self._history, self._steps = worlds, history, steps
+        self._num_envs, self._history, self._steps = num_envs, history, steps
         self._powers = discount ** np.arange(steps)
         self._last_discount = discount**steps
         self._reward_bounds = reward_bounds
@@ -116,29 +116,29 @@ class Replay:
         self._slack = 0 if folder is None else slack
         self._ring = self._length + self._slack
         self._remedy = remedy
-        self._rings = Rings(worlds * self._ring, tuple(shape), folder=self._folder, remedy=remedy)
+        self._rings = Rings(num_envs * self._ring, shape, folder=self._folder, remedy=remedy)
 
-        self._written = np.zeros(worlds, np.int64)  # rows since the beginning of time
-        self._next_ages = np.zeros(worlds, np.int32)
-        self._saved = None  # what `_written` was when the state was last saved
-        self._tree = SumTree(worlds * self._ring) if prioritised else None
+        self._written = np.zeros(num_envs, np.int64)  # rows ever written
+        self._next_ages = np.zeros(num_envs, np.int32)
+        self._saved: np.ndarray | None = None  # the value of `_written` when the state was last saved
+        self._tree = SumTree(num_envs * self._ring) if prioritised else None
         self._highest = 1.0
 
     @classmethod
-    def bytes_needed(cls, *, capacity: int, worlds: int, shape: tuple[int, int] = (84, 84), slack: int = 0) -> int:
+    def bytes_needed(cls, *, capacity: int, num_envs: int, shape: tuple[int, int] = (84, 84), slack: int = 0) -> int:
         """Returns the bytes that the rings take: 7.1 GB for a million screens of 84 x 84."""
-        return Rings.bytes_needed(worlds * (capacity // worlds + slack), shape)
+        return Rings.bytes_needed(num_envs * (capacity // num_envs + slack), shape)
 
     def __len__(self) -> int:
-        """Returns the number of rows in what may be drawn from, at most the capacity."""
+        """Returns the number of rows in the memory, at most the capacity; not all of them can be drawn."""
         return int(np.minimum(self._written, self._length).sum())
 
     @property
     def announcement(self) -> str:
-        """The size as "Replay memory: 1,000,000 screens, 7.1 GB in memory (21.3 GB available)"."""
+        """The size, such as "Replay memory: 1,000,000 screens, 7.1 GB in memory (21.3 GB available)"."""
         place = "memory" if self._folder is None else str(self._folder)
         return (
-            f"Replay memory: {self._worlds * self._length:,} screens, {gigabytes(self._rings.needed)} in {place} "
+            f"Replay memory: {self._num_envs * self._length:,} screens, {gigabytes(self._rings.needed)} in {place} "
             f"({gigabytes(self._rings.available)} available)"
         )
 
@@ -146,75 +146,78 @@ class Replay:
     def can_sample(self) -> bool:
         """Whether there is at least one row to draw."""
         return any(
-            len(self._valid_rows_of(world, newest=newest))
-            for newest in (100, self._length)  # the newest will do nearly always, and all take long
-            for world in range(self._worlds)
+            len(self._valid_rows_of(environment, newest=newest))
+            for newest in (100, self._length)  # the newest are nearly always enough, and all take long
+            for environment in range(self._num_envs)
         )
 
     def valid_rows(self) -> np.ndarray:
         """Lists all rows that can be drawn, shape (count,), int64, as in `Sample.rows`. This reads all ages."""
-        return np.concatenate([self._valid_rows_of(world, newest=self._length) for world in range(self._worlds)])
+        return np.concatenate(
+            [self._valid_rows_of(environment, newest=self._length) for environment in range(self._num_envs)]
+        )
 
-    def begin(self, worlds: np.ndarray, screens: np.ndarray) -> None:
+    def begin(self, environments: np.ndarray, screens: np.ndarray) -> None:
         """Stores the first screens of new games; only for padded windows.
 
         Args:
-            worlds: Shape (k,), each at most once.
+            environments: Indices of environments, shape (k,), each at most once.
             screens: Shape (k, height, width), uint8.
         """
         if self._is_whole:
             raise ValueError("a memory of whole windows has no first screens; mark the seam")
-        worlds = np.asarray(worlds)
-        self._next_ages[worlds] = 0
-        self._write(worlds, 0, 0.0, screens, False)
+        environments = np.asarray(environments)
+        self._next_ages[environments] = 0
+        self._write(environments, 0, 0.0, screens, False)
 
-    def seam(self, worlds: np.ndarray) -> None:
-        """Says that the next rows of some worlds do not follow their last ones; only for whole windows."""
+    def seam(self, environments: np.ndarray) -> None:
+        """Marks that the next rows of some environments do not follow their last ones; only for whole windows."""
         if not self._is_whole:
             raise ValueError("a memory of padded windows has no seams; begin with a first screen")
-        self._next_ages[worlds] = 0
+        self._next_ages[environments] = 0
 
     def append(
         self,
-        worlds: np.ndarray,
+        environments: np.ndarray,
         actions: np.ndarray,
         rewards: np.ndarray,
         screens: np.ndarray,
         terminals: np.ndarray,
     ) -> None:
-        """Stores the next row of some worlds.
+        """Stores the next row of some environments.
 
         Args:
-            worlds: Shape (k,), each at most once.
+            environments: Indices of environments, shape (k,), each at most once.
             actions: Shape (k,), in [0, 255].
             rewards: Shape (k,), raw.
             screens: Shape (k, height, width), uint8, after the actions.
-            terminals: Shape (k,), bool, whether the screens ended a (life's) episode.
+            terminals: Shape (k,), bool, whether the screens ended an episode (or a life).
 
         Raises:
-            ValueError: More than `slack` rows of a world since the state was saved, or no beginning (padded windows).
+            ValueError: More than `slack` rows of an environment since the state was saved, or `begin` was not called
+                (padded windows).
         """
-        worlds = np.asarray(worlds)
-        if not self._is_whole and not self._next_ages[worlds].all():
+        environments = np.asarray(environments)
+        if not self._is_whole and not self._next_ages[environments].all():
             raise ValueError("the first screen of a game must be stored with `begin` before its first transition")
-        self._write(worlds, actions, rewards, screens, terminals)
+        self._write(environments, actions, rewards, screens, terminals)
         if self._is_whole:
-            self._next_ages[worlds[np.asarray(terminals, bool)]] = 0
+            self._next_ages[environments[np.asarray(terminals, bool)]] = 0
 
     def sample(self, batch: int, random: np.random.Generator, beta: float = 1.0) -> Sample:
         """Draws transitions with replacement.
 
         Args:
-            batch: How many.
-            random: What to draw with; nothing else decides.
-            beta: How far the importance weights make up for the priorities, 0 not at all, 1 fully.
+            batch: Number of transitions.
+            random: Generator of random numbers; the draw depends on nothing else.
+            beta: How far the importance weights make up for the priorities: 0 not at all, 1 fully.
 
         Raises:
-            ValueError: There is no row to draw; ask `can_sample` before.
+            ValueError: There is no row to draw; check `can_sample` before.
         """
-        worlds, rows = self._draw(batch, random)
+        environments, rows = self._draw(batch, random)
         span = rows[:, None] + np.arange(-self._history, self._steps)
-        window = (worlds * self._ring)[:, None] + span % self._ring
+        window = (environments * self._ring)[:, None] + span % self._ring
         first = window[:, self._history]
         ahead = window[:, self._history :]
 
@@ -239,11 +242,11 @@ class Replay:
             returns=(rewards @ self._powers).astype(np.float32),
             discounts=np.where(ends[:, -1], 0.0, self._last_discount).astype(np.float32),
             weights=weights,
-            rows=rows * self._worlds + worlds,
+            rows=rows * self._num_envs + environments,
         )
 
     def update(self, rows: np.ndarray, errors: np.ndarray) -> None:
-        """Sets the priorities of rows to what learning from them showed; rows that are gone by now are left out.
+        """Sets the priorities of rows by their last errors; rows that have been overwritten are left out.
 
         Args:
             rows: Shape (count,), from `Sample.rows`.
@@ -258,16 +261,16 @@ class Replay:
         if not np.isfinite(priorities).all():
             raise ValueError("errors must be finite, but the learner's are not; did it diverge?")
         self._highest = max(self._highest, float(priorities.max()))
-        worlds, rows = rows % self._worlds, rows // self._worlds
-        is_there = self._is_valid(worlds, rows)
-        worlds, rows = worlds[is_there], rows[is_there]
-        self._tree.set(worlds * self._ring + rows % self._ring, priorities[is_there])
+        environments, rows = rows % self._num_envs, rows // self._num_envs
+        is_there = self._is_valid(environments, rows)
+        environments, rows = environments[is_there], rows[is_there]
+        self._tree.set(environments * self._ring + rows % self._ring, priorities[is_there])
 
     def get_state(self) -> dict:
-        """Returns what JSON can hold of the state.
+        """Returns the part of the state that is plain JSON.
 
-        From here on at most `slack` rows of each world may be added until the next call, if
-        there is a folder; so call it only to save the state.
+        If there is a folder, at most `slack` rows of each environment may be added until the next call. So call it only
+        to save the state.
         """
         is_kept = self._folder is not None
         self._saved = self._written.copy() if is_kept else None
@@ -282,16 +285,16 @@ class Replay:
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of the state: the priorities, if there are any that outlive the process."""
+        """Returns the arrays of the state: the priorities, if there are any and the rows are in files."""
         if self._tree is None or self._folder is None:
             return {}
         return {"priorities": self._tree.leaves.copy()}
 
-    def set_state(self, state: dict, arrays: dict[str, np.ndarray]) -> None:
-        """Continues from a saved state. A memory without a folder is empty afterwards: its rows went with its process.
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from a saved state. A memory without a folder is empty then: its rows were lost with its process.
 
         Raises:
-            NeurozooError: A file is missing, cut off, of another shape or of another time than the state.
+            NeurozooError: A file is missing, cut off, of another shape, or does not belong to the state.
         """
         self._written[:] = 0
         self._next_ages[:] = 0
@@ -301,10 +304,10 @@ class Replay:
         if self._folder is None or not state["is_kept"]:
             self._saved = None
             return
-        if (state["length"], state["slack"], len(state["written"])) != (self._length, self._slack, self._worlds):
+        if (state["length"], state["slack"], len(state["written"])) != (self._length, self._slack, self._num_envs):
             raise NeurozooError(
-                f"The saved replay memory has {len(state['written'])} worlds with {state['length']:,} + "
-                f"{state['slack']:,} screens, but {self._worlds} with {self._length:,} + {self._slack:,} were "
+                f"The saved replay memory has {len(state['written'])} environments with {state['length']:,} + "
+                f"{state['slack']:,} screens, but {self._num_envs} with {self._length:,} + {self._slack:,} were "
                 f"expected. {self._remedy}"
             )
         if any(state["written"]):
@@ -321,37 +324,39 @@ class Replay:
             )
 
     def flush(self) -> None:
-        """Writes to disk what changed in the files, so that a state that is saved next survives a power cut, too."""
+        """Writes changes to disk, so that a state that is saved next survives a power cut, too."""
         self._rings.flush()
 
-    def _write(self, worlds: np.ndarray, actions, rewards, screens, terminals) -> None:
-        """Stores a row each; the arguments are those of `append`, or numbers."""
+    def _write(self, environments: np.ndarray, actions, rewards, screens, terminals) -> None:
+        """Stores one row per environment; the arguments are those of `append`, or numbers."""
         if self._saved is not None:
-            ahead = int((self._written[worlds] - self._saved[worlds]).max(initial=0))
+            ahead = int((self._written[environments] - self._saved[environments]).max(initial=0))
             if ahead >= self._slack:
-                raise ValueError(f"{ahead + 1} rows of a world since the state was saved, but slack is {self._slack}")
+                raise ValueError(
+                    f"{ahead + 1} rows of an environment since the state was saved, but slack is {self._slack}"
+                )
         if not self._rings.is_there:
             self._rings.create()
-        rows = self._written[worlds]
-        slots = worlds * self._ring + rows % self._ring
+        rows = self._written[environments]
+        slots = environments * self._ring + rows % self._ring
         self._rings.screens[slots] = screens
         self._rings.actions[slots] = actions
         self._rings.rewards[slots] = rewards
         self._rings.terminals[slots] = terminals
-        self._rings.ages[slots] = self._next_ages[worlds]
-        self._next_ages[worlds] += 1
-        self._written[worlds] = rows + 1
+        self._rings.ages[slots] = self._next_ages[environments]
+        self._next_ages[environments] += 1
+        self._written[environments] = rows + 1
         if self._tree is not None:
-            gone = rows - self._length  # each row that comes in drives one out
-            self._tree.set((worlds * self._ring + gone % self._ring)[gone >= 0], 0.0)
+            gone = rows - self._length  # each new row drives out an old one
+            self._tree.set((environments * self._ring + gone % self._ring)[gone >= 0], 0.0)
             ripe = rows - self._steps + 1  # and completes the steps of another
-            slots = worlds * self._ring + ripe % self._ring
-            self._tree.set(slots, np.where(self._is_valid(worlds, ripe), self._highest, 0.0))
+            slots = environments * self._ring + ripe % self._ring
+            self._tree.set(slots, np.where(self._is_valid(environments, ripe), self._highest, 0.0))
 
-    def _is_valid(self, worlds: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Says which rows can be drawn; both arguments and the result have shape (count,)."""
-        written = self._written[worlds]
-        base = worlds * self._ring
+    def _is_valid(self, environments: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Returns which rows can be drawn; both arguments and the result have shape (count,)."""
+        written = self._written[environments]
+        base = environments * self._ring
         slots = base + rows % self._ring
         ages = self._rings.ages[slots]
         reach = np.minimum(ages, self._history)
@@ -365,57 +370,57 @@ class Replay:
             valid &= is_over | (self._rings.ages[slots] > 0)
         return valid
 
-    def _valid_rows_of(self, world: int, *, newest: int) -> np.ndarray:
-        """Lists what can be drawn of one world, out of its newest rows, as in `Sample.rows`."""
-        rows = np.arange(max(0, self._written[world] - newest), self._written[world])
+    def _valid_rows_of(self, environment: int, *, newest: int) -> np.ndarray:
+        """Lists the valid rows among the newest ones of one environment, as in `Sample.rows`."""
+        rows = np.arange(max(0, self._written[environment] - newest), self._written[environment])
         if not len(rows):
             return rows
-        rows = rows[self._is_valid(np.full(len(rows), world), rows)]
-        return rows * self._worlds + world
+        rows = rows[self._is_valid(np.full(len(rows), environment), rows)]
+        return rows * self._num_envs + environment
 
     def _draw(self, batch: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draws candidates until enough of them are valid: few are not, and looking at all rows takes long."""
+        """Draws candidates until enough of them are valid. Most are, and searching all rows would take long."""
         found, missing = [], batch
         for _ in range(ROUNDS if len(self) else 0):
-            worlds, rows = self._candidates(missing + missing // 4 + 4, random)
-            is_valid = np.flatnonzero(self._is_valid(worlds, rows))[:missing]
-            found.append((worlds[is_valid], rows[is_valid]))
+            environments, rows = self._candidates(missing + missing // 4 + 4, random)
+            is_valid = np.flatnonzero(self._is_valid(environments, rows))[:missing]
+            found.append((environments[is_valid], rows[is_valid]))
             missing -= len(is_valid)
             if not missing:
                 break
         else:
-            names = self.valid_rows()
-            if not len(names):
-                raise ValueError("the replay memory holds no transition to draw yet; ask `can_sample` before")
-            worlds, rows = names % self._worlds, names // self._worlds
+            valid = self.valid_rows()
+            if not len(valid):
+                raise ValueError("the replay memory holds no transition to draw yet; check `can_sample` before")
+            environments, rows = valid % self._num_envs, valid // self._num_envs
             chances = None
             if self._tree is not None:
-                chances = self._tree.leaves[worlds * self._ring + rows % self._ring]
+                chances = self._tree.leaves[environments * self._ring + rows % self._ring]
                 chances = chances / chances.sum()
-            chosen = random.choice(len(names), missing, p=chances)
-            found.append((worlds[chosen], rows[chosen]))
-        worlds, rows = zip(*found, strict=True)
-        return np.concatenate(worlds), np.concatenate(rows)
+            chosen = random.choice(len(valid), missing, p=chances)
+            found.append((environments[chosen], rows[chosen]))
+        environments, rows = zip(*found, strict=True)
+        return np.concatenate(environments), np.concatenate(rows)
 
     def _candidates(self, count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draws worlds and rows, both of shape (count,), whether or not they are valid."""
+        """Draws environments and rows, both of shape (count,), whether or not they are valid."""
         if self._tree is not None:
-            worlds, slots = np.divmod(self._tree.draw(count, random), self._ring)
-            last = self._written[worlds] - 1
-            return worlds, last - (last - slots) % self._ring
+            environments, slots = np.divmod(self._tree.draw(count, random), self._ring)
+            last = self._written[environments] - 1
+            return environments, last - (last - slots) % self._ring
         counts = np.minimum(self._written, self._length)
         ends = counts.cumsum()
         numbers = random.integers(ends[-1], size=count)
-        worlds = ends.searchsorted(numbers, side="right")
-        return worlds, numbers + (self._written - ends)[worlds]
+        environments = ends.searchsorted(numbers, side="right")
+        return environments, numbers + (self._written - ends)[environments]
 
     def _checksums(self) -> list[int]:
-        """Returns a number per world, of its oldest and newest rows, that tells files of another time apart."""
+        """Returns a checksum per environment, of its oldest and newest rows, which shows whether files fit a state."""
         return [
             self._rings.checksum(
-                [world * self._ring + row % self._ring for row in (max(0, written - self._length), written - 1)]
+                [environment * self._ring + row % self._ring for row in (max(0, written - self._length), written - 1)]
             )
             if written
             else 0
-            for world, written in enumerate(self._written.tolist())
+            for environment, written in enumerate(self._written.tolist())
         ]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.compute.memory import check_memory, gigabytes
 from neurozoo.errors import NeurozooError
-from neurozoo.memory import check_memory, gigabytes
 
 PURPOSE = "The replay memory"
 MEMORY_REMEDY = "Choose a smaller replay_size, or keep_replay: true, which keeps it on the disk."
@@ -16,7 +16,7 @@ DISK_REMEDY = "Choose a smaller replay_size, free some space there, or choose ke
 
 
 class Rings:
-    """Holds five parallel arrays of `rows` rows each, and can check whether files belong to a saved state.
+    """Five parallel arrays of `rows` rows each, and checksums that show whether files fit a saved state.
 
     Attributes:
         screens: Shape (rows, height, width), uint8, the screen after the action.
@@ -24,22 +24,29 @@ class Rings:
         rewards: Shape (rows,), float32, raw.
         terminals: Shape (rows,), bool.
         ages: Shape (rows,), int32, rows since the segment began.
-        available: Bytes that were there for them.
+        needed: Bytes that they take.
+        available: Bytes that were available for them.
 
     Args:
         rows: Number of rows.
         shape: Height and width of a screen.
-        folder: Folder for the files, or None for main memory. Files are neither made nor
-            touched before `create` or `open`, since a saved state may refer to them.
+        folder: Folder for the files, or None for main memory. Files are not touched before `create` or `open`, because
+            a saved state may need them.
         remedy: A sentence that tells the user what to do about a missing or damaged file.
 
     Raises:
         NeurozooError: There is too little memory or disk.
     """
 
+    screens: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminals: np.ndarray
+    ages: np.ndarray
+
     def __init__(self, rows: int, shape: tuple[int, int], *, folder: Path | None, remedy: str) -> None:
         self._rows, self._layout, self._folder, self._remedy = rows, _layout(shape), folder, remedy
-        self._arrays = {}
+        self._arrays: dict[str, np.ndarray] = {}
         self.needed = self.bytes_needed(rows, shape)
         if folder is None:
             self.available = check_memory(self.needed, purpose=PURPOSE, remedy=MEMORY_REMEDY)
@@ -56,11 +63,11 @@ class Rings:
 
     @property
     def is_there(self) -> bool:
-        """Whether the arrays can be used, which those of a folder cannot at first."""
+        """Whether the arrays can be used; those of a folder only after `create` or `open`."""
         return bool(self._arrays)
 
     def create(self) -> None:
-        """Makes new rows. Files get their full size, so that a full disk is noticed now and not hours later.
+        """Makes new rows. Files get their full size at once, so that a full disk is noticed now and not hours later.
 
         Raises:
             NeurozooError: There is not enough room after all.
@@ -79,7 +86,7 @@ class Rings:
             ) from error
 
     def open(self) -> None:
-        """Takes the rows from the files that an earlier process left.
+        """Opens the rows in the files of an earlier process.
 
         Raises:
             NeurozooError: A file is missing, cut off or of another shape.
@@ -87,7 +94,7 @@ class Rings:
         for name, (dtype, tail) in self._layout.items():
             path, shape = self._path(name), (self._rows, *tail)
             try:
-                # First to read: to write, NumPy would fill up a file that was cut off.
+                # First read-only: in write mode, NumPy would fill up a file that was cut off.
                 array = np.lib.format.open_memmap(path, mode="r")
                 if (array.dtype, array.shape) != (np.dtype(dtype), shape):
                     raise ValueError(f"{array.dtype} of shape {array.shape}, expected {np.dtype(dtype)} of {shape}")
@@ -100,13 +107,13 @@ class Rings:
                 raise NeurozooError(f"{path} is damaged ({error}). {self._remedy}") from error
 
     def flush(self) -> None:
-        """Writes to disk what changed in files."""
-        if self._folder is not None:
-            for array in self._arrays.values():
+        """Writes changes of files to disk."""
+        for array in self._arrays.values():
+            if isinstance(array, np.memmap):
                 array.flush()
 
     def checksum(self, slots: list[int]) -> int:
-        """Returns a number of some rows that tells them from others."""
+        """Returns a checksum of some rows."""
         value = 0
         for slot in slots:
             for name in self._layout:
@@ -129,6 +136,7 @@ class Rings:
         setattr(self, name, np.asarray(array))  # indexing a np.memmap takes several times as long
 
     def _path(self, name: str) -> Path:
+        assert self._folder is not None  # arrays in memory have no paths
         return self._folder / f"{name}.npy"
 
 

@@ -1,140 +1,162 @@
-"""What can be set for deep Q-learning, and the published values."""
+"""The settings of deep Q-learning."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
-from neurozoo.algorithms.run_settings import RunSettings
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
 from neurozoo.errors import NeurozooError
+from neurozoo.validation import Number, Pair, Whole
 
-OPTIMIZERS = ("rmsprop", "rmsprop_centered", "adam", "adadelta")
-LIFE_LOSSES = ("ignore", "terminal")
-WINDOWS = ("padded", "whole")
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn")  # those of ale-py's vector environment
-INITIALISATIONS = ("fan_in_uniform", "torch", "gaussian", "he_uniform")
+LEAST_SCREENS = 100  # of the replay memory for each environment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DqnSettings(RunSettings):
-    """Settings of deep Q-learning. A step is a decision of one world; `frames` counts all of training, not tests.
-
-    Attributes:
-        num_test_episodes: Whole episodes of each test phase.
-        test_epsilon: Chance of a random action in tests.
-        test_steps: If set, a test phase has this many steps, as in the original, and an unfinished episode is dropped.
-        epoch_steps: Training steps between two tests; the last epoch is finished even if the budget ends within it.
-        random_steps: Steps with random actions before learning.
-        worlds: Games played side by side, one decision of each at a time.
-        train_frequency: Steps for each training event.
-        train_repeat: Minibatches of a training event.
-        target_steps: Steps after which the target network is set to the online network; 0 for no target network.
-        epsilon_start: Chance of a random action at the first training step,
-        epsilon_end: and from `epsilon_steps` on; linear in between.
-        epsilon_steps: See `epsilon_end`.
-        life_loss: Whether nothing is expected after a lost life (`terminal`); the game goes on.
-        noop_steps: [least, most] decisions without action after each terminal, which are neither stored nor counted;
-            None for what the protocol does at the start of a game.
-        replay_size: Screens of the replay memory.
-        windows: `padded`: frames before the start of a game are black, so that its first states are learned from.
-            `whole`: states need four screens of one life, as in simple_dqn.
-        keep_replay: Whether the replay memory is a file in `state/`, with which a run continues exactly. Otherwise it
-            is in memory, and begins empty when the run continues.
-        batch_size: Transitions of a minibatch.
-        learning_rate: Of the optimizer; `adadelta` has none.
-        discount: Discount per step.
-        optimizer: `rmsprop`, `rmsprop_centered` (Graves' form, as DeepMind's), `adam` or `adadelta`.
-        decay_rate: Of the moving averages of `rmsprop` and `adadelta`.
-        optimizer_epsilon: The small number in the optimizer's denominator.
-        clip_error: Bound of the error in the gradient (Huber loss); 0 for none.
-        reward_bounds: [least, most] reward of a step that learning sees; None for all of it.
-        initialisation: Of the weights. `fan_in_uniform`: +-sqrt(3 / fan in). `torch`: +-1 / sqrt(fan in). `gaussian`:
-            standard deviation 0.01. `he_uniform`: +-sqrt(6 / fan in). Offsets begin at 0.
-        n_steps: Rewards that are summed before the value of a state is asked for.
-        double: Whether the online network chooses the action that the target network values.
-        dueling: Whether half of the last hidden layer gives the value of the state, the other half the advantages.
-        prioritised: Whether transitions are drawn in proportion to a power of their last error.
-        priority_exponent: That power.
-        priority_correction: Power of the importance weights at the start; it grows to 1
-        priority_steps: in so many steps.
+    """Settings of deep Q-learning. A step is a decision in one environment; `frames` counts all of training, not tests.
 
     Sources: Mnih et al. 2015 (doi 10.1038/nature14236); van Hasselt et al. 2015, arXiv:1509.06461 (`double`); Wang et
     al. 2015, arXiv:1511.06581 (`dueling`); Schaul et al. 2015, arXiv:1511.05952 (`prioritised`).
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "keep_replay")
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "worlds": "num_envs",
+        "target_steps": "target_update_period",
+        "random_steps": "learning_starts",
+        "clip_error": "huber_delta",
+        "priority_correction": "importance_exponent",
+        "priority_steps": "importance_steps",
+    }
 
     # budget
-    num_test_episodes: int = 30
-    frames: int = 200_000_000
-    protocol: str | None = "nature2015"
-    test_epsilon: float = 0.05
-    test_steps: int | None = None
-    epoch_steps: int = 250_000
+    num_test_episodes: NumTestEpisodes = 30
+    frames: Frames = 200_000_000
+    protocol: ProtocolName = "nature2015"
+    test_epsilon: Number = Field(default=0.05, ge=0, le=1, description="Probability of a random action in tests.")
+    test_steps: Whole | None = Field(
+        default=None,
+        ge=1,
+        description="Steps of a test phase instead of a number of whole episodes; an unfinished episode is dropped, as "
+        "in the original. Empty for whole episodes.",
+    )
+    epoch_steps: Whole = Field(
+        default=250_000,
+        ge=1,
+        description="Training steps between two tests; the last epoch is finished even if the budget ends within it.",
+    )
     # acting
-    random_steps: int = 50_000
-    worlds: int = 1
-    train_frequency: int = 4
-    train_repeat: int = 1
-    target_steps: int = 10_000
-    epsilon_start: float = 1.0
-    epsilon_end: float = 0.1
-    epsilon_steps: int = 1_000_000
-    life_loss: str = "terminal"
-    noop_steps: tuple[int, int] | None = None
+    learning_starts: Whole = Field(
+        default=50_000, ge=0, description="Steps with random actions before learning starts."
+    )
+    num_envs: Whole = Field(
+        default=1,
+        ge=1,
+        description="Number of environments that are played side by side; each round is one step in each.",
+    )
+    train_frequency: Whole = Field(default=4, ge=1, description="Steps between two training events.")
+    train_repeat: Whole = Field(default=1, ge=1, description="Minibatches of a training event.")
+    target_update_period: Whole = Field(
+        default=10_000, ge=0, description="Steps between two updates of the target network; 0 for no target network."
+    )
+    epsilon_start: Number = Field(
+        default=1.0, ge=0, le=1, description="Probability of a random action at the first step of training."
+    )
+    epsilon_end: Number = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Probability of a random action from `epsilon_steps` on; linear in between.",
+    )
+    epsilon_steps: Whole = Field(default=1_000_000, ge=1, description="Training steps until epsilon is `epsilon_end`.")
+    life_loss: Literal["ignore", "terminal"] = Field(
+        default="terminal",
+        description="ignore, or terminal (for learning, a lost life ends the episode; the game goes on).",
+    )
+    noop_steps: Pair[Annotated[Whole, Field(ge=0)]] | None = Field(
+        default=None,
+        description="[least, most] decisions without action after each terminal. They are not stored, and do not count "
+        "as steps. Empty for what the protocol does at the start of a game.",
+    )
     # memory
-    replay_size: int = 1_000_000
-    windows: str = "padded"
-    keep_replay: bool = True
+    replay_size: Whole = Field(
+        default=1_000_000, ge=1, description="Screens of the replay memory; a million of them take 7.1 GB."
+    )
+    windows: Literal["padded", "whole"] = Field(
+        default="padded",
+        description="padded (screens before the start of a game are black, so its first states are learned from, too) "
+        "or whole (a state needs four screens of one life, as in simple_dqn).",
+    )
+    keep_replay: bool = Field(
+        default=True,
+        strict=True,
+        description="Whether the replay memory is a file in state/, with which a run continues exactly; otherwise it "
+        "is in memory, and starts empty when the run continues.",
+    )
     # learning
-    batch_size: int = 32
-    learning_rate: float = 0.00025
-    discount: float = 0.99
-    optimizer: str = "rmsprop_centered"
-    decay_rate: float = 0.95
-    optimizer_epsilon: float = 0.01 / 32**2
-    clip_error: float = 1.0
-    reward_bounds: tuple[float, float] | None = (-1.0, 1.0)
-    initialisation: str = "torch"
+    batch_size: Whole = Field(default=32, ge=1, description="Transitions of a minibatch.")
+    learning_rate: Number = Field(
+        default=0.00025, ge=0, description="Learning rate of the optimizer; adadelta has none."
+    )
+    discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
+    optimizer: Literal["rmsprop", "rmsprop_centered", "adam", "adadelta"] = Field(
+        default="rmsprop_centered",
+        description="rmsprop, rmsprop_centered (Graves' form, as DeepMind's), adam or adadelta.",
+    )
+    decay_rate: Number = Field(
+        default=0.95, ge=0, le=1, description="Decay rate of the moving averages of rmsprop and adadelta."
+    )
+    optimizer_epsilon: Number = Field(
+        default=0.01 / 32**2, ge=0, description="The small number in the optimizer's denominator."
+    )
+    huber_delta: Number = Field(
+        default=1.0,
+        ge=0,
+        description="Absolute error above which the loss is linear (Huber loss); 0 for a squared loss.",
+    )
+    reward_bounds: Pair[Number] | None = Field(
+        default=(-1.0, 1.0),
+        description="[least, most]: for learning, rewards are clipped to these; empty for no clipping.",
+    )
+    initialisation: Literal["fan_in_uniform", "torch", "gaussian", "he_uniform"] = Field(
+        default="torch",
+        description="Initial weights: fan_in_uniform, +-sqrt(3 / fan in); torch, +-1 / sqrt(fan in); gaussian, "
+        "standard deviation 0.01; he_uniform, +-sqrt(6 / fan in). Biases start at 0.",
+    )
     # what came after 2015
-    n_steps: int = 1
-    double: bool = False
-    dueling: bool = False
-    prioritised: bool = False
-    priority_exponent: float = 0.5
-    priority_correction: float = 0.4
-    priority_steps: int = 400_000
+    n_steps: Whole = Field(
+        default=1, ge=1, description="Number of rewards in a return, before the value of the next state."
+    )
+    double: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether the online network chooses the action whose value the target network gives (double).",
+    )
+    dueling: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether half of the last hidden layer gives the state's value, the other half the advantages.",
+    )
+    prioritised: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether transitions are drawn in proportion to a power of their last error.",
+    )
+    priority_exponent: Number = Field(
+        default=0.5, ge=0, le=1, description="Power of the last error (alpha) in prioritised replay."
+    )
+    importance_exponent: Number = Field(
+        default=0.4, ge=0, le=1, description="Power of the importance weights at the start (beta); it grows to 1."
+    )
+    importance_steps: Whole = Field(
+        default=400_000, ge=1, description="Steps in which the power of the importance weights grows to 1."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_counts(
-            epoch_steps=1,
-            random_steps=0,
-            worlds=1,
-            train_frequency=1,
-            train_repeat=1,
-            target_steps=0,
-            epsilon_steps=1,
-            replay_size=1,
-            batch_size=1,
-            n_steps=1,
-            priority_steps=1,
-        )
-        if self.test_steps is not None:
-            self._check_counts(test_steps=1)
-        self._check_numbers("test_epsilon", "epsilon_start", "epsilon_end", "discount", "decay_rate", most=1)
-        self._check_numbers("priority_exponent", "priority_correction", most=1)
-        self._check_numbers("learning_rate", "optimizer_epsilon", "clip_error")
-        for name, allowed in (
-            ("optimizer", OPTIMIZERS),
-            ("life_loss", LIFE_LOSSES),
-            ("windows", WINDOWS),
-            ("initialisation", INITIALISATIONS),
-        ):
-            self._check_choice(name, allowed)
-        for name in ("keep_replay", "double", "dueling", "prioritised"):
-            if not isinstance(getattr(self, name), bool):
-                raise NeurozooError(f"{name} should be true or false, but is {getattr(self, name)!r}.")
-        self._check_pair("noop_steps", least=0, kinds=(int,))
-        self._check_pair("reward_bounds", kinds=(int, float))
         if self.engine != "native":
             raise NeurozooError("dqn plays in ale-py's vector environment: leave engine at native.")
         if self.protocol not in PROTOCOLS_LEARNED:
@@ -143,102 +165,19 @@ class DqnSettings(RunSettings):
                 f"{self.protocol!r}."
             )
         if self.noop_steps and self.windows == "padded":
-            raise NeurozooError("noop_steps leave gaps in what is remembered: set windows to whole, or leave them out.")
-        self._check_memory()
+            raise NeurozooError(
+                "noop_steps leave gaps in the replay memory: set windows to whole, or leave noop_steps empty."
+            )
+        if self.replay_size // self.num_envs < LEAST_SCREENS:
+            raise NeurozooError(
+                f"replay_size should be at least {LEAST_SCREENS} screens for each of {self.num_envs} environments, "
+                f"but is {self.replay_size}."
+            )
 
     @property
     def plays_on(self) -> bool:
         """Whether several rounds are played while the network learns from a minibatch.
 
-        Not with priorities: those of a minibatch would change between two of these rounds if the state is saved there.
+        Not with priorities: these would change earlier if the state was saved between two of these rounds.
         """
-        return self.worlds < self.train_frequency and self.train_repeat == 1 and not self.prioritised
-
-    def _check_pair(self, name: str, *, kinds: tuple[type, ...], least: float | None = None) -> None:
-        value = getattr(self, name)
-        if value is None:
-            return
-        is_pair = isinstance(value, (list, tuple)) and len(value) == 2
-        if not is_pair or any(isinstance(v, bool) or not isinstance(v, kinds) for v in value) or value[0] > value[1]:
-            raise NeurozooError(f"{name} should be [least, most] or empty, but is {value!r}.")
-        if least is not None and value[0] < least:
-            raise NeurozooError(f"{name} should not begin below {least}, but is {value!r}.")
-        object.__setattr__(self, name, tuple(value))
-
-    def _check_memory(self) -> None:
-        if self.replay_size // self.worlds < 100:
-            raise NeurozooError(
-                f"replay_size should be at least 100 screens for each of {self.worlds} worlds, "
-                f"but is {self.replay_size}."
-            )
-
-
-_NATURE = DqnSettings()
-_SIMPLE_DQN = DqnSettings(
-    protocol="simple_dqn",
-    test_steps=125_000,
-    noop_steps=(5, 31),
-    windows="whole",
-    optimizer="rmsprop",
-    optimizer_epsilon=1e-6,
-    initialisation="fan_in_uniform",
-)
-# Parallel worlds on two cores, a learning rate four times the published one, and three steps of reward: what learns
-# most in an hour on a small machine (docs/dqn.md).
-_OURS = DqnSettings(
-    protocol="machado2018",
-    action_set="minimal",
-    frames=2_000_000,
-    num_test_episodes=10,
-    test_epsilon=0.001,
-    epoch_steps=25_000,
-    random_steps=10_000,
-    worlds=8,
-    train_frequency=2,
-    target_steps=2_000,
-    epsilon_end=0.01,
-    epsilon_steps=50_000,
-    life_loss="terminal",
-    replay_size=200_000,
-    optimizer="adam",
-    learning_rate=0.00025,
-    optimizer_epsilon=1.5e-4,
-    initialisation="he_uniform",
-    n_steps=3,
-    dueling=True,
-    prioritised=True,
-)
-
-DQN_PRESETS = {
-    "simple_dqn": _SIMPLE_DQN,
-    # What the published curves were made with, as far as it did not rest on a defect (docs/dqn.md).
-    "simple_dqn_2015": replace(_SIMPLE_DQN, life_loss="ignore", target_steps=40_000, initialisation="gaussian"),
-    "nature": _NATURE,
-    "dopamine": replace(
-        _NATURE,
-        protocol="machado2018",
-        action_set="minimal",
-        life_loss="ignore",
-        test_epsilon=0.001,
-        test_steps=125_000,
-        random_steps=20_000,
-        target_steps=8_000,
-        epsilon_end=0.01,
-        epsilon_steps=250_000,
-        optimizer="adam",
-        learning_rate=0.0000625,
-        optimizer_epsilon=1.5e-4,
-    ),
-    "neurozoo": _OURS,
-    "demo": replace(
-        _OURS,
-        frames=12_000,
-        epoch_steps=1_000,
-        random_steps=500,
-        num_test_episodes=1,
-        replay_size=4_000,
-        epsilon_steps=1_000,
-        worlds=4,
-        train_frequency=16,
-    ),
-}
+        return self.num_envs < self.train_frequency and self.train_repeat == 1 and not self.prioritised

@@ -1,4 +1,4 @@
-"""A tree of sums: draws rows in proportion to their priorities without looking at all of them."""
+"""A sum tree: draws leaves in proportion to their priorities without looking at all of them."""
 
 import numpy as np
 
@@ -6,11 +6,10 @@ FAN_OUT = 32  # wide and flat: NumPy reads 32 neighbours as quickly as 2, and a 
 
 
 class SumTree:
-    """Holds one priority per leaf; the nodes above hold the sums of 32 below them each.
+    """Holds one priority per leaf; each node above holds the sum of the 32 below it.
 
-    Sums are computed anew from below whenever something below them changed. So they
-    carry no rounding errors along and depend on the leaves alone: a tree that was
-    saved and filled again draws the same leaves.
+    A sum is computed anew whenever something below it has changed. So rounding errors do not add up, and sums depend
+    only on the leaves: a tree that was saved and filled again draws the same leaves.
 
     Args:
         num_leaves: Number of leaves; all begin with priority 0.
@@ -20,7 +19,7 @@ class SumTree:
 
     def __init__(self, num_leaves: int) -> None:
         self._num_leaves = num_leaves
-        self._levels = []  # from the leaves up, padded to whole blocks, float64
+        self._levels: list[np.ndarray] = []  # from the leaves up, padded to whole blocks, float64
         count = num_leaves
         while True:
             blocks = -(-count // FAN_OUT)
@@ -28,11 +27,11 @@ class SumTree:
             if blocks == 1:
                 break
             count = blocks
-        self._changed = []
+        self._changed: list[np.ndarray] = []
 
     @property
     def leaves(self) -> np.ndarray:
-        """Shape (num_leaves,), float64, the priorities; to be read only."""
+        """The priorities, shape (num_leaves,), float64; do not write to them."""
         return self._levels[0].reshape(-1)[: self._num_leaves]
 
     @property
@@ -42,7 +41,7 @@ class SumTree:
         return float(self._levels[-1].sum())
 
     def set(self, leaves: np.ndarray, priorities: np.ndarray | float) -> None:
-        """Changes priorities; of a leaf that is named twice the last one counts.
+        """Changes priorities; if a leaf is named twice, its last priority counts.
 
         Args:
             leaves: Shape (count,), integers.
@@ -53,8 +52,8 @@ class SumTree:
         if len(self._changed) > 1000:
             self._sum_up()
 
-    def fill(self, priorities: np.ndarray) -> None:
-        """Changes all priorities, shape (num_leaves,)."""
+    def fill(self, priorities: np.ndarray | float) -> None:
+        """Changes all priorities, shape (num_leaves,) or a number."""
         self.set(np.arange(self._num_leaves), priorities)
 
     def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
@@ -68,12 +67,12 @@ class SumTree:
         self._sum_up()
         left = random.random(count) * self._levels[-1].sum()
         nodes = np.zeros(count, np.int64)
-        everybody = np.arange(count)
+        entries = np.arange(count)
         for level in reversed(self._levels):
-            nodes = np.minimum(nodes, len(level) - 1)  # never into the padding
+            nodes = np.minimum(nodes, len(level) - 1)  # never in the padding
             ends = np.cumsum(level[nodes], axis=1)
             chosen = np.minimum((ends <= left[:, None]).sum(axis=1), FAN_OUT - 1)
-            left -= np.where(chosen > 0, ends[everybody, chosen - 1], 0.0)
+            left -= np.where(chosen > 0, ends[entries, chosen - 1], 0.0)
             nodes = nodes * FAN_OUT + chosen
         return np.minimum(nodes, self._num_leaves - 1)
 

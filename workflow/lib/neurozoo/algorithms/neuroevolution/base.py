@@ -1,29 +1,27 @@
-"""What algorithms share: those that ask for episodes and are told the results, and those that play by themselves."""
+"""The interface of neuroevolution algorithms: `ask` returns episodes to play, `tell` takes their results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol as Interface
-from typing import runtime_checkable
 
 import numpy as np
 
-from neurozoo.algorithms.randomness import MAX_SEED, Purpose, generator
+from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.games import Protocol
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
+from neurozoo.randomness import MAX_SEED, Purpose, generator
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of a run so far, with the mean of test episodes that chose nothing.
+    """The result of a run so far, with the mean score of test episodes, which select nothing.
 
     Attributes:
-        genome: Who it is.
-        validation_score: The mean score that it was chosen by; None if nothing was chosen.
+        genome: The genome.
+        validation_score: The mean score by which it was chosen; None if nothing was chosen.
         test_score: Mean score of the test episodes.
-        iteration: When it was found.
-        frames: Frames of the run until then.
+        iteration: The generation in which it was found.
+        frames: Frames that the run had played by then.
     """
 
     genome: Genome
@@ -35,31 +33,31 @@ class Solution:
 
 @dataclass(frozen=True)
 class Batch:
-    """Episodes that belong together.
+    """The episodes of one phase.
 
     Attributes:
-        phase: Name of the phase, once per generation.
-        held: Genomes of which, or of whose children, the episodes are.
-        episodes: In the order in which `tell` wants the results.
-        is_counted: Whether the budget counts their frames, and the log their seconds; tests are not counted.
+        phase: Name of the phase; each occurs once per generation.
+        parents: Genomes that play the episodes, or whose children do; the evaluator pins them.
+        episodes: The episodes, in the order in which `tell` takes the results.
+        is_counted: Whether the budget counts their frames and the log their seconds; tests are not counted.
     """
 
     phase: str
-    held: tuple[Genome, ...]
+    parents: tuple[Genome, ...]
     episodes: tuple[Episode, ...]
     is_counted: bool = True
 
 
 class Algorithm(Interface):
-    """An update rule. It knows no files and no evaluators; the same results make the same next generation.
+    """An update rule, without files and evaluators. Equal results lead to equal next generations.
 
-    It is made by `Class(settings, run=..., layout=..., noise=..., protocol=...)`.
+    Objects are made by `Class(settings, run=..., layout=..., noise=..., protocol=...)`.
 
     Attributes:
         settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.
-        fields: What the text log prints of a report, in order.
-        behaviour: What episodes have to be described by: `none`, `ram` or `final_position`.
-        threads: What an update may use between episodes; results do not depend on it.
+        fields: The fields of a report that the text log prints, in order.
+        behaviour: The kind of behaviour that episodes must record: `none`, `ram` or `final_position`.
+        threads: Threads that an update may use between episodes; results do not depend on it.
         iteration: Finished generations.
         steps: Counted steps so far.
         frames: Counted frames so far.
@@ -77,61 +75,25 @@ class Algorithm(Interface):
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent; only asked between generations."""
+        """Whether the budget of frames is spent; read only between generations."""
 
     def ask(self) -> Batch:
-        """Returns the episodes of the present phase; asking twice gives the same."""
+        """Returns the episodes of the current phase; a second call returns the same."""
 
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
-        """Takes the results of the last `ask`, in its order; returns the report after a generation's last phase."""
+        """Takes the results of the last `ask`, in its order; returns a report after a generation's last phase."""
 
     def get_state(self) -> dict:
         """Returns what the next generation depends on, as plain JSON; only between generations."""
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of the state. A name stands for one content forever: `theta-12`, not `theta`."""
+        """Returns the arrays of the state. A name is never used for another content: `theta-12`, not `theta`."""
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if nothing had happened.
+        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
 
         Raises:
             LookupError, TypeError, ValueError, AttributeError: `state` is something else.
-        """
-
-
-@runtime_checkable
-class Learner(Interface):
-    """An algorithm that plays by itself and learns while it does; its iterations are epochs with a test at the end.
-
-    It has the attributes of an `Algorithm` but `behaviour`, and the same `get_state`, `get_arrays` and `set_state`.
-
-    Attributes:
-        progress: Name of the present phase, its finished steps and all of its steps.
-    """
-
-    progress: tuple[str, int, int]
-
-    def open(self, game: str, *, folder: Path, remedy: str) -> list[str]:
-        """Makes what playing needs, after `set_state` if there is one; returns sentences for the log.
-
-        Args:
-            game: Game id.
-            folder: For what is too large to be written anew with each state; it may exist from before.
-            remedy: What to do about damaged files there.
-
-        Raises:
-            NeurozooError: It cannot be played or learned here.
-        """
-
-    def close(self) -> None:
-        """Gives back what `open` took."""
-
-    def learn(self, watch: Callable[[int, int], None]) -> dict[str, object] | None:
-        """Goes on until the state should be saved; returns the report at the end of an epoch.
-
-        Args:
-            watch: Is told frames and steps since its last call, several times a second, and may raise to stop; the
-                state is whole then.
         """
 
 
@@ -139,7 +101,7 @@ class Starts:
     """Draws how episodes start.
 
     Args:
-        entropy: The run: its seed and its number.
+        entropy: Seed and number of the run.
         protocol: How episodes are played.
     """
 
@@ -148,13 +110,13 @@ class Starts:
         self._protocol = protocol
 
     def episode(self, genome: Genome, purpose: Purpose, *address: int, cutoff: int | None = None) -> Episode:
-        """Returns an episode; equal addresses start alike.
+        """Returns an episode; equal purposes and addresses give equal starts.
 
         Args:
-            genome: Who plays.
+            genome: The genome that plays.
             purpose: What the episode is for.
-            address: Generation, individual, repetition, as far as they apply.
-            cutoff: Longest episode in steps; None for the protocol's own limit.
+            address: Generation, individual and repetition, as far as they apply.
+            cutoff: Longest episode, in steps; None for the protocol's own limit.
         """
         random = generator(self._entropy, purpose, *address)
         limit = self._protocol.max_frames

@@ -1,4 +1,4 @@
-"""How long a training episode may last."""
+"""The limit of training episodes, which may adapt."""
 
 import math
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from neurozoo.errors import NeurozooError
 class EpisodeCutoff:
     """A limit in steps that may grow when too many episodes reach it.
 
-    The published adaptive limit turned into a fraction of a step; here it is rounded down. The published
-    `env_default` crashed; here it means the protocol's own limit.
+    The published adaptive limit could be a fraction of a step; here it is rounded down. The published `env_default`
+    crashed; here it means the protocol's own limit.
 
     Attributes:
         limit: Steps, or None for the protocol's limit.
         fraction: The limit grows when more than this share of the episodes reached it; None for a fixed limit.
-        factor: What it grows by.
-        cap: Where it stops growing, in steps.
+        factor: The limit is multiplied by this.
+        cap: Largest limit, in steps.
     """
 
     limit: int | None
@@ -55,6 +55,6 @@ class EpisodeCutoff:
         Args:
             share_at_limit: Share of this generation's training episodes that reached the limit.
         """
-        if self.fraction is None or share_at_limit <= self.fraction:
+        if self.limit is None or self.fraction is None or share_at_limit <= self.fraction:
             return self
         return EpisodeCutoff(int(min(self.limit * self.factor, self.cap)), self.fraction, self.factor, self.cap)

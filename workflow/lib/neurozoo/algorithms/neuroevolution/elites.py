@@ -1,30 +1,30 @@
-"""How a generation of the genetic algorithm chooses its elite, and what is known of it afterwards.
+"""The rules by which a generation of the genetic algorithm chooses its elite.
 
-A rule is a class; an object of it is one generation's contest: `ask` says who plays next, `tell` takes the results, and
-after the last round `elite` is the choice.
+A rule is a class, and an object of it is the contest of one generation: `ask` returns the next round of episodes,
+`tell` takes their results, and after the last round `elite` is the winner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 import numpy as np
 
-from neurozoo.algorithms.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 
-Birth = tuple[int, int]  # generation, from 1 (0: before the first), and place in its population, from 0
+Birth = tuple[int, int]  # generation, from 1 (0: before the first), and index in its population, from 0
 
 
 @dataclass(frozen=True)
 class Individual:
-    """One who has played a training episode.
+    """A genome that has played its training episode.
 
     Attributes:
         genome: The recipe of its weights.
-        birth: Its name in the run.
-        parent: Its parent's birth; None if its weights are fresh.
+        birth: Identifies it within the run.
+        parent: The birth of its parent; None if it has none.
         fitness: Score of its training episode.
     """
 
@@ -34,7 +34,7 @@ class Individual:
     fitness: float
 
     def to_json(self) -> list:
-        """Returns all of it as plain JSON."""
+        """Returns everything as plain JSON."""
         return [self.genome.to_json(), list(self.birth), self.parent and list(self.parent), self.fitness]
 
     @classmethod
@@ -45,15 +45,15 @@ class Individual:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Sums over the episodes that somebody has played in races.
+class RaceTotals:
+    """Sums over the episodes that an individual has played in races.
 
     Attributes:
-        episodes: Number of them.
+        episodes: Number of episodes.
         score: Sum of their scores.
         frames: Sum of their frames.
-        final_episodes: Number of those in last rounds, which nobody had to survive in order to play them.
-        final_score: Sum of their scores.
+        final_episodes: Number of episodes in last rounds.
+        final_score: Sum of the scores in last rounds.
     """
 
     episodes: int = 0
@@ -62,10 +62,10 @@ class Evidence:
     final_episodes: int = 0
     final_score: float = 0.0
 
-    def plus(self, results: Sequence[EpisodeResult], *, is_final: bool) -> "Evidence":
-        """Returns the sums with these episodes."""
+    def plus(self, results: Sequence[EpisodeResult], *, is_final: bool) -> "RaceTotals":
+        """Returns the sums including these episodes."""
         score = sum(result.score for result in results)
-        return Evidence(
+        return RaceTotals(
             self.episodes + len(results),
             self.score + score,
             self.frames + sum(result.frames for result in results),
@@ -76,26 +76,26 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Elite:
-    """The chosen one.
+    """The winner of a contest.
 
     Attributes:
-        individual: Who it is.
-        score: What it is reported with.
+        individual: The individual.
+        score: The score that reports give.
         evidence: Its episodes in races; empty under other rules.
     """
 
     individual: Individual
     score: float
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: RaceTotals = field(default_factory=RaceTotals)
 
     def to_json(self) -> dict:
-        """Returns all of it as plain JSON."""
+        """Returns everything as plain JSON."""
         return {"individual": self.individual.to_json(), "score": self.score, "evidence": vars(self.evidence)}
 
     @classmethod
     def from_json(cls, value: Mapping) -> "Elite":
         """Reads what `to_json` returned."""
-        return cls(Individual.from_json(value["individual"]), value["score"], Evidence(**value["evidence"]))
+        return cls(Individual.from_json(value["individual"]), value["score"], RaceTotals(**value["evidence"]))
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class Round:
     """Episodes to be played before the next decision.
 
     Attributes:
-        phase: Its name, once per generation.
-        players: Who plays.
+        phase: Its name; each occurs once per generation.
+        players: The individuals that play.
         repeats: Numbers of the episodes that each of them plays.
         is_paired: Whether episodes of equal number start alike for all players, with the same emulator seed.
     """
@@ -116,22 +116,19 @@ class Round:
 
 
 class Contest(Interface):
-    """One generation's choice of an elite, made by `Class(ranked, elite, settings)`.
+    """The contest of one generation, made by `Class(ranked, elite, settings)`.
 
-    `ranked` is the population, best training score first; `elite` is that of the previous generation.
+    `ranked` is the population, best training score first; `elite` is that of the previous generation, or None.
 
     Attributes:
-        remembers_best: Whether the run's result is the elite with the best score of all generations; otherwise it is
-            the last elite.
-        ranked: From whom parents are taken, best first.
-        candidates: Who played in the contest.
-        scores: The mean score of each of them.
-        place: The elite's place among the previous elite, if any, and the population by rank.
-        elite: The choice, after the last round.
-        elite_episodes: Of how many episodes its score is the mean.
+        ranked: The individuals from which parents are taken, best first.
+        candidates: The individuals that played in the contest.
+        scores: The mean score of each candidate.
+        place: The winner's index in the previous elite, if any, followed by the population by rank.
+        elite: The winner, after the last round.
+        elite_episodes: Number of episodes of which its score is the mean.
     """
 
-    remembers_best: bool
     ranked: Sequence[Individual]
     candidates: Sequence[Individual]
     scores: Sequence[float]
@@ -146,13 +143,11 @@ class Contest(Interface):
         """Takes the results of the round that `ask` returned, player by player."""
 
 
-class Validation:
-    """The published rule: the previous elite and the best of the population play anew, and the best mean wins.
+class Validation(Contest):
+    """The published rule: the previous elite and the best of the population play again, and the best mean wins.
 
     Source: the published code of Such et al. 2017, arXiv:1712.06567.
     """
-
-    remembers_best = True
 
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
         count = settings.validation_threshold
@@ -166,58 +161,55 @@ class Validation:
         return None if self.scores else Round("validation", self.candidates, range(self._repeats), is_paired=False)
 
     def tell(self, results: Sequence[EpisodeResult]) -> None:
-        """Takes the results, and chooses; of equals the first one wins."""
+        """Takes the results and chooses the winner; of equals, the first one."""
         shape = (len(self.candidates), self._repeats)
         self.scores = np.array([result.score for result in results]).reshape(shape).mean(axis=1).tolist()
         self.place = int(np.argmax(self.scores))
         self.elite = Elite(self.candidates[self.place], self.scores[self.place])
 
 
-class CarriedScore:
-    """The rule of the distributed code and of cshenton: who had the best training score of all keeps it, untested.
+class CarriedScore(Contest):
+    """The rule of the distributed code and of cshenton: the best training score of all generations wins, unvalidated.
 
-    The score is the best of very many single episodes, and so much too good; a lucky run stays elite for long.
+    That score is the best of very many single episodes, and so much too high. One lucky episode wins for a long time.
 
     Source: the code of 2017 of Such et al., arXiv:1712.06567, and cshenton/neuroevolution.
     """
 
-    remembers_best = False
     elite_episodes = 1
 
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
-        everybody = [elite.individual, *ranked] if elite else [*ranked]
-        self.ranked = sorted(everybody, key=lambda individual: -individual.fitness)  # stable
+        individuals = [elite.individual, *ranked] if elite else [*ranked]
+        self.ranked = sorted(individuals, key=lambda individual: -individual.fitness)  # stable
         self.candidates, self.scores = (), ()
-        self.place = everybody.index(self.ranked[0])
+        self.place = individuals.index(self.ranked[0])
         self.elite = Elite(self.ranked[0], self.ranked[0].fitness)
 
     def ask(self) -> Round | None:
-        """Returns nothing: there is nothing to play."""
+        """Returns None: there is nothing to play."""
         return None
 
     def tell(self, results: Sequence[EpisodeResult]) -> None:
         """Is never called."""
-        raise AssertionError("No episodes were asked for.")
+        raise AssertionError("This rule plays no episodes.")
 
 
-class Race:
-    """Sequential halving over many candidates, then a duel with the elite, which nobody wins by one lucky episode.
+class Race(Contest):
+    """Sequential halving over many challengers, then a duel with the elite, so that one lucky episode does not win.
 
-    Many of the best of the population play a few episodes; the better half by the mean of all their episodes in the
-    race plays the next round, until one challenger is left. It and the elite play the last round. The elite's episodes
-    of earlier generations count with it, and the challenger has to beat their mean. All players of a race meet the same
-    starts and emulator seeds. What the elite is reported with is the mean of its episodes in last rounds only: those
-    of earlier rounds are the ones that it survived by, and so too good.
+    Many of the best of the population play a few episodes. The better half, by the mean of all their episodes in the
+    race, plays the next round, until one challenger is left. The challenger and the elite play the last round. The
+    elite's episodes of earlier races count, too, and the challenger must beat their mean. All players of a race get the
+    same starts and emulator seeds. The reported score is the mean of the episodes in last rounds only: the winner was
+    selected by those of earlier rounds, so their mean is too high.
 
-    A race has at most `validation_threshold * num_validation_episodes` episodes, which are shared out equally among the
-    rounds. Each round after the first is kept so short that the race is expected to need no more frames than the
-    published rule would: that many episodes of the mean length that those whom the published rule would validate have
-    shown. Only the least, one episode for each player of a round, is always played.
+    A race has at most `validation_threshold * num_validation_episodes` episodes, shared equally among its rounds. Each
+    round after the first is also kept short enough that the race should not need more frames than the published rule.
+    These are estimated from the mean episode length of the individuals that the published rule would validate. Each
+    player of a round always plays at least one episode.
 
     Source: Karnin et al. 2013, "Almost optimal exploration in multi-armed bandits" (sequential halving).
     """
-
-    remembers_best = False
 
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
         count = settings.validation_threshold
@@ -225,14 +217,14 @@ class Race:
         self._elite = elite
         self._budget = count * settings.num_validation_episodes
         self._challengers = list(ranked[: racing_candidates(self._budget, len(ranked))])
-        self._evidence = {challenger.birth: Evidence() for challenger in self._challengers}
+        self._evidence = {challenger.birth: RaceTotals() for challenger in self._challengers}
         self.candidates = (*((elite.individual,) if elite else ()), *self._challengers)
         if elite:
             self._evidence[elite.individual.birth] = elite.evidence
         self._published = (self.candidates if elite else self._challengers)[:count]
-        self._number = 1  # of the round
-        self._repeats = 0  # episodes of each who is still in the race
-        self._episodes = self._frames = 0  # of everybody
+        self._number = 1  # of the next round
+        self._repeats = 0  # episodes that each remaining challenger has played
+        self._episodes = self._frames = 0  # of all players
         self._is_over = False
 
     @property
@@ -252,7 +244,7 @@ class Race:
         return Round(f"validation-{self._number}", self._players, repeats, is_paired=True)
 
     def _length(self) -> int:
-        """Returns how many episodes each player of the next round plays."""
+        """Returns the number of episodes for each player of the next round."""
         rounds = len(self._challengers).bit_length()
         players = [self._evidence[player.birth] for player in self._players]
         shares = [(self._budget - self._episodes) / rounds / len(players)]
@@ -261,12 +253,12 @@ class Race:
         return max(1, int(min(shares)))
 
     def _allowance(self) -> float:
-        """Returns how many frames the published rule would be expected to need."""
+        """Returns the number of frames that the published rule would probably need."""
         known = [self._evidence[individual.birth] for individual in self._published]
         return self._budget * float(np.mean([_mean_frames(evidence) for evidence in known]))
 
     def tell(self, results: Sequence[EpisodeResult]) -> None:
-        """Takes the results of a round, and drops the worse half, or chooses; of equals the first one wins."""
+        """Takes the results of a round; drops the worse half, or chooses the winner (of equals, the first one)."""
         players, is_last = self._players, self._is_last
         length = len(results) // len(players)
         for place, player in enumerate(players):
@@ -296,16 +288,20 @@ class Race:
 
 
 def racing_candidates(episodes: int, population_size: int) -> int:
-    """Returns how many challengers start a race: a power of two, at most a third of the race's episodes.
+    """Returns the number of challengers at the start of a race: a power of two, at most a third of its episodes.
 
-    Halving them down to one, with one episode for each in every round and one for the elite, takes twice as many.
+    A race with one episode per player and round, the elite's included, has twice as many episodes as challengers.
     """
     most = max(1, min(episodes // 3, population_size))
     return 1 << (most.bit_length() - 1)
 
 
-def _mean_frames(evidence: Evidence) -> float:
+def _mean_frames(evidence: RaceTotals) -> float:
     return max(evidence.frames, 1) / evidence.episodes
 
 
-ELITE_RULES = {"validated": Validation, "racing": Race, "carried": CarriedScore}
+ELITE_RULES: dict[str, Callable[[Sequence[Individual], Elite | None, GaSettings], Contest]] = {
+    "validated": Validation,
+    "racing": Race,
+    "carried": CarriedScore,
+}

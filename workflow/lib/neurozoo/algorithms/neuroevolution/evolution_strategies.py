@@ -5,37 +5,37 @@ from dataclasses import replace
 
 import numpy as np
 
-from neurozoo.algorithms.agent import Agent
-from neurozoo.algorithms.base import Batch, Solution, Starts
-from neurozoo.algorithms.cutoff import EpisodeCutoff
-from neurozoo.algorithms.randomness import Purpose, generator
-from neurozoo.algorithms.ranks import centered_ranks
-from neurozoo.algorithms.schedules import Schedule
-from neurozoo.algorithms.settings import EsSettings
+from neurozoo.algorithms.neuroevolution.base import Batch, Solution, Starts
+from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.ranks import centered_ranks
+from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution
+from neurozoo.algorithms.neuroevolution.settings import EsSettings
+from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import Protocol
-from neurozoo.networks import Layout
-from neurozoo.tabular import ES_FIELDS
+from neurozoo.networks.description import Layout
+from neurozoo.randomness import Purpose, generator
+from neurozoo.records.published_log import ES_FIELDS
 
 
 class EvolutionStrategy:
-    """One set of weights that climbs the average score of its surroundings.
+    """One set of weights that climbs the mean score of its perturbations.
 
-    One generation is two rounds of `ask` and `tell`: mirrored pairs of perturbed weights, one episode each, from whose
-    scores the step follows; and test episodes of the new weights, by which nothing is chosen and which no budget
+    One generation has two phases of `ask` and `tell`. First, mirrored pairs of perturbed weights play one episode each;
+    their scores give the step. Then the new weights play test episodes, which select nothing and which no budget
     counts. Before the first generation the initial weights are tested, too.
 
     Deviations from the published code are listed in `docs/es.md`.
 
     Args:
-        settings: What can be set.
-        run: Number of the run, part of the seed.
+        settings: The settings.
+        run: Number of the run; part of the seed.
         layout: The network.
         noise: The noise table.
         protocol: How episodes are played.
 
     Attributes:
-        threads: Used by the gradient's sum, whose result does not depend on it.
+        threads: Threads that add up the gradient, which does not depend on their number.
 
     Source: Salimans et al. 2017, arXiv:1703.03864; Such et al. 2017, arXiv:1712.06567, and the published code.
     """
@@ -59,7 +59,7 @@ class EvolutionStrategy:
         self.frames = 0
         self.best: Solution | None = None
         self._initial: dict[str, float] | None = None  # scores of the initial weights
-        self._agent = Agent(initial_theta(self._entropy, layout=layout, noise=noise), settings=settings)
+        self._agent = SearchDistribution(initial_theta(self._entropy, layout=layout, noise=noise), settings=settings)
         self._start_generation()
 
     def _start_generation(self) -> None:
@@ -71,11 +71,11 @@ class EvolutionStrategy:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent; only asked between generations."""
+        """Whether the budget of frames is spent; read only between generations."""
         return self.frames >= self.settings.frames
 
     def ask(self) -> Batch:
-        """Returns the episodes of the present phase; asking twice gives the same."""
+        """Returns the episodes of the current phase; a second call returns the same."""
         if self._phase == "population":
             genomes = self._agent.perturbed(self._indices, power=self._power)
             return Batch(
@@ -111,7 +111,7 @@ class EvolutionStrategy:
         """
         count = self.settings.population_size if self._phase == "population" else self.settings.num_test_episodes
         if len(results) != count:
-            raise ValueError(f"{count} results were asked for, but {len(results)} came")
+            raise ValueError(f"{count} results were expected, but {len(results)} came")
         if self._phase == "initial":
             scores = [result.score for result in results]
             self._initial = {
@@ -169,7 +169,7 @@ class EvolutionStrategy:
             "TestRewMedian": float(np.median(scores)),
             "TestEpCount": len(results),
             "TestEpLenSum": sum(result.steps for result in results),
-            **self._initial,
+            **(self._initial or {}),
         }
 
     def get_state(self) -> dict:
@@ -185,11 +185,11 @@ class EvolutionStrategy:
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the weights and what the optimizer remembers, such as `theta-00012`, float32, (parameters,)."""
+        """Returns the weights and the optimizer's slots, such as `theta-00012`; float32, shape (parameters,)."""
         return self._agent.get_arrays()
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if nothing had happened.
+        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
 
         Raises:
             LookupError, TypeError, ValueError: `state` is something else.
@@ -205,11 +205,11 @@ class EvolutionStrategy:
 
 
 def initial_theta(entropy: tuple[int, ...], *address: int, layout: Layout, noise: np.ndarray) -> np.ndarray:
-    """Draws the weights that a run starts from: those of a genome without mutations.
+    """Draws the initial weights of a run: those of a genome without mutations.
 
     Args:
-        entropy: The run: its seed and its number.
-        address: Number of the agent, where there are several.
+        entropy: Seed and number of the run.
+        address: Number of the agent, if there are several.
         layout: The network.
         noise: The noise table.
     """
@@ -219,12 +219,12 @@ def initial_theta(entropy: tuple[int, ...], *address: int, layout: Layout, noise
 
 
 def processed(results: Sequence[EpisodeResult], mode: str) -> np.ndarray:
-    """Turns episodes into what weighs the gradient.
+    """Returns the fitness of the perturbed weights, which weights the gradient.
 
     Args:
         results: One episode each.
-        mode: `centered_rank`, ranks of the scores; `sign`, the sums of the rewards' signs; `centered_sign_rank`, ranks
-            of the latter.
+        mode: `centered_rank`: ranks of the scores. `sign`: sums of the signs of the rewards. `centered_sign_rank`:
+            ranks of these sums.
 
     Returns:
         float32, shape (results,).

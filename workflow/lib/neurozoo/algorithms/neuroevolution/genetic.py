@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from neurozoo.algorithms.base import Batch, Solution, Starts
-from neurozoo.algorithms.cutoff import EpisodeCutoff
-from neurozoo.algorithms.elites import ELITE_RULES, Birth, Contest, Elite, Individual, Round
-from neurozoo.algorithms.randomness import Purpose, generator
-from neurozoo.algorithms.schedules import Schedule
-from neurozoo.algorithms.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.base import Batch, Solution, Starts
+from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Birth, Contest, Elite, Individual, Round
+from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.games import Protocol
-from neurozoo.genomes import Genome
-from neurozoo.networks import Layout
-from neurozoo.tabular import GA_FIELDS
+from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
+from neurozoo.networks.description import Layout
+from neurozoo.randomness import Purpose, generator
+from neurozoo.records.published_log import GA_FIELDS
 
-# Not among the fields of a run whose rule validates nothing.
+# Fields that a run lacks if its elite rule has no validation.
 VALIDATION_FIELDS = {
     "TruncatedPopulationRewMean",
     "TruncatedPopulationValidationRewMean",
@@ -26,19 +27,19 @@ VALIDATION_FIELDS = {
 
 
 class GeneticAlgorithm:
-    """Truncation selection over mutations, with an elite.
+    """Truncation selection with mutations and an elite.
 
-    One generation is at least two rounds of `ask` and `tell`: the population, one episode each; the rounds by which
-    the elite rule chooses (published: the best of the population and the previous elite, several episodes each); and
-    test episodes of the elite, by which nothing is chosen and which no budget counts.
+    One generation has at least two phases of `ask` and `tell`. First, the population plays one episode each. Then come
+    the rounds of the elite rule (published: the best of the population and the previous elite, several episodes each).
+    At the end the elite plays test episodes, which select nothing and which no budget counts.
 
     Deviations from the published code: the logged mutation power is the one that was used (not the next one); the
     best solution so far is the elite with the best validation mean (not the elite of the generation whose validated
-    candidates had the best mean together); randomness is counted, so that runs repeat.
+    candidates had the best mean together); random numbers depend only on seeds and counters, so runs can be repeated.
 
     Args:
-        settings: What can be set.
-        run: Number of the run, part of the seed.
+        settings: The settings.
+        run: Number of the run; part of the seed.
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
@@ -63,28 +64,29 @@ class GeneticAlgorithm:
         self.frames = 0
         self._validation_steps = 0
         self._population_steps = 0
-        self._founders: tuple[tuple[Genome, Birth], ...] = ()  # who is parent where nobody has been selected
+        self._founders: tuple[tuple[Genome, Birth], ...] = ()  # the parents if none have been selected
         if settings.first_generation == "mutations":
-            first = generator(self._entropy, Purpose.OFFSPRING, 0)  # children have one number more in their address
+            first = generator(self._entropy, Purpose.OFFSPRING, 0)  # the addresses of children are longer
             self._founders = ((Genome(int(first.integers(self._indices))), (0, 0)),)
-        self._parents = self._founders
+        self._parents: tuple[tuple[Genome, Birth], ...] = self._founders
         self._rule = ELITE_RULES[settings.elite_rule]
+        self._keeps_best = settings.elite_rule in KEEPS_BEST_ELITE
         self._elite: Elite | None = None
         self.best: Solution | None = None
         self._start_generation()
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What the text log prints of a report, in order."""
+        """The fields of a report that the text log prints, in order."""
         unknown = VALIDATION_FIELDS if self.settings.elite_rule == "carried" else ()
         return tuple(name for name in GA_FIELDS if name not in unknown)
 
     def _start_generation(self) -> None:
         self._power = self._schedule.value(iteration=self.iteration, steps=self.steps, frames=self.frames)
         self._offspring = tuple(self._child(i) for i in range(self.settings.population_size))
-        self._fields: dict[str, object] = {}
+        self._fields: dict[str, Any] = {}
         self._validation_steps_now = 0
-        self._contest: Contest | None = None  # until the population has played
+        self._contest: Contest | None = None  # None until the population has played
         self._round: Round | None = None  # of the contest; None before and after it
 
     def _child(self, individual: int) -> tuple[Genome, Birth | None]:
@@ -96,14 +98,14 @@ class GeneticAlgorithm:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent; only asked between generations."""
+        """Whether the budget of frames is spent; read only between generations."""
         return self.frames >= self.settings.frames
 
     def ask(self) -> Batch:
-        """Returns the episodes of the present phase; asking twice gives the same."""
-        held = [genome for genome, _ in self._parents]
+        """Returns the episodes of the current phase; a second call returns the same."""
+        parents = [genome for genome, _ in self._parents]
         if self._elite:
-            held.append(self._elite.individual.genome)
+            parents.append(self._elite.individual.genome)
         if self._contest is None:
             phase = "population"
             episodes = [
@@ -126,7 +128,7 @@ class GeneticAlgorithm:
                 self._episode(genome, Purpose.TEST_EPISODE, 0, repeat)
                 for repeat in range(self.settings.num_test_episodes)
             ]
-        return Batch(phase, tuple(dict.fromkeys(held)), tuple(episodes), is_counted=phase != "test")
+        return Batch(phase, tuple(dict.fromkeys(parents)), tuple(episodes), is_counted=phase != "test")
 
     def _episode(self, genome: Genome, purpose: Purpose, individual: int, repeat: int) -> Episode:
         cutoff = self.settings.test_cutoff if purpose == Purpose.TEST_EPISODE else self._cutoff.limit
@@ -138,27 +140,26 @@ class GeneticAlgorithm:
         Returns:
             None, or after the test episodes the report of the generation: the standard keys `frames`, `score` and
             `score_episodes` (of the elite), `test_score` and `test_episodes` (of the best solution so far), the
-            published fields, without times, and `Lineage` (see `neurozoo.lineage`).
+            published fields, without times, and `Lineage` (see `neurozoo.records.lineage`).
         """
         if self._contest is None:
-            self._tell_population(results)
+            self._contest = self._tell_population(results)
         elif self._round:
-            self._tell_contest(results)
+            self._tell_contest(self._contest, self._round, results)
         else:
-            report = self._tell_test(results)
+            report = self._tell_test(self._contest, results)
             self._start_generation()
             return report
         self._round = self._contest.ask()
         return None
 
-    def _tell_population(self, results: Sequence[EpisodeResult]) -> None:
+    def _tell_population(self, results: Sequence[EpisodeResult]) -> Contest:
         scores = [result.score for result in results]
         population = [
             Individual(genome, (self.iteration + 1, place), parent, score)
             for place, ((genome, parent), score) in enumerate(zip(self._offspring, scores, strict=True))
         ]
         ranked = sorted(population, key=lambda individual: -individual.fitness)  # stable
-        self._contest = self._rule(ranked, self._elite, self.settings)
         self._count(results)
         steps = sum(result.steps for result in results)
         self._population_steps += steps
@@ -172,21 +173,22 @@ class GeneticAlgorithm:
             "PopulationTimesteps": steps,
             "NumSelectedIndividuals": self.settings.selection_threshold,
         }
+        return self._rule(ranked, self._elite, self.settings)
 
-    def _tell_contest(self, results: Sequence[EpisodeResult]) -> None:
-        if len(results) != len(self._round.players) * len(self._round.repeats):
-            raise ValueError(f"{len(results)} results came, but not one for each episode of {self._round.phase}.")
-        self._contest.tell(results)
+    def _tell_contest(self, contest: Contest, played: Round, results: Sequence[EpisodeResult]) -> None:
+        count = len(played.players) * len(played.repeats)
+        if len(results) != count:
+            raise ValueError(f"{count} results were expected, but {len(results)} came")
+        contest.tell(results)
         self._count(results)
         self._validation_steps_now += sum(result.steps for result in results)
 
-    def _tell_test(self, results: Sequence[EpisodeResult]) -> dict[str, object]:
-        contest = self._contest
+    def _tell_test(self, contest: Contest, results: Sequence[EpisodeResult]) -> dict[str, object]:
         elite = contest.elite
         test_score = float(np.mean([result.score for result in results]))
         self.iteration += 1
         self._validation_steps += self._validation_steps_now
-        self._update_best(elite, test_score)
+        self.best = best = self._better(elite, test_score)
         fields = {
             "TruncatedPopulationEliteIndex": contest.place,
             "TruncatedPopulationEliteSeeds": elite.individual.genome.to_json(),
@@ -210,7 +212,7 @@ class GeneticAlgorithm:
             "frames": self.frames,
             "score": elite.score,
             "score_episodes": contest.elite_episodes,
-            "test_score": self.best.test_score,
+            "test_score": best.test_score,
             "test_episodes": len(results),
             "Iteration": self.iteration,
             **self._fields,
@@ -222,14 +224,14 @@ class GeneticAlgorithm:
         self._cutoff = self._cutoff.after(self._share_at_limit)
         return report
 
-    def _update_best(self, elite: Elite, test_score: float) -> None:
-        genome = elite.individual.genome
-        if self.best and self._rule.remembers_best and elite.score <= self.best.validation_score:
-            return
-        if self.best and not self._rule.remembers_best and genome == self.best.genome:
-            self.best = replace(self.best, validation_score=elite.score, test_score=test_score)
-        else:
-            self.best = Solution(genome, elite.score, test_score, self.iteration, self.frames)
+    def _better(self, elite: Elite, test_score: float) -> Solution:
+        """Returns the best solution so far, which the elite may be."""
+        best, genome = self.best, elite.individual.genome
+        if best and self._keeps_best and best.validation_score is not None and elite.score <= best.validation_score:
+            return best
+        if best and not self._keeps_best and genome == best.genome:
+            return replace(best, validation_score=elite.score, test_score=test_score)
+        return Solution(genome, elite.score, test_score, self.iteration, self.frames)
 
     def _select_parents(self, contest: Contest) -> list[Individual]:
         count = self.settings.selection_threshold
@@ -259,11 +261,11 @@ class GeneticAlgorithm:
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns nothing: genomes are small enough for the state itself."""
+        """Returns no arrays: genomes are small enough for the state itself."""
         return {}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` returned, as if nothing had happened.
+        """Continues from what `get_state` returned, as if there had been no interruption.
 
         Raises:
             LookupError, TypeError, ValueError: `state` is something else.
@@ -272,8 +274,8 @@ class GeneticAlgorithm:
         self._validation_steps, self._population_steps = state["validation_steps"], state["population_steps"]
         self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
         self._parents = tuple(
-            (Genome.from_json(genome), tuple(birth))
-            for genome, birth in zip(state["parents"], state["parent_births"], strict=True)
+            (Genome.from_json(genome), (generation, place))
+            for genome, (generation, place) in zip(state["parents"], state["parent_births"], strict=True)
         )
         elite, best = state["elite"], state["best"]
         self._elite = Elite.from_json(elite) if elite else None
@@ -282,20 +284,20 @@ class GeneticAlgorithm:
 
 
 def lineage_rows(contest: Contest, parents: Sequence[Individual]) -> list[list]:
-    """Lists who was selected or validated in a generation, once each, in the columns of `neurozoo.lineage.COLUMNS`.
+    """Lists the individuals that were selected or validated in a generation, with the columns of `records.lineage`.
 
     Args:
-        contest: The generation's choice of an elite, made.
-        parents: Those of the next generation.
+        contest: The generation's contest, after its last round.
+        parents: The parents of the next generation.
     """
     elite = contest.elite.individual
     scores = dict(zip((candidate.birth for candidate in contest.candidates), contest.scores, strict=True))
     if contest.candidates:
         scores[elite.birth] = contest.elite.score
     births = {parent.birth for parent in parents}
-    everybody = {individual.birth: individual for individual in (*parents, *contest.candidates, elite)}
+    individuals = {individual.birth: individual for individual in (*parents, *contest.candidates, elite)}
     rows = []
-    for birth, individual in everybody.items():
+    for birth, individual in individuals.items():
         power = individual.genome.mutations[-1].power if individual.genome.mutations else None
         parent = individual.parent or (None, None)
         marks = [birth in births, birth == elite.birth]

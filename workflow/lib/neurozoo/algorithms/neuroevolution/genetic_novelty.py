@@ -1,28 +1,29 @@
-"""A genetic algorithm that selects what has not been seen: GA-NS of Such et al. 2017 (arXiv:1712.06567)."""
+"""A genetic algorithm that selects novel behaviour: GA-NS of Such et al. 2017 (arXiv:1712.06567)."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from neurozoo.algorithms.elites import Birth, Contest, Individual
-from neurozoo.algorithms.genetic import GeneticAlgorithm
-from neurozoo.algorithms.novelty import Archive, behaviours_of, choose_behaviour, novelty
-from neurozoo.algorithms.randomness import Purpose, generator
-from neurozoo.algorithms.settings import GaNoveltySettings
+from neurozoo.algorithms.neuroevolution.elites import Birth, Contest, Individual
+from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.novelty import Archive, behaviours_of, choose_behaviour, novelty
+from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
+from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import Protocol
-from neurozoo.networks import Layout
+from neurozoo.networks.description import Layout
+from neurozoo.randomness import Purpose, generator
 
 
 class NoveltyGeneticAlgorithm(GeneticAlgorithm):
-    """Truncation selection of those that are unlike the rest of the population and the archive.
+    """Truncation selection by novelty, the distance to the rest of the population and to the archive.
 
-    Parents are the most novel of a generation. The elite, which is the result, is chosen by scores as in the genetic
-    algorithm, and is a parent only if it is novel enough. Each offspring goes into the archive by chance.
+    The parents are the most novel individuals of a generation. The elite, which is the result, is chosen by score as in
+    the genetic algorithm, and becomes a parent only if it is novel enough. Each offspring enters the archive with a
+    fixed probability.
 
     Args:
-        settings: What can be set.
-        run: Number of the run, part of the seed.
+        settings: The settings.
+        run: Number of the run; part of the seed.
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
@@ -41,13 +42,15 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What the text log prints of a report, in order."""
+        """The fields of a report that the text log prints, in order."""
         return (*super().fields, "NoveltyMax", "NoveltyMean", "ArchiveSize")
 
-    def _tell_population(self, results: Sequence[EpisodeResult]) -> None:
+    def _tell_population(self, results: Sequence[EpisodeResult]) -> Contest:
         behaviours = behaviours_of(results)
-        found = novelty(behaviours, self._archive.behaviours, nearest=self.settings.nearest, among_themselves=True)
-        super()._tell_population(results)
+        found = novelty(
+            behaviours, self._archive.behaviours, nearest=self.settings.num_neighbours, among_themselves=True
+        )
+        contest = super()._tell_population(results)
         self._novelty: dict[Birth, float] = {
             (self.iteration + 1, place): float(value) for place, value in enumerate(found)
         }
@@ -59,6 +62,7 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
             "NoveltyMean": float(found.mean()),
             "ArchiveSize": len(self._archive),
         }
+        return contest
 
     def _select_parents(self, contest: Contest) -> list[Individual]:
         offspring = [individual for individual in contest.ranked if individual.birth in self._novelty]
@@ -70,11 +74,11 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
         return {**super().get_state(), "archive": self._archive.get_state()}
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the archive: rows of the behaviours of each generation, such as `archive-00007`."""
+        """Returns the archive: the behaviours that were added together, such as `archive-00007`."""
         return self._archive.get_arrays()
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if nothing had happened.
+        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
 
         Raises:
             LookupError, TypeError, ValueError: `state` is something else.

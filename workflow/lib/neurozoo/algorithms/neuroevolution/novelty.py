@@ -1,24 +1,25 @@
-"""How different one episode is from others: distances of behaviours, novelty, and the archive of what was seen.
+"""Novelty: distances between behaviours, the distance to the nearest neighbours, and the archive.
 
-A behaviour is a sequence of rows: the memory after every step (`ram`, uint8), or positions (`final_position`, float32).
+A behaviour is a sequence of rows: the RAM after every step (`ram`, uint8), or positions (`final_position`, float32).
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from neurozoo.environments.games import BEHAVIOURS
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import BEHAVIOURS, Protocol
 
-CONTINUED_AT_ONCE = 4_000_000  # bytes of memory, as float64: 32 MB
-DIFFERENCES_AT_ONCE = 500_000  # float64: 4 MB
+BYTES_AT_ONCE = 4_000_000  # bytes of RAM that are compared in one go, as float64: 32 MB
+DIFFERENCES_AT_ONCE = 500_000  # differences that are computed in one go, as float64: 4 MB
 TILE, DEPTH = 32, 256  # of a matrix product
 ROWS_AT_ONCE = 512  # behaviours that are compared with all others in one go
 
 
 def choose_behaviour(setting: str | None, *, protocol: Protocol) -> str:
-    """Returns what episodes are described by: the setting, or else what the protocol's world gives.
+    """Returns the kind of behaviour that is compared: the setting, or else the first that the protocol's world gives.
 
     Raises:
         NeurozooError: The world gives no such behaviour, or none at all.
@@ -40,14 +41,14 @@ def behaviours_of(results: Sequence[EpisodeResult]) -> list[np.ndarray]:
     Raises:
         ValueError: One is missing or empty.
     """
-    behaviours = [result.behaviour for result in results]
-    if any(behaviour is None or len(behaviour) == 0 for behaviour in behaviours):
+    behaviours = [result.behaviour for result in results if result.behaviour is not None and len(result.behaviour)]
+    if len(behaviours) < len(results):
         raise ValueError("Every episode should come with a behaviour of at least one row")
     return behaviours
 
 
 def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the mean of several episodes; shorter ones are continued by their last row.
+    """Returns the mean of several behaviours; shorter ones are padded with their last row.
 
     Args:
         behaviours: Shape (rows, width) each, all of one dtype.
@@ -71,9 +72,9 @@ def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def distances(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
-    """Compares sequences of different lengths: the shorter one is continued by its last row.
+    """Returns the distances between sequences; the shorter one of two is padded with its last row.
 
-    Bytes are compared in exact whole numbers, so that nothing depends on the order of summation.
+    For bytes all sums are exact, so that nothing depends on the order of summation.
 
     Args:
         behaviours: Shape (rows, width) each.
@@ -92,18 +93,18 @@ def distances(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) ->
 
 
 def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
-    # |x - y|^2 = |x|^2 + |y|^2 - 2 x y, some steps at a time, until both have ended; hence the longest first.
+    # |x - y|^2 = |x|^2 + |y|^2 - 2 x y, some steps at a time, until both have ended; hence sorted by length.
     lengths = [np.array([len(behaviour) for behaviour in side]) for side in (behaviours, others)]
     orders = [np.argsort(-length, kind="stable") for length in lengths]
     sides = [[side[i] for i in order] for side, order in zip((behaviours, others), orders, strict=True)]
     lengths = [length[order] for length, order in zip(lengths, orders, strict=True)]
-    # Every number is whole and below 2^53, so that no sum in float64 is rounded, in whatever order it is made.
+    # All numbers are whole and below 2^53, so no sum in float64 is rounded, whatever its order.
     rows = (len(behaviours) + len(others)) * behaviours[0].shape[1]
-    steps = max(1, min(CONTINUED_AT_ONCE // rows, max(length[0] for length in lengths)))
+    steps = max(1, min(BYTES_AT_ONCE // rows, max(length[0] for length in lengths)))
     total = np.zeros((len(behaviours), len(others)))
     for start in range(0, max(length[0] for length in lengths), steps):
         running = [int((length > start).sum()) for length in lengths]
-        left, right = (_continued(side, start, steps) for side in sides)
+        left, right = (_padded(side, start, steps) for side in sides)
         total[: running[0]] += _squares(left[: running[0]], right)
         total[running[0] :, : running[1]] += _squares(left[running[0] :], right[: running[1]])
     longer = np.maximum.outer(*lengths)
@@ -114,7 +115,7 @@ def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndar
     return unsorted
 
 
-def _continued(side: Sequence[np.ndarray], start: int, steps: int) -> np.ndarray:
+def _padded(side: Sequence[np.ndarray], start: int, steps: int) -> np.ndarray:
     rows = np.empty((len(side), steps, side[0].shape[1]))
     for row, behaviour in zip(rows, side, strict=True):
         part = behaviour[start : start + steps]
@@ -129,8 +130,8 @@ def _squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    # Tiles so small that a linear algebra library starts no threads of its own: on a busy machine these wait for each
-    # other for longer than the product takes.
+    # Tiles are so small that the linear algebra library starts no threads of its own. On a busy machine, these wait for
+    # each other for longer than the product takes.
     tiles = []
     for side in (left, right):
         tile = np.zeros((-(-len(side) // TILE), TILE, side.shape[1]))
@@ -161,7 +162,7 @@ def _squares_of_floats(behaviours: Sequence[np.ndarray], others: Sequence[np.nda
 
 
 def _stacked(side: Sequence[np.ndarray], rows: int) -> np.ndarray:
-    """Returns all behaviours, continued: float64, shape (width, behaviours, rows)."""
+    """Returns all behaviours, padded with their last rows: float64, shape (width, behaviours, rows)."""
     stacked = np.empty((side[0].shape[1], len(side), rows))
     for number, behaviour in enumerate(side):
         stacked[:, number, : len(behaviour)] = behaviour.T
@@ -172,16 +173,16 @@ def _stacked(side: Sequence[np.ndarray], rows: int) -> np.ndarray:
 def novelty(
     behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray], *, nearest: int, among_themselves: bool = False
 ) -> np.ndarray:
-    """Measures how far episodes are from what is most like them.
+    """Returns the novelty of behaviours: the mean distance to their nearest neighbours.
 
     Args:
         behaviours: Shape (rows, width) each.
-        others: What they are compared with, such as the archive.
+        others: Their possible neighbours, such as the archive.
         nearest: Number of neighbours that count; all if there are fewer.
-        among_themselves: Whether they are compared with each other, too.
+        among_themselves: Whether they are neighbours of each other, too.
 
     Returns:
-        float64, shape (behaviours,): mean distance to the `nearest` nearest; 0 without any neighbour.
+        float64, shape (behaviours,); 0 without any neighbour.
 
     Source: Lehman & Stanley 2011, "Abandoning objectives"; Conti et al. 2018, arXiv:1712.06560.
     """
@@ -203,7 +204,7 @@ def novelty(
 
 
 class Archive:
-    """What was seen, in the order in which it came; nothing is ever forgotten or changed.
+    """The behaviours seen so far, in the order in which they came. It only grows.
 
     Attributes:
         behaviours: Shape (rows, width) each, read-only.
@@ -211,13 +212,13 @@ class Archive:
 
     def __init__(self) -> None:
         self.behaviours: list[np.ndarray] = []
-        self._chunks: list[tuple[np.ndarray, list[int]]] = []  # rows of what came together, and where each ends
+        self._chunks: list[tuple[np.ndarray, list[int]]] = []  # rows added together, and where each behaviour ends
 
     def __len__(self) -> int:
         return len(self.behaviours)
 
     def add(self, behaviours: Sequence[np.ndarray]) -> None:
-        """Takes copies of behaviours."""
+        """Adds copies of behaviours."""
         if len(behaviours):
             self._append(np.concatenate(behaviours), np.cumsum([len(behaviour) for behaviour in behaviours]).tolist())
 
@@ -227,11 +228,11 @@ class Archive:
         self.behaviours += np.split(rows, ends[:-1])
 
     def get_state(self) -> dict:
-        """Returns where every behaviour ends in the array of those that came with it."""
+        """Returns where each behaviour ends in the array that it was added with."""
         return {"ends": [ends for _, ends in self._chunks]}
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the rows of what came together under names that stand for one content: `archive-00007`."""
+        """Returns the behaviours that were added together as one array each, such as `archive-00007`."""
         return {f"archive-{number:05}": rows for number, (rows, _) in enumerate(self._chunks)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:

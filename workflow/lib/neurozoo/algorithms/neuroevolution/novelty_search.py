@@ -1,45 +1,47 @@
-"""Evolution strategies that look for what has not been seen: NS-ES, NSR-ES and NSRA-ES (Conti et al. 2018)."""
+"""Evolution strategies that search for novel behaviour: NS-ES, NSR-ES and NSRA-ES (Conti et al. 2018)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from neurozoo.algorithms.agent import Agent
-from neurozoo.algorithms.base import Batch, Solution, Starts
-from neurozoo.algorithms.cutoff import EpisodeCutoff
-from neurozoo.algorithms.evolution_strategies import initial_theta
-from neurozoo.algorithms.novelty import Archive, behaviours_of, choose_behaviour, mean_behaviour, novelty
-from neurozoo.algorithms.randomness import Purpose, generator
-from neurozoo.algorithms.ranks import centered_ranks
-from neurozoo.algorithms.schedules import Schedule
-from neurozoo.algorithms.settings import NoveltySettings, NsraSettings
+from neurozoo.algorithms.neuroevolution.base import Batch, Solution, Starts
+from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.evolution_strategies import initial_theta
+from neurozoo.algorithms.neuroevolution.novelty import Archive, behaviours_of, choose_behaviour, mean_behaviour, novelty
+from neurozoo.algorithms.neuroevolution.ranks import centered_ranks
+from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution
+from neurozoo.algorithms.neuroevolution.settings import NoveltySettings, NsraSettings
+from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import Protocol
-from neurozoo.genomes import Genome, Weights
-from neurozoo.networks import Layout
-from neurozoo.tabular import NOVELTY_FIELDS
+from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.networks.description import Layout
+from neurozoo.randomness import Purpose, generator
+from neurozoo.records.published_log import NOVELTY_FIELDS
 
 
 class NoveltyStrategy:
-    """NS-ES: a few evolution strategies, each climbing towards behaviours that are unlike those in a common archive.
+    """NS-ES: a few evolution strategies that all move away from the behaviours in their common archive.
 
-    One generation moves one agent, chosen by how novel it is, in three rounds of `ask` and `tell`: mirrored pairs
-    around its weights, from whose behaviours the step follows; `rollouts` of the new weights, whose mean behaviour goes
-    into the archive and by whose mean score the result is chosen; and test episodes, by which nothing is chosen and
-    which no budget counts. Before the first generation every agent's behaviour goes into the archive (`initial`).
+    One generation moves one agent, chosen by its novelty, in three phases of `ask` and `tell`. First, mirrored pairs of
+    perturbed weights play one episode each; their behaviours give the step. Then the new weights play `rollouts`: a
+    mean behaviour goes into the archive, and the mean score decides which weights are the result. At the end they play
+    test episodes, which select nothing and which no budget counts. Before the first generation, the behaviour of every
+    agent goes into the archive (`initial`).
 
     Deviations from the published code are listed in `docs/novelty.md`.
 
     Args:
-        settings: What can be set.
-        run: Number of the run, part of the seed.
+        settings: The settings.
+        run: Number of the run; part of the seed.
         layout: The network.
         noise: The noise table.
         protocol: How episodes are played.
 
     Attributes:
-        threads: Used by the gradient's sum, whose result does not depend on it.
+        threads: Threads that add up the gradient, which does not depend on their number.
 
     Source: Conti et al. 2018, arXiv:1712.06560, and the published code.
     """
@@ -65,10 +67,10 @@ class NoveltyStrategy:
         self.best: Solution | None = None
         self._archive = Archive()
         self._agents = [
-            Agent(initial_theta(self._entropy, number, layout=layout, noise=noise), settings=settings)
+            SearchDistribution(initial_theta(self._entropy, number, layout=layout, noise=noise), settings=settings)
             for number in range(settings.num_agents)
         ]
-        self._newest: list[int] = []  # each agent's behaviour, as its place in the archive
+        self._newest: list[int] = []  # index in the archive of the newest behaviour of each agent
         self._start_generation()
 
     def _start_generation(self) -> None:
@@ -84,7 +86,7 @@ class NoveltyStrategy:
     def _choose_agent(self) -> None:
         self._phase = "population"
         own = [self._archive.behaviours[place] for place in self._newest]
-        novelties = novelty(own, self._archive.behaviours, nearest=self.settings.nearest)
+        novelties = novelty(own, self._archive.behaviours, nearest=self.settings.num_neighbours)
         if self.settings.selection == "round_robin":
             self._number = self.iteration % len(self._agents)
         else:
@@ -97,11 +99,11 @@ class NoveltyStrategy:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent; only asked between generations."""
+        """Whether the budget of frames is spent; read only between generations."""
         return self.frames >= self.settings.frames
 
     def ask(self) -> Batch:
-        """Returns the episodes of the present phase; asking twice gives the same."""
+        """Returns the episodes of the current phase; a second call returns the same."""
         at, cutoff = self.iteration, self._cutoff.limit
         if self._phase == "initial":
             episodes = [
@@ -130,7 +132,7 @@ class NoveltyStrategy:
         return Batch(self._phase, (genome,), tuple(episodes), is_counted=self._phase != "test")
 
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
-        """Takes the results of the last `ask`, in its order; of `test`, behaviours are not needed.
+        """Takes the results of the last `ask`, in its order; those of `test` need no behaviours.
 
         Returns:
             None, or after the test episodes the report of the generation: the standard keys `frames`, `score` and
@@ -148,7 +150,7 @@ class NoveltyStrategy:
             "test": settings.num_test_episodes,
         }[self._phase]
         if len(results) != count:
-            raise ValueError(f"{count} results were asked for, but {len(results)} came")
+            raise ValueError(f"{count} results were expected, but {len(results)} came")
         if self._phase == "test":
             report = self._tell_test(results)
             self._start_generation()
@@ -175,7 +177,7 @@ class NoveltyStrategy:
     def _tell_population(self, results: Sequence[EpisodeResult], behaviours: Sequence[np.ndarray]) -> None:
         scores = np.array([result.score for result in results])
         lengths = np.array([result.steps for result in results])
-        novelties = novelty(behaviours, self._archive.behaviours, nearest=self.settings.nearest)
+        novelties = novelty(behaviours, self._archive.behaviours, nearest=self.settings.num_neighbours)
         fitness = self._fitness(centered_ranks(scores), centered_ranks(novelties))
         self._scores = np.sort(scores)
         limit = self._cutoff.limit
@@ -217,18 +219,19 @@ class NoveltyStrategy:
         self._adapt()
 
     def _adapt(self) -> None:
-        """Changes how much rewards count, after the rollouts."""
+        """Adapts the weight of rewards after the rollouts."""
 
     def _tell_test(self, results: Sequence[EpisodeResult]) -> dict[str, object]:
         test_score = float(np.mean([result.score for result in results]))
         self.iteration += 1
-        if self.best is None or self._score > self.best.validation_score:
-            self.best = Solution(self._agent.genome, self._score, test_score, self.iteration, self.frames)
+        best = self.best
+        if best is None or best.validation_score is None or self._score > best.validation_score:
+            best = self.best = Solution(self._agent.genome, self._score, test_score, self.iteration, self.frames)
         return {
             "frames": self.frames,
             "score": self._score,
             "score_episodes": self._fields["EvalEpCount"],
-            "test_score": self.best.test_score,
+            "test_score": best.test_score,
             "test_episodes": len(results),
             "Iteration": self.iteration,
             **self._fields,
@@ -269,12 +272,12 @@ class NoveltyStrategy:
         arrays = self._archive.get_arrays()
         for number, agent in enumerate(self._agents):
             arrays |= agent.get_arrays(f"agent{number}-")
-        if self.best:
-            arrays[f"best-{self.best.iteration:05}"] = self.best.genome.initial.theta
+        if self.best and isinstance(weights := self.best.genome.initial, Weights):
+            arrays[f"best-{self.best.iteration:05}"] = weights.theta
         return arrays
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if nothing had happened.
+        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
 
         Raises:
             LookupError, TypeError, ValueError: `state` is something else.
@@ -294,7 +297,7 @@ class NoveltyStrategy:
 
 
 class NoveltyRewardStrategy(NoveltyStrategy):
-    """NSR-ES: rewards and novelty count alike.
+    """NSR-ES: rewards and novelty have equal weights.
 
     Source: Conti et al. 2018, arXiv:1712.06560.
     """
@@ -305,14 +308,14 @@ class NoveltyRewardStrategy(NoveltyStrategy):
 
 
 class AdaptiveNoveltyStrategy(NoveltyStrategy):
-    """NSRA-ES: rewards alone count at first, and novelty more and more while the score does not get better.
+    """NSRA-ES: the weight of rewards adapts. It falls while the score does not improve, so that novelty counts more.
 
     Source: Conti et al. 2018, arXiv:1712.06560, algorithm 3.
     """
 
     settings: NsraSettings
 
-    def __init__(self, settings: NsraSettings, **facts: object) -> None:
+    def __init__(self, settings: NsraSettings, **facts: Any) -> None:
         self._schedule_of_weight = WeightSchedule(settings)
         super().__init__(settings, **facts)
 
@@ -328,7 +331,7 @@ class AdaptiveNoveltyStrategy(NoveltyStrategy):
         return {**super().get_state(), "reward_weight": self._schedule_of_weight.get_state()}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if nothing had happened.
+        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
 
         Raises:
             LookupError, TypeError, ValueError: `state` is something else.
@@ -338,10 +341,10 @@ class AdaptiveNoveltyStrategy(NoveltyStrategy):
 
 
 class WeightSchedule:
-    """How much rewards count: more after every new best score, less after a while without one.
+    """The weight of rewards: it rises after every new best score, and falls after some generations without one.
 
     Args:
-        settings: Where the weight starts, its step, and how long a while is.
+        settings: `reward_weight` (the start), `weight_step` and `patience` (in generations).
 
     Attributes:
         weight: From 0 (novelty alone) to 1 (rewards alone).

@@ -1,4 +1,4 @@
-"""How a gradient becomes a step; everything is float32, and arrays that were handed out never change."""
+"""Optimizers, which turn a gradient into a step. Everything is float32, and returned arrays never change."""
 
 import math
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Adam:
         self.slots: Mapping[str, np.ndarray] = {name: np.zeros(size, np.float32) for name in ("m", "v")}
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
-        """Returns what is to be added to the parameters to go down the gradient: float32, shape (size,)."""
+        """Returns what to add to the parameters to go down the gradient: float32, shape (size,)."""
         self.updates += 1
         scale = self._stepsize * math.sqrt(1 - 0.999**self.updates) / (1 - 0.9**self.updates)
         mean = np.float32(0.9) * self.slots["m"] + np.float32(1 - 0.9) * gradient
@@ -54,7 +54,7 @@ class Sgd:
         self.slots: Mapping[str, np.ndarray] = {"v": np.zeros(size, np.float32)}
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
-        """Returns what is to be added to the parameters to go down the gradient: float32, shape (size,)."""
+        """Returns what to add to the parameters to go down the gradient: float32, shape (size,)."""
         self.updates += 1
         velocity = np.float32(0.9) * self.slots["v"] + np.float32(self._share) * gradient
         self.slots = {"v": velocity}

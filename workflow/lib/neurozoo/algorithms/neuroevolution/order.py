@@ -1,17 +1,17 @@
-"""In which order episodes are played."""
+"""The order in which episodes are played."""
 
 import math
 from collections.abc import Iterable, Mapping
 
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 
 
 class LongestFirst:
-    """Lets the episodes that promise to be long begin first, so that fewer threads wait for the last one to end.
+    """Starts the longest episodes first, so that fewer threads wait for the last one to end.
 
-    An episode promises to be as long as its genome's last one in this generation or the one before, or else its
-    parent's; of others, anything may come. Results do not depend on the order.
+    An episode is expected to be as long as the last one of its genome in this generation or the one before, or else of
+    its parent. Episodes of unknown length come first of all. Results do not depend on the order.
     """
 
     def __init__(self) -> None:
@@ -20,15 +20,15 @@ class LongestFirst:
         self._steps_before: dict[Genome, int] = {}
 
     def genomes(self, genomes: Iterable[Genome]) -> list[Genome]:
-        """Orders genomes that are to be held."""
+        """Sorts genomes that are to be pinned."""
         return sorted(genomes, key=self._place)
 
     def episodes(self, episodes: Mapping[int, Episode]) -> dict[int, Episode]:
-        """Orders numbered episodes."""
+        """Sorts numbered episodes."""
         return dict(sorted(episodes.items(), key=lambda item: self._place(item[1].genome)))
 
     def learn(self, generation: int, episodes: Iterable[Episode], results: Iterable[EpisodeResult]) -> None:
-        """Notes how long episodes of a generation were."""
+        """Remembers the lengths of a generation's episodes."""
         if generation != self._generation:
             self._generation, self._steps_before, self._steps = generation, self._steps, {}
         for episode, result in zip(episodes, results, strict=True):

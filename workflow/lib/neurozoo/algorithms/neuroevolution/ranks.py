@@ -1,4 +1,4 @@
-"""What becomes of scores before they weigh a gradient."""
+"""The rank transformation of scores, before they weight a gradient."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def centered_ranks(fitness: np.ndarray) -> np.ndarray:
     """
     fitness = np.asarray(fitness)
     if fitness.ndim != 1 or len(fitness) < 2 or np.isnan(fitness).any():
-        raise ValueError(f"Ranks need at least two numbers in one row, but shape {fitness.shape} or a NaN came")
+        raise ValueError(f"Ranks need at least two numbers in a 1-D array without NaN, but got {fitness!r}")
     ranks = np.empty(len(fitness), np.float32)
     ranks[fitness.argsort(kind="stable")] = np.arange(len(fitness), dtype=np.float32)
     return ranks / np.float32(len(fitness) - 1) - np.float32(0.5)

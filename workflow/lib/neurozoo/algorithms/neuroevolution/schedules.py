@@ -1,4 +1,4 @@
-"""Values that change while a run goes on."""
+"""Values that change during a run."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,8 @@ PUBLISHED_FIELDS = {"timesteps_so_far": "steps"}
 class Schedule:
     """A value from `initial` to `final` over `length` units of `field`, constant afterwards.
 
-    The published exponential schedule raised an error when called; here it is what was meant, linear in the logarithm.
+    The published exponential schedule raised an error when called. Here it does what was meant: it is linear in the
+    logarithm.
 
     Attributes:
         type: `constant`, `linear` or `exponential`.

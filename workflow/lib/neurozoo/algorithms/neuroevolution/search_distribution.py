@@ -1,25 +1,25 @@
-"""Weights that follow the gradient of a smoothed score: what evolution strategies of all kinds move."""
+"""The search distribution of evolution strategies: weights that follow the gradient of a smoothed score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from neurozoo.algorithms.optimizers import make_optimizer
-from neurozoo.algorithms.settings import GradientSettings
-from neurozoo.genomes import Genome, Weights
-from neurozoo.noise import weighted_sum
+from neurozoo.algorithms.neuroevolution.optimizers import make_optimizer
+from neurozoo.algorithms.neuroevolution.settings import GradientSettings
+from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.genomes.noise_table import weighted_sum
 
 
-class Agent:
-    """A point in the space of weights, with its optimizer.
+class SearchDistribution:
+    """The mean of a search distribution, with its optimizer.
 
     Args:
-        theta: Weights, float32, shape (parameters,).
-        settings: Those of the optimizer.
+        theta: Initial weights, float32, shape (parameters,).
+        settings: The settings of the optimizer.
 
     Attributes:
-        theta: Weights, read-only.
-        genome: The weights as a genome, of which perturbed ones are children.
+        theta: Current weights, read-only.
+        genome: The weights as a genome; perturbed weights are its children.
     """
 
     def __init__(self, theta: np.ndarray, *, settings: GradientSettings) -> None:
@@ -32,12 +32,12 @@ class Agent:
         self.theta = weights.theta
         self.genome = Genome(weights)
 
-    def perturbed(self, indices: Sequence[int], *, power: float) -> list[Genome]:
+    def perturbed(self, indices: Iterable[int], *, power: float) -> list[Genome]:
         """Returns mirrored pairs: for each index the weights plus, then minus `power` times that slice of noise."""
         return [self.genome.mutated(int(index), sign * power) for index in indices for sign in (1, -1)]
 
     def follow(
-        self, fitness: np.ndarray, *, indices: Sequence[int], noise: np.ndarray, threads: int
+        self, fitness: np.ndarray, *, indices: Iterable[int], noise: np.ndarray, threads: int
     ) -> dict[str, float]:
         """Takes one step up the estimated gradient.
 
@@ -45,11 +45,11 @@ class Agent:
             fitness: float32, shape (2 * indices,), of the perturbed weights, in their order.
             indices: Where the slices of noise start.
             noise: The noise table.
-            threads: Parts of the gradient that are worked on at once; it is the same for any number.
+            threads: Threads that add up the gradient, which does not depend on their number.
 
         Returns:
-            `Norm` and `GradNorm`, squared lengths of weights and gradient; `UpdateRatio`, length of the step by that
-            of the weights.
+            `Norm` and `GradNorm`, squared lengths of the new weights and of the gradient; `UpdateRatio`, length of the
+            step divided by that of the old weights.
 
         Source: Salimans et al. 2017, arXiv:1703.03864; as published, the gradient is not divided by the power.
         """
@@ -70,7 +70,7 @@ class Agent:
         return {"updates": self._optimizer.updates}
 
     def get_arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
-        """Returns weights and slots of the optimizer by names that stand for one content: `theta-00012`.
+        """Returns the weights and the optimizer's slots; names contain the number of updates: `theta-00012`.
 
         Args:
             prefix: Put before every name.

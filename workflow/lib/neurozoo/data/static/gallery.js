@@ -1,20 +1,20 @@
-// Filters, player and permalinks of the gallery. No library; a page without this script is still a list of links.
+// Filters, player and permalinks of the gallery. Needs no library. Without this script a page is still a list of links.
 //
-// The part of the address after '#' holds the view: game, algo, model, run (lists with commas), q and sort for the
-// cards; movie (its path), step (from 1, as written on the picture) and panel for the player.
+// The URL's fragment (after '#') holds the view. For the cards: game, algo, model and run (lists with commas), q and
+// sort. For the player: movie (its path), step (from 1, as written on the picture) and panel.
 "use strict";
 
 const KEYS = ["game", "algo", "model", "run", "q", "sort", "movie", "step", "panel"];
 const FACETS = KEYS.slice(0, 4);
 
-// ---- the view in the address ----
+// ---- the view in the URL ----
 
 function readView() {
   const text = location.hash.slice(1);
   return new URLSearchParams(text.includes("=") ? text : "");
 }
 
-// Changes some entries; the others stay. What is empty is left out.
+// Changes some entries and keeps the others. Empty entries are left out.
 function writeView(changes, { adds = false } = {}) {
   const view = readView();
   for (const [key, value] of Object.entries(changes)) {
@@ -47,7 +47,7 @@ function startTheme(button) {
     try {
       if (theme === "auto") localStorage.removeItem("neurozoo-theme");
       else localStorage.setItem("neurozoo-theme", theme);
-    } catch {} // some browsers keep nothing for files
+    } catch {} // some browsers have no storage for local files
     show();
   });
   show();
@@ -115,13 +115,13 @@ class Filters {
 // ---- the player ----
 
 const RATES = [0.1, 0.25, 0.5, 1, 2];
-const MARGIN = 10; // pixels around what is shown
+const MARGIN = 10; // pixels around the panel that is shown
 const NEAR = 1.6; // magnification from which pixels get sharp edges
 
 class Player {
   constructor(root, { writes }) {
     this.root = root;
-    this.writes = writes; // whether its state goes into the address
+    this.writes = writes; // whether it writes its state into the URL
     this.stage = root.querySelector(".stage");
     this.layer = root.querySelector(".layer");
     this.video = root.querySelector("video");
@@ -173,7 +173,7 @@ class Player {
     new ResizeObserver(() => this.place()).observe(this.stage);
   }
 
-  // Somebody may have pressed play before anything was there.
+  // The user may have pressed play before the movie was loaded.
   loaded() {
     const { seekable } = this.video;
     this.isWanted ||= this.isPlaying;
@@ -184,7 +184,7 @@ class Player {
     } else if (location.protocol.startsWith("http")) this.fetchWhole();
   }
 
-  // Simple web servers, such as Python's, cannot send a part of a file, and browsers then cannot seek in it.
+  // Loads the whole file. Simple web servers, such as Python's, cannot send a part of it, so browsers could not seek.
   async fetchWhole() {
     const { movie } = this;
     const answer = await fetch(movie.source).catch(() => null);
@@ -204,7 +204,7 @@ class Player {
     this.whole = null;
   }
 
-  // Offers some movies and shows one of them, standing still.
+  // Fills the list of movies and shows one of them, paused.
   load(movies, { movie = "", step = 1, panel = "" } = {}) {
     this.movies = movies;
     this.part.movie.replaceChildren(...movies.map((entry) => new Option(entry.title, entry.id)));
@@ -267,7 +267,7 @@ class Player {
         if (panel.box) {
           const spot = document.createElement("button");
           spot.type = "button";
-          spot.tabIndex = -1; // the keyboard has the buttons beside
+          spot.tabIndex = -1; // the keyboard reaches the buttons beside the stage instead
           spot.title = panel.label;
           [spot.style.left, spot.style.top, spot.style.width, spot.style.height] = panel.box.map((n) => `${n}px`);
           spot.addEventListener("click", (event) => {
@@ -297,7 +297,7 @@ class Player {
     this.remember();
   }
 
-  // Puts the layer so that the panel, or the whole picture, fills the stage.
+  // Moves and scales the layer so that the panel, or the whole picture, fills the stage.
   place() {
     if (!this.movie) return;
     const panel = this.movie.panels.find((entry) => entry.name === this.panel);
@@ -315,7 +315,7 @@ class Player {
     this.layer.classList.toggle("near", scale >= NEAR);
   }
 
-  // Shows exactly one step: the middle of its time, so that no rounding reaches a neighbour.
+  // Shows exactly one step. Seeks to the middle of its time, so that rounding cannot reach the step before or after.
   go(step) {
     if (!this.movie) return;
     this.isWanted = false;
@@ -361,11 +361,11 @@ class Player {
 
   fail() {
     if (!this.movie) return;
-    this.trouble.textContent = `${this.movie.id} cannot be played here. It may be gone or damaged.`;
+    this.trouble.textContent = `${this.movie.id} cannot be played here. The file may be missing or damaged.`;
     this.trouble.hidden = false;
   }
 
-  // A moment later, because dragging would change the address more often than browsers allow.
+  // Writes the view into the URL a moment later, because dragging would change it more often than browsers allow.
   remember() {
     clearTimeout(this.timer);
     if (this.writes)
@@ -386,13 +386,13 @@ class Player {
     try {
       await navigator.clipboard.writeText(location.href);
     } catch {
-      said = "It is in the address bar";
+      said = "See the address bar";
     }
     link.textContent = said;
     setTimeout(() => (link.textContent = "Copy link"), 2000);
   }
 
-  // Returns whether the key means something here.
+  // Returns whether the player handled the key.
   press(key) {
     if (!this.movie) return false;
     const names = ["", ...this.movie.panels.map((panel) => panel.name)];
@@ -420,7 +420,7 @@ class Viewer {
     this.player = new Player(dialog.querySelector("[data-player]"), { writes: true });
     dialog.querySelector("[data-do=close]").addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (event) => {
-      if (event.target === dialog) dialog.close(); // beside it
+      if (event.target === dialog) dialog.close(); // a click beside the dialog
     });
     dialog.addEventListener("cancel", (event) => {
       if (this.player.press("Escape")) event.preventDefault();
@@ -496,7 +496,7 @@ function start() {
   });
 
   const restore = () => {
-    if (location.hash && !location.hash.includes("=")) return; // a place on the page
+    if (location.hash && !location.hash.includes("=")) return; // an anchor on the page
     if (filters) filters.restore();
     if (viewer) viewer.restore();
   };

@@ -1,0 +1,1 @@
+"""Agents as files: checkpoints, frozen models, imports, exports, scores and the list of all of them."""

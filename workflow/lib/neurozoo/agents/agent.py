@@ -1,0 +1,165 @@
+"""An agent that can play: its genome or weights, and the game, network and protocol that they belong to."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
+from neurozoo.environments.games import check_game
+from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
+from neurozoo.errors import NeurozooError
+from neurozoo.genomes.cshenton import NETWORK as CSHENTON
+from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
+from neurozoo.genomes.cshenton import decode_seeds
+from neurozoo.genomes.genome import Genome, GenomeRecord, Weights, read_genome
+from neurozoo.networks.description import Layout
+
+IMPORTED = "imported"  # the folder of imported runs, beside those of the algorithms
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Everything that is needed to play an agent's episodes, wherever its weights come from.
+
+    Attributes:
+        genome: A recipe for weights, or the weights themselves.
+        game: Game id.
+        model: Network name.
+        protocol: How its episodes are played.
+        reference: Reference observations of virtual batch norm; None for networks without it.
+    """
+
+    genome: Genome
+    game: str
+    model: str
+    protocol: Protocol
+    reference: np.ndarray | None = None
+
+
+def read_agent(path: str | os.PathLike) -> Agent:
+    """Reads the agent of a `genome.json`. Without a genome, the `checkpoint.npz` beside it supplies the weights.
+
+    Networks with virtual batch norm also take their reference observations from the checkpoint.
+
+    Args:
+        path: The `genome.json`, or the folder of a run.
+
+    Raises:
+        NeurozooError: A file is missing or damaged.
+    """
+    path = Path(path)
+    if path.is_dir() and not (path / "genome.json").exists() and (path / "checkpoint.npz").exists():
+        checkpoint = read_checkpoint(path / "checkpoint.npz")
+        genome = Genome(Weights.of(checkpoint.theta))
+        return Agent(genome, checkpoint.game, checkpoint.model, checkpoint.protocol, checkpoint.reference)
+    path = path / "genome.json" if path.is_dir() else path
+    record = read_genome(path)
+    protocol = chosen_protocol(record, None, {})
+    layout = layout_of(record.game, record.model, protocol)
+    if record.genome is not None and not layout.needs_reference:
+        return Agent(record.genome, record.game, record.model, protocol)
+    if record.seeds is not None:
+        return Agent(Genome(Weights.of(weights_of_seeds(record, layout))), record.game, record.model, protocol)
+    if not (path.parent / "checkpoint.npz").exists():
+        raise NeurozooError(
+            f"{path} does not contain the agent's weights, and the checkpoint.npz that should is missing beside it. "
+            "Copy both files from the same run."
+        )
+    checkpoint = read_checkpoint(path.parent / "checkpoint.npz")
+    if (record.game, record.model) != (checkpoint.game, checkpoint.model):
+        raise NeurozooError(
+            f"{path.parent} holds a genome for {record.game}/{record.model}, but weights for "
+            f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
+        )
+    genome = record.genome or Genome(Weights.of(checkpoint.theta))
+    return Agent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
+
+
+def play_as(agent: Agent, *, game: str | None = None, protocol: str | None = None, **choices: str | None) -> Agent:
+    """Returns the agent with another game or protocol to play.
+
+    Args:
+        agent: The agent.
+        game: Game id; None for the agent's own.
+        protocol: Protocol name; None for the agent's own, or for the game's default if the game is another one.
+        choices: `action_set`, `observation` and `start_state` as in `protocol_of`.
+
+    Raises:
+        NeurozooError: There is no such game or protocol, or the agent's weights do not fit its observations and
+            actions.
+    """
+    own = agent.protocol if game in (None, agent.game) else None
+    game = check_game(game or agent.game)
+    played = chosen_protocol(GenomeRecord(agent.genome, game, agent.model, protocol=own), protocol, choices)
+    initial = agent.genome.initial
+    needed = layout_of(game, agent.model, played).parameter_count
+    if isinstance(initial, Weights) and len(initial.theta) != needed:
+        raise NeurozooError(
+            f"The agent has {len(initial.theta):,} weights, but {agent.model!r} needs {needed:,} to play {game!r} "
+            f"under {played.name!r}. Leave out game, protocol and action set to play what it was trained for."
+        )
+    return replace(agent, game=game, protocol=played)
+
+
+def weights_of_seeds(record: GenomeRecord, layout: Layout) -> np.ndarray:
+    """Decodes the seeds of a cshenton genome: float32, shape (parameters,).
+
+    Raises:
+        NeurozooError: The network is not `cshenton`, or the game's observations have another size.
+    """
+    if record.model != CSHENTON:
+        raise NeurozooError(
+            f"Seeds are genomes of the network {CSHENTON!r}, but the network is {record.model!r}. Use {CSHENTON!r}."
+        )
+    assert record.seeds is not None  # callers have checked that it is such a genome
+    theta = decode_seeds(record.seeds, layout.num_actions)
+    if len(theta) != layout.parameter_count:
+        raise NeurozooError(
+            f"The seeds give {len(theta):,} weights for observations of 210 x 160 x 3, but {record.game!r} under this "
+            f"protocol needs {layout.parameter_count:,}. Use the protocol {CSHENTON_PROTOCOL!r}, under which they were "
+            "evolved, and a game with screens of this size."
+        )
+    return theta
+
+
+def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str, str | None]) -> Protocol:
+    """Picks the protocol: the requested one, else the one in the agent's file, else the network's or game's default."""
+    if record.protocol is not None and name in (None, record.protocol.name):
+        kept = {key: getattr(record.protocol, key) or None for key in ("action_set", "observation", "start_state")}
+        return protocol_of(
+            record.game, record.protocol.name, **kept | {k: v for k, v in choices.items() if v is not None}
+        )
+    if name is None and record.seeds is not None:
+        name = CSHENTON_PROTOCOL
+    return protocol_of(record.game, name, **choices)
+
+
+def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:
+    """Refuses to import an agent into a folder that holds the evaluation, rollouts and movies of another one.
+
+    A changed configuration passes: Snakemake deletes `checkpoint.npz` before it reruns the rule, and then makes
+    everything that depends on it again.
+
+    Raises:
+        NeurozooError: The folder holds another agent or a damaged checkpoint.
+    """
+    path = folder / "checkpoint.npz"
+    if not path.exists():
+        return
+    imported, present = _described(checkpoint), _described(read_checkpoint(path))
+    if imported != present:
+        raise NeurozooError(
+            f"{folder} should be empty or hold the imported agent, {imported}, but it holds {present}. Give the new "
+            "agent another number (--run N), or delete the folder and everything made from its agent."
+        )
+
+
+def _described(checkpoint: Checkpoint) -> str:
+    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
+    played = " ".join(filter(None, checkpoint.protocol.facts.values()))
+    digest = hashlib.sha256(np.ascontiguousarray(checkpoint.theta).data).hexdigest()
+    return f"{'/'.join(names)} ({played}; SHA-256 of the weights {digest[:16]})"

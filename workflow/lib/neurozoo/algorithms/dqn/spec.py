@@ -1,0 +1,33 @@
+"""The spec of deep Q-learning."""
+
+from neurozoo.algorithms.dqn.presets import PRESETS
+from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.algorithms.session import RunContext, Session
+from neurozoo.algorithms.spec import AlgorithmSpec
+
+REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/dqn.md)
+
+
+def _open_session(context: RunContext) -> Session:
+    from neurozoo.algorithms.dqn.session import DqnSession
+
+    return DqnSession(context)
+
+
+def _memory(settings: DqnSettings) -> int:
+    """Includes the replay memory, which should fit even if it is mapped from a file."""
+    return 4000 + settings.replay_size * REPLAY_BYTES // 1_000_000
+
+
+SPECS = (
+    AlgorithmSpec(
+        name="dqn",
+        title="Deep Q-learning",
+        settings=DqnSettings,
+        presets=PRESETS,
+        open_session=_open_session,
+        has_phases=True,
+        learns_by_steps=True,
+        memory=_memory,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The neuroevolution family: genetic algorithms, evolution strategies and novelty search."""

@@ -1,0 +1,207 @@
+"""The session of a neuroevolution run: an algorithm asks for episodes, an evaluator plays them."""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
+from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch
+from neurozoo.algorithms.neuroevolution.order import LongestFirst
+from neurozoo.algorithms.results import NetworkResult
+from neurozoo.algorithms.session import Report, RunContext, Watch
+from neurozoo.algorithms.spec import game_protocol
+from neurozoo.compute.gpus import claim_gpus
+from neurozoo.environments.protocols import check_engine, layout_of
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult, make_evaluator
+from neurozoo.evaluation.reference import collect_reference
+from neurozoo.genomes.genome import Genome, decode
+from neurozoo.genomes.noise_table import open_noise_table
+
+POLL = 0.2  # seconds to wait for results between two checks for signals
+ELITE_GENOME = "TruncatedPopulationEliteSeeds"  # the published field of the elite's genome
+
+
+class EvolutionSession:
+    """Plays the episodes that an algorithm asks for. See `neurozoo.algorithms.session.Session`.
+
+    Args:
+        context: The run.
+
+    Raises:
+        NeurozooError: Game, protocol, engine, network or noise table do not fit together.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        settings = context.settings
+        assert context.ops is not None  # the spec says that both are needed
+        assert context.noise is not None
+        self._context, self._ops, self._noise_file = context, context.ops, context.noise
+        self._protocol = game_protocol(context.game, settings)
+        check_engine(context.game, self._protocol, settings.engine)
+        self._layout = layout_of(context.game, context.model, self._protocol)
+        self._noise = open_noise_table(self._noise_file)
+        if len(self._noise) < self._layout.parameter_count:
+            raise NeurozooError(
+                f"{context.model!r} needs a noise table of at least {self._layout.parameter_count:,} values, "
+                f"but {context.noise} has {len(self._noise):,}."
+            )
+        self._algorithm: Algorithm = ALGORITHMS[context.algo](
+            settings, run=context.run, layout=self._layout, noise=self._noise, protocol=self._protocol
+        )
+        self._algorithm.threads = context.threads
+        self._reference: np.ndarray | None = None
+        self._order = LongestFirst()
+        self._is_between_generations = True
+        self.identity = {"noise_values": len(self._noise)}
+        self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """The published fields, in the published order."""
+        return self._algorithm.fields
+
+    @property
+    def iteration(self) -> int:
+        """Finished generations."""
+        return self._algorithm.iteration
+
+    @property
+    def progress(self) -> int:
+        """Counted frames so far."""
+        return self._algorithm.frames
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the budget of frames is spent; read only between generations."""
+        return self._algorithm.is_done
+
+    def __enter__(self) -> Self:
+        context, settings = self._context, self._context.settings
+        if self._layout.needs_reference:
+            # Collected again when a run continues; equal seeds give equal observations.
+            self._reference = collect_reference(context.game, self._protocol, seed=settings.seed, run=context.run)
+        if settings.engine == "batched":
+            self.announcements.append(claim_gpus(cpu_allowed=True).reason)  # before TensorFlow or JAX see them
+        with ExitStack() as stack:
+            self._evaluator = stack.enter_context(
+                make_evaluator(
+                    ops=self._ops,
+                    noise=self._noise_file,
+                    layout=self._layout,
+                    game=context.game,
+                    protocol=self._protocol,
+                    threads=context.threads,
+                    behaviour=self._algorithm.behaviour,
+                    engine=settings.engine,
+                    slots=context.slots,
+                    cluster=context.cluster,
+                    cluster_dir=context.run_dir / "dask",
+                )
+            )
+            if announcement := getattr(self._evaluator, "announcement", None):  # of the batched engine and of Dask
+                self.announcements.append(announcement)
+            if self._reference is not None:
+                self._evaluator.set_reference(self._reference)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._stack.__exit__(kind, error, traceback)
+
+    def advance(self, watch: Watch) -> Report | None:
+        """Plays the episodes of one phase; returns the report after the last phase of a generation."""
+        self._is_between_generations = False
+        batch = self._algorithm.ask()
+        start = time.monotonic()
+        results = self._play(batch, watch)
+        if not batch.is_counted:
+            watch.spent(untimed=time.monotonic() - start)
+        record = self._algorithm.tell(results)
+        if record is None:
+            return None
+        self._is_between_generations = True
+        return _report(record)
+
+    def state(self) -> tuple[dict, dict[str, np.ndarray]] | None:
+        """Returns the algorithm's state between generations; within a generation, the journal holds the results."""
+        if not self._is_between_generations:
+            return None
+        return self._algorithm.get_state(), self._algorithm.get_arrays()
+
+    def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues after the generation in which the state was saved."""
+        self._algorithm.set_state(state, arrays)
+        self.announcements = []
+
+    def result(self) -> NetworkResult:
+        """Returns the best solution so far."""
+        best = self._algorithm.best
+        assert best is not None  # there has been a report
+        return NetworkResult(
+            weights=decode(best.genome, noise=self._noise, layout=self._layout),
+            origin=best.genome,
+            reference=self._reference,
+            protocol=self._protocol,
+            num_actions=self._layout.num_actions,
+            validation_score=best.validation_score,
+            test_score=best.test_score,
+            test_episodes=self._context.settings.num_test_episodes,
+            iteration=best.iteration,
+            frames=best.frames,
+        )
+
+    def _play(self, batch: Batch, watch: Watch) -> list[EpisodeResult]:
+        """Plays the episodes that are not in the journal; returns the results of all."""
+        generation = self._algorithm.iteration
+        results = watch.finished_episodes(generation, batch.phase)
+        open_episodes = {n: episode for n, episode in enumerate(batch.episodes) if n not in results}
+        if open_episodes:
+            self._evaluator.pin(self._order.genomes(batch.parents))
+            self._evaluator.submit(self._order.episodes(open_episodes))
+        begin = time.monotonic()
+        self._tell(watch, batch, {}, done=len(results))
+        while len(results) < len(batch.episodes):
+            news = self._evaluator.receive(timeout=POLL)
+            watch.journal(generation, batch.phase, news)
+            results |= news
+            self._tell(watch, batch, news, done=len(results))
+        watch.spent(playing=time.monotonic() - begin)
+        played = [results[number] for number in range(len(batch.episodes))]
+        self._order.learn(generation, batch.episodes, played)
+        return played
+
+    @staticmethod
+    def _tell(watch: Watch, batch: Batch, news: Mapping[int, EpisodeResult], *, done: int) -> None:
+        watch.advanced(
+            sum(result.frames for result in news.values()) if batch.is_counted else 0,
+            steps=sum(result.steps for result in news.values()),
+            phase=batch.phase,
+            done=done,
+            total=len(batch.episodes),
+            is_news=bool(news),
+        )
+
+
+def _report(record: Mapping[str, Any]) -> Report:
+    """Turns a generation's published record into a report."""
+    standard = ("frames", "score", "score_episodes", "test_score", "test_episodes", "Iteration")
+    printed, notes = {}, []
+    if ELITE_GENOME in record:
+        text = Genome.from_json(record[ELITE_GENOME]).to_text()
+        printed, notes = {ELITE_GENOME: text}, [f"Current elite: {text}"]
+    return Report(
+        iteration=record["Iteration"],
+        progress=record["frames"],
+        score=record["score"],
+        test_score=record["test_score"],
+        score_episodes=record.get("score_episodes"),
+        test_episodes=record.get("test_episodes"),
+        fields={name: value for name, value in record.items() if name not in standard},
+        printed=printed,
+        notes=notes,
+    )

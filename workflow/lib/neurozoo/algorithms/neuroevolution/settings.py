@@ -1,0 +1,223 @@
+"""The settings of each algorithm of the family."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, Tag, WrapValidator, with_config
+from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
+
+from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, RunSettings
+from neurozoo.errors import NeurozooError
+from neurozoo.validation import Number, Whole, as_given, either
+
+Above0 = Annotated[Number, Field(gt=0)]
+EliteRule = Literal["validated", "racing", "carried"]
+FirstGeneration = Literal["random", "mutations"]
+
+
+@with_config({"extra": "forbid"})
+class ScheduleSetting(TypedDict, total=False):
+    """A value that changes during a run; see `neuroevolution.schedules`."""
+
+    type: Annotated[str, Field(description="constant, linear or exponential.")]
+    initial: Annotated[Above0, Field(description="Value at the start.")]
+    final: Annotated[Above0, Field(description="Value at the end.")]
+    length: Annotated[Above0, Field(description="Where the end is, in units of `field`.")]
+    field: Annotated[str, Field(description="What the value depends on: iteration, steps or frames.")]
+    value: Annotated[Above0, Field(description="Published name of `initial` (constant).")]
+    initial_p: Annotated[Above0, Field(description="Published name of `initial`.")]
+    final_p: Annotated[Above0, Field(description="Published name of `final`.")]
+    schedule: Annotated[Above0, Field(description="Published name of `length`.")]
+
+
+MutationPower = Annotated[
+    Annotated[Above0, Tag("<number>")] | Annotated[ScheduleSetting, WrapValidator(as_given), Tag("<object>")],
+    either("number", "object"),
+    Field(
+        description="Standard deviation of a mutation: a number, or a schedule such as "
+        "{type: linear, initial: 0.005, final: 0.001, length: 1_000_000_000, field: frames}."
+    ),
+]
+Behaviour = Annotated[
+    Literal["ram", "final_position"] | None,
+    Field(description="Behaviour that novelty compares: ram, final_position, or empty for what the game gives."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolutionSettings(RunSettings):
+    """The settings that all neuroevolution algorithms share."""
+
+    episode_cutoff_mode: Annotated[
+        Annotated[Whole, Field(ge=1), Tag("<integer>")] | Annotated[str, Tag("<string>")],
+        either("integer", "string"),
+    ] = Field(
+        default=5000,
+        description="Longest training episode: a number of steps, `env_default` (the protocol's limit), or "
+        "`adaptive:start,fraction,factor,cap`.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        EpisodeCutoff.from_setting(self.episode_cutoff_mode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaSettings(EvolutionSettings):
+    """Settings of the genetic algorithm; the defaults are the published ones. Random search is T = 0.
+
+    Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
+    """
+
+    # search
+    population_size: Whole = Field(default=1000, ge=1, description="Offspring per generation.")
+    selection_threshold: Whole = Field(
+        default=20, ge=0, description="T, the number of parents (truncation selection); 0 is random search."
+    )
+    validation_threshold: Whole = Field(
+        default=10, ge=1, description="Candidates that are evaluated again to choose the elite."
+    )
+    num_validation_episodes: Whole = Field(default=30, ge=1, description="Validation episodes of each candidate.")
+    mutation_power: MutationPower = 0.002
+    elite_rule: EliteRule = Field(
+        default="validated",
+        description="How the elite is chosen (docs/ga.md): validated (published in 2018), racing (ours, with no more "
+        "episodes) or carried (published in 2017: the best training score of all generations).",
+    )
+    first_generation: FirstGeneration = Field(
+        default="random",
+        description="random (each a fresh genome) or mutations (all of them children of one fresh genome).",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_at_most(self.population_size, "population_size", "selection_threshold", "validation_threshold")
+        if self.elite_rule == "racing" and self.validation_threshold * self.num_validation_episodes < 2:
+            raise NeurozooError(
+                "A race needs at least two episodes: make validation_threshold or num_validation_episodes larger."
+            )
+        Schedule.from_setting(self.mutation_power)
+
+
+PerturbedPopulation = Annotated[
+    Whole,
+    Field(ge=2, multiple_of=2, description="Perturbed weights per generation, two (mirrored) for each slice of noise."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientSettings(EvolutionSettings):
+    """The settings that all evolution strategies share."""
+
+    # search
+    population_size: PerturbedPopulation = 5000
+    mutation_power: MutationPower = 0.02
+    # step
+    l2coeff: Number = Field(
+        default=0.005, ge=0, description="Weight decay: this multiple of the weights is added to the gradient."
+    )
+    optimizer: Literal["adam", "sgd", "sgd_2017"] = Field(
+        default="adam", description="adam, sgd (momentum as in the GPU code) or sgd_2017 (as in the distributed code)."
+    )
+    stepsize: Number = Field(default=0.01, ge=0, description="Step size of the optimizer.")
+    # budget
+    frames: Frames = 1_000_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Schedule.from_setting(self.mutation_power)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EsSettings(GradientSettings):
+    """Settings of evolution strategies; the defaults are the published ones.
+
+    Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
+    """
+
+    return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
+        default="centered_rank",
+        description="What weights the gradient: centered_rank (ranks of the scores), sign (sums of the signs of the "
+        "rewards) or centered_sign_rank (ranks of these sums).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoveltySettings(GradientSettings):
+    """Settings of NS-ES and NSR-ES; the defaults are the published ones of NS-ES.
+
+    Source: Conti et al. 2018, arXiv:1712.06560, and its published configuration.
+    """
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"nearest": "num_neighbours"}
+
+    population_size: PerturbedPopulation = 100
+    num_test_episodes: NumTestEpisodes = 30
+    num_agents: Whole = Field(
+        default=3,
+        ge=1,
+        description="Sets of weights, of which one moves per generation (published: the novelty block's "
+        "population_size).",
+    )
+    num_neighbours: Whole = Field(
+        default=10, ge=1, description="k, the number of nearest behaviours in the archive that define novelty."
+    )
+    num_rollouts: Whole = Field(default=1, ge=1, description="Episodes whose mean is an agent's behaviour.")
+    num_validation_episodes: Whole = Field(
+        default=3,
+        ge=1,
+        description="Episodes of the moved agent, including those of `num_rollouts`; the result is the agent with the "
+        "best mean score.",
+    )
+    selection: Literal["novelty_prob", "round_robin"] = Field(
+        default="novelty_prob",
+        description="Which agent moves: novelty_prob (by chance, in proportion to novelty) or round_robin.",
+    )
+    behaviour: Behaviour = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_at_most(self.num_validation_episodes, "num_validation_episodes", "num_rollouts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NsraSettings(NoveltySettings):
+    """Settings of NSRA-ES.
+
+    Source: Conti et al. 2018, arXiv:1712.06560.
+    """
+
+    reward_weight: Number = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Weight of rewards at the start, from 0 (only novelty) to 1 (only rewards).",
+    )
+    weight_step: Number = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Added to the weight after a new best score; subtracted after `patience` generations without one.",
+    )
+    patience: Whole = Field(default=50, ge=1, description="Generations without a new best score.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaNoveltySettings(GaSettings):
+    """Settings of the genetic algorithm with novelty search.
+
+    Source: Such et al. 2017, arXiv:1712.06567.
+    """
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"nearest": "num_neighbours"}
+
+    num_neighbours: Whole = Field(
+        default=25, ge=1, description="k, the number of nearest members of population and archive that define novelty."
+    )
+    archive_probability: Number = Field(
+        default=0.01, ge=0, le=1, description="Probability with which an offspring enters the archive."
+    )
+    behaviour: Behaviour = None

@@ -1,0 +1,204 @@
+"""The results of runs: the weights of a network, or an archive of solutions. Both write their own files."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.environments.protocols import Protocol
+from neurozoo.errors import NeurozooError
+from neurozoo.files import write_json, written_whole
+from neurozoo.genomes.genome import Genome
+from neurozoo.records.run_result import FILES, GENOME, finite, write_run_result
+
+Identity = Mapping[str, Any]  # `algo`, `game`, `model` and `run`
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkResult:
+    """The network that a run results in.
+
+    Attributes:
+        weights: float32, shape (parameters,).
+        protocol: How its episodes are played.
+        num_actions: Outputs of the network.
+        reference: Observations that set the statistics of virtual batch norm: float32, (batch, height, width,
+            channels); None for networks without it.
+        origin: The genome that the weights come from; None outside of neuroevolution.
+        validation_score: The mean score by which it was chosen; None if nothing was chosen.
+        test_score: Mean score of the test episodes.
+        test_episodes: Number of test episodes.
+        iteration: The generation or epoch in which it was found.
+        frames: Frames that the run had played by then.
+    """
+
+    weights: np.ndarray
+    protocol: Protocol
+    num_actions: int
+    test_score: float
+    test_episodes: int
+    iteration: int
+    frames: int
+    validation_score: float | None = None
+    reference: np.ndarray | None = None
+    origin: Genome | None = None
+
+    @property
+    def is_in_log(self) -> bool:
+        """Whether the weights can be made again from the genomes in the log."""
+        return self.origin is not None and self.origin.is_recipe
+
+    def write(self, run_dir: Path, identity: Identity) -> None:
+        """Writes `checkpoint.npz`, `genome.json` if there is a genome, and `result.json`, in this order.
+
+        Args:
+            run_dir: Folder of the run.
+            identity: The four names of the run.
+
+        Raises:
+            NeurozooError: The disk is full.
+        """
+        facts = self._facts(identity)
+        files = [FILES["network"]]
+        with_genome = self._with_genome(facts) if self.origin else facts
+        write_checkpoint(run_dir / files[0], self._checkpoint(identity), facts=with_genome)
+        if self.origin is not None:
+            write_json(run_dir / GENOME, with_genome)
+            files.append(GENOME)
+        write_run_result(run_dir, kind="network", facts=facts, files=files)
+
+    def keep(self, path: Path, identity: Identity, moment: Mapping[str, object]) -> None:
+        """Writes one file that holds the whole result, for a snapshot or a tag.
+
+        Args:
+            path: The `.npz` to write.
+            identity: The four names of the run.
+            moment: When it was kept: `run_frames` and `run_iteration`.
+
+        Raises:
+            NeurozooError: The disk is full.
+        """
+        facts = self._facts(identity)
+        facts = {**(self._with_genome(facts) if self.origin else facts), **moment}
+        write_checkpoint(path, self._checkpoint(identity), facts=facts)
+
+    def _checkpoint(self, identity: Identity) -> Checkpoint:
+        return Checkpoint(
+            theta=self.weights,
+            reference=self.reference,
+            protocol=self.protocol,
+            num_actions=self.num_actions,
+            **identity,
+        )
+
+    def _facts(self, identity: Identity) -> dict[str, object]:
+        return {
+            **identity,
+            **self.protocol.facts,
+            "validation_score": self.validation_score,
+            "test_score": self.test_score,
+            "test_episodes": self.test_episodes,
+            "iteration": self.iteration,
+            "frames": self.frames,
+        }
+
+    def _with_genome(self, facts: Mapping[str, object]) -> dict[str, object]:
+        """Adds the genome, or null if only the checkpoint holds the weights."""
+        return {**facts, "genome": self.origin.to_json() if self.origin and self.is_in_log else None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveResult:
+    """A quality-diversity archive: the best solution found for each kind of behaviour.
+
+    Attributes:
+        solutions: Shape (elites, dimensions).
+        objectives: float, shape (elites,).
+        measures: float, shape (elites, measures): the behaviour of each solution.
+        ranges: float, shape (measures, 2): lower and upper bound of each measure.
+        iteration: Finished iterations of the search.
+        evaluations: Evaluations so far.
+        num_cells: Number of cells, filled or not; None if the archive has no cells.
+        qd_offset: Subtracted from each objective in the QD score.
+        metadata: Other arrays with one entry per elite, such as the generation that found it.
+        protocol: How solutions are evaluated, with at least `name`.
+    """
+
+    solutions: np.ndarray
+    objectives: np.ndarray
+    measures: np.ndarray
+    ranges: np.ndarray
+    iteration: int
+    evaluations: int
+    protocol: Mapping[str, object]
+    num_cells: int | None = None
+    qd_offset: float = 0.0
+    metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    is_in_log = True  # tags keep networks; archives have snapshots
+
+    @property
+    def qd_score(self) -> float:
+        """Sum over all elites of objective minus `qd_offset` (Pugh et al. 2016, doi:10.3389/frobt.2016.00040)."""
+        return float(np.sum(np.asarray(self.objectives, np.float64) - self.qd_offset))
+
+    def write(self, run_dir: Path, identity: Identity) -> None:
+        """Writes `archive.npz` and `result.json`; see `NetworkResult.write`."""
+        self.keep(run_dir / FILES["archive"], identity, {})
+        write_run_result(run_dir, kind="archive", facts=self._facts(identity), files=[FILES["archive"]])
+
+    def keep(self, path: Path, identity: Identity, moment: Mapping[str, object]) -> None:
+        """Writes one file that holds the whole result; see `NetworkResult.keep`."""
+        arrays: dict[str, Any] = {
+            "solutions": self.solutions,
+            "objectives": self.objectives,
+            "measures": self.measures,
+            "ranges": self.ranges,
+            **{f"metadata_{name}": array for name, array in self.metadata.items()},
+        }
+        facts = json.dumps({**self._facts(identity), **moment})
+        with written_whole(path) as temporary:
+            np.savez(temporary, facts=np.array(facts), **arrays)
+
+    def _facts(self, identity: Identity) -> dict[str, object]:
+        elites = len(self.objectives)
+        return {
+            **identity,
+            "protocol": self.protocol["name"],
+            "qd_score": finite(self.qd_score),
+            "elites": elites,
+            "coverage": elites / self.num_cells if self.num_cells else None,
+            "best_objective": finite(float(np.max(self.objectives))) if elites else None,
+            "iteration": self.iteration,
+            "evaluations": self.evaluations,
+        }
+
+
+Result = NetworkResult | ArchiveResult
+
+
+def read_archive(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Reads the arrays of an archive. A file from a stranger is safe to read.
+
+    Returns:
+        `solutions`, `objectives`, `measures` and `ranges` as in `ArchiveResult`, and its metadata as `metadata_NAME`.
+
+    Raises:
+        NeurozooError: The file is missing or damaged.
+    """
+    needed = ("solutions", "objectives", "measures", "ranges")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays if name != "facts"}
+    except FileNotFoundError as error:
+        raise NeurozooError(f"The archive {path} is missing. Train first: snakemake --cores all {path}") from error
+    except Exception as error:  # zipfile and NumPy raise many kinds of errors
+        raise NeurozooError(f"The archive {path} is damaged ({type(error).__name__}). Train the run again.") from error
+    if missing := [name for name in needed if name not in found]:
+        raise NeurozooError(f"The archive {path} lacks {', '.join(missing)}. Train the run again.")
+    return found

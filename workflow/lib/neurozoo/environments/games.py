@@ -1,0 +1,151 @@
+"""Games: their names, actions, ROMs, behaviours and reference scores."""
+
+import csv
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError, unknown_name
+
+GYMNASIUM_PREFIX = "gym."  # begins the name of a game that is a Gymnasium environment
+RIVER_ACTIONS = tuple(
+    name + hands
+    for hands in ("", "+HANDS")
+    for name in ("STAY", "DOWNLEFT", "DOWN", "DOWNRIGHT", "LEFT", "RIGHT", "UPLEFT", "UP", "UPRIGHT")
+)
+MAZE_OUTPUTS = ("TURN", "SPEED")  # continuous
+BEHAVIOURS = {  # what can describe an episode, by kind of environment
+    "atari": ("ram",),
+    "river_crossing": ("final_position",),
+    "hard_maze": ("final_position",),
+    "gymnasium": (),
+}
+POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
+RAM_BYTES = 128  # of the Atari console
+
+
+def world_of(game: str) -> str:
+    """Returns the kind of environment that plays a game: `atari`, `river_crossing`, `hard_maze` or `gymnasium`."""
+    if game in ("river_crossing", "hard_maze"):
+        return game
+    return "gymnasium" if game.startswith(GYMNASIUM_PREFIX) else "atari"
+
+
+@cache
+def game_names() -> tuple[str, ...]:
+    """Returns the names of all Atari games of the installed ale-py, in snake_case and sorted."""
+    from ale_py import roms
+
+    return tuple(sorted(roms.get_all_rom_ids()))
+
+
+def check_game(game: str) -> str:
+    """Returns `game` if it is valid: an Atari game, `river_crossing`, `hard_maze`, or `gym.` plus a Gymnasium id.
+
+    Raises:
+        NeurozooError: The game is unknown; the message suggests the most similar name.
+    """
+    if isinstance(game, str) and game.startswith(GYMNASIUM_PREFIX):
+        gymnasium_spaces(game)
+        return game
+    games = (*game_names(), "hard_maze", "river_crossing")
+    if game not in games:
+        raise unknown_name("game", game, games)
+    return game
+
+
+@cache
+def gymnasium_spaces(game: str) -> tuple[int, tuple[str, ...]]:
+    """Returns (length of an observation, names of the outputs) of a Gymnasium environment with vector observations."""
+    import gymnasium
+
+    try:
+        environment = gymnasium.make(game.removeprefix(GYMNASIUM_PREFIX))
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason}.") from error
+    sees, acts = environment.observation_space, environment.action_space
+    environment.close()
+    if not isinstance(sees, gymnasium.spaces.Box) or len(sees.shape) != 1:
+        raise NeurozooError(f"{game!r} should have vectors as observations, but has {sees}.")
+    if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
+        return sees.shape[0], tuple(f"ACTION_{i}" for i in range(acts.n))
+    if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
+        return sees.shape[0], tuple(f"OUTPUT_{i}" for i in range(acts.shape[0]))
+    raise NeurozooError(f"{game!r} should take one of n actions or a vector, but takes {acts}.")
+
+
+def check_behaviour(game: str, behaviour: str) -> str:
+    """Returns `behaviour` if it can describe an episode of the game, or if it is `none`.
+
+    Raises:
+        NeurozooError: The game does not have this behaviour.
+    """
+    given = ("none", *BEHAVIOURS[world_of(check_game(game))])
+    if behaviour not in given:
+        raise NeurozooError(f"{game!r} does not have the behaviour {behaviour!r}. Choose one of: {', '.join(given)}.")
+    return behaviour
+
+
+def rom_path(game: str) -> Path:
+    """Returns the path of the game's ROM, which comes with ale-py.
+
+    Raises:
+        NeurozooError: The game is unknown, or its ROM file is missing.
+    """
+    from ale_py import roms
+
+    if game not in game_names():
+        raise unknown_name("game", game, game_names())
+    path = roms.get_rom_path(game)
+    if path is None or not Path(path).exists():
+        raise NeurozooError(
+            f"The ROM of {game!r} is missing, but should come with ale-py. "
+            "Reinstall: pip install --force-reinstall ale-py"
+        )
+    return Path(path)
+
+
+def action_names(game: str, action_set: str) -> tuple[str, ...]:
+    """Returns the names of a game's actions in the order of the network's outputs, such as ('NOOP', 'FIRE').
+
+    Raises:
+        NeurozooError: The game is unknown.
+    """
+    return tuple(action.name for action in _actions(game)[action_set])
+
+
+def action_codes(game: str, action_set: str) -> tuple[int, ...]:
+    """Returns the ALE codes of a game's actions in the order of the network's outputs."""
+    return tuple(int(action.value) for action in _actions(game)[action_set])
+
+
+@cache
+def _actions(game: str) -> dict[str, list]:
+    emulator = _emulator(game)
+    return {"minimal": emulator.getMinimalActionSet(), "full": emulator.getLegalActionSet()}
+
+
+@cache
+def screen_size(game: str) -> tuple[int, int]:
+    """Returns (height, width) of an Atari game's screen in pixels."""
+    return tuple(_emulator(game).getScreenDims())
+
+
+def _emulator(game: str):
+    import ale_py
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    emulator = ale_py.ALEInterface()
+    emulator.loadROM(rom_path(game))
+    return emulator
+
+
+@cache
+def reference_scores() -> dict[str, tuple[float, float]]:
+    """Returns (random, human) scores per game, which human-normalised scores are computed from.
+
+    Source: dqn_zoo/atari_data.py of google-deepmind/dqn_zoo at commit 45061f4 (57 games).
+    """
+    text = resources.files("neurozoo").joinpath("data/atari_human_random.csv").read_text()
+    return {row["game"]: (float(row["random"]), float(row["human"])) for row in csv.DictReader(text.splitlines())}

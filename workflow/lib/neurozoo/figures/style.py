@@ -1,0 +1,158 @@
+"""The common style of all figures: formats, colours, theme, labels, captions, and saving."""
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotnine as p9
+from plotnine.composition import Compose
+
+from neurozoo.errors import unknown_name
+from neurozoo.files import written_whole
+
+COLOUR_BY = {"model": ("model",), "algo": ("algo",), "algo_model": ("algo", "model")}
+FORMATS = ("pdf", "svg", "png")
+
+# Okabe and Ito 2008: distinguishable with any colour vision. Yellow is left out because it is too pale for lines.
+_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
+_INK, _QUIET = "#222222", "#6B6B6B"
+_DOTS_PER_INCH = 200
+_NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
+
+
+def check_formats(outputs: Iterable[str | os.PathLike]) -> None:
+    """Checks before anything is drawn that the suffix of every file is one of `FORMATS`.
+
+    Raises:
+        NeurozooError: A suffix is unknown.
+    """
+    for output in outputs:
+        if Path(output).suffix[1:] not in FORMATS:
+            raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
+
+
+def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
+    """Returns the label of each row's curve, such as `GA, large`; runs that differ never share a curve."""
+    columns = [*COLOUR_BY[colour_by]]
+    columns += [name for name in ("algo", "model") if name not in columns and reports[name].nunique() > 1]
+    if reports.groupby("game")["protocol"].nunique().max() > 1:
+        columns.append("protocol")
+    parts = {name: reports[name].astype(str).str.replace("_", " ") for name in columns}
+    if "algo" in parts:
+        parts["algo"] = reports["algo"].astype(str).map(algo_name)
+    first, *others = parts.values()
+    return first.str.cat(others, sep=", ")
+
+
+def algo_name(algo: str) -> str:
+    """Formats the name of an algorithm: `NSRA-ES` for `nsra_es`."""
+    return algo.replace("_", "-").upper()
+
+
+def game_title(game: str) -> str:
+    """Formats the name of a game: `Ms Pacman` for `ms_pacman`."""
+    return game.replace("_", " ").title()
+
+
+def si_label(value: float) -> str:
+    """Formats a number of frames: 500k, 1.5M, 4B."""
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.4g}{letter}"
+    return f"{value:.4g}"
+
+
+def number_label(value: float) -> str:
+    """Formats a score: 4.536, 17, 4,536."""
+    return f"{value:,.4g}" if abs(value) < 10 else f"{value:,.0f}"
+
+
+def number_labels(values: Sequence[Any]) -> list[str]:
+    """Formats the numbers along an axis of scores with `number_label`."""
+    return [number_label(value) for value in values]
+
+
+def number_range(numbers: Iterable[int], noun: str) -> str:
+    """Formats a count or a range of counts: `1 run`, `2 runs`, `2 to 5 runs`."""
+    fewest, most = min(numbers), max(numbers)
+    plural = noun if most == 1 else f"{noun}s"
+    return f"{most:,} {plural}" if fewest == most else f"{fewest:,} to {most:,} {plural}"
+
+
+def basis(protocols: Iterable[str], episodes: Iterable[int], *, of: str) -> str:
+    """Returns the caption that says how a figure's scores were measured.
+
+    Args:
+        protocols: Protocol of each run.
+        episodes: Number of episodes behind each score; NA if unknown.
+        of: Name of the scores, such as `each run's test score`.
+    """
+    numbers = pd.Series(episodes, dtype="Int64")
+    known = numbers.dropna()
+    counted = number_range(known, "episode") if len(known) else "an unknown number of episodes"
+    also = ", for some an unknown number" if 0 < len(known) < len(numbers) else ""
+    return f"Protocol: {', '.join(dict.fromkeys(protocols))}. {of[0].upper()}{of[1:]} is the mean of {counted}{also}."
+
+
+def whole_breaks(limits: tuple[float, float]) -> list[int]:
+    """Chooses about ten whole numbers between two limits, as breaks of an axis with counts."""
+    first, last = math.ceil(limits[0]), math.floor(limits[1])
+    step = max(1, round((last - first) / 10))
+    return list(range(first + -first % step, last + 1, step))
+
+
+def categorical_colours(count: int) -> list[str]:
+    """Returns `count` different colours; up to seven are distinguishable with any colour vision."""
+    if count <= len(_PALETTE):
+        return list(_PALETTE[:count])
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["viridis"](share)) for share in np.linspace(0, 0.95, count)]
+
+
+def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
+    """Returns the theme that all figures share; `size` is (width, height) in inches."""
+    return p9.theme_minimal(base_size=9, base_family="DejaVu Sans") + p9.theme(
+        figure_size=size,
+        legend_position="top" if has_legend else "none",
+        legend_justification_top=0,
+        legend_title=p9.element_blank(),
+        legend_key_width=26,
+        legend_text=p9.element_text(size=9, colour=_INK),
+        plot_title=p9.element_text(size=13, weight="bold", colour=_INK, ha="left"),
+        plot_subtitle=p9.element_text(
+            size=8.5, colour=_QUIET, ha="left", linespacing=1.4, margin={"b": 8, "unit": "pt"}
+        ),
+        plot_caption=p9.element_text(size=7.5, colour=_QUIET, ha="right"),
+        strip_text=p9.element_text(size=10, weight="bold", colour=_INK, ha="left"),
+        axis_title=p9.element_text(size=9, colour=_INK),
+        axis_text=p9.element_text(size=8, colour=_QUIET),
+        panel_grid_minor=p9.element_blank(),
+        panel_grid_major=p9.element_line(colour="#E6E6E6", size=0.5),
+        panel_spacing_x=0.15 / size[0],
+        panel_spacing_y=0.25 / size[1],
+        plot_margin=0.1 / size[0],
+    )
+
+
+def save_figure(figure: p9.ggplot | Compose, outputs: Iterable[str | os.PathLike]) -> None:
+    """Draws a figure once and writes all formats, without dates or random ids: equal figures give equal bytes."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "neurozoo"}):
+        warnings.simplefilter("ignore", p9.exceptions.PlotnineWarning)
+        drawn = figure.draw(show=False)
+        try:
+            for output in map(Path, outputs):
+                format = output.suffix[1:]
+                with written_whole(output) as temporary:
+                    drawn.savefig(temporary, format=format, dpi=_DOTS_PER_INCH, metadata=_NO_DATES[format])
+        finally:
+            pyplot.close(drawn)

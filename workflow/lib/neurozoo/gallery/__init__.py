@@ -1,0 +1,1 @@
+"""The gallery: static pages that show a folder of results."""

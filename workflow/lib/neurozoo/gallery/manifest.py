@@ -1,0 +1,213 @@
+"""The manifest's records: everything that the pages show, from single files to the whole folder of results."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neurozoo.gallery.videos import Box, VideoFacts
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to link to.
+
+    Attributes:
+        path: Relative to the results folder, with slashes.
+        title: Title on the page.
+        size: Bytes.
+    """
+
+    path: str
+    title: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Picture(File):
+    """A picture to show; `width` and `height` in pixels."""
+
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class PanelBox:
+    """A part of a movie's picture that can be shown alone; see `neurozoo.movies.panels.Place`."""
+
+    name: str
+    label: str
+    box: Box
+    view: Box
+
+
+@dataclass(frozen=True)
+class MovieFile(File):
+    """A movie to play.
+
+    Attributes:
+        tag: Which agent plays: `final` for the run's result.
+        unit: Whether there is one picture per step (`steps`) or per frame (`frames`).
+        video: Its size, frames and speed.
+        panels: Parts to zoom into; empty for movies without panels.
+        poster: One of its pictures: a path relative to the folder of the pages, width and height.
+        screen: The same with only the game's screen.
+    """
+
+    tag: str
+    unit: str
+    video: VideoFacts
+    panels: tuple[PanelBox, ...]
+    poster: tuple[str, int, int]
+    screen: tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean score with its interval.
+
+    Attributes:
+        mean: Over episodes, or over the scores of runs.
+        low: Lower end of the bootstrap interval; None if there is nothing to resample.
+        high: Upper end; None if there is nothing to resample.
+        count: Number of episodes or runs; None if unknown.
+        source: `test` for the last test of the training, `evaluation` for `evaluation.json`, `runs` for the last tests
+            of several runs.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes:
+        algo: Algorithm such as `ga`.
+        game: Game id such as `frostbite`.
+        model: Network such as `small`.
+        run: Number of the run.
+        is_finished: Whether the training has ended.
+        protocol: Name of the evaluation protocol; empty if unknown.
+        frames: Emulator frames so far.
+        score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
+        test_score: Score of the last test of the training; None before the first.
+        over_runs: Mean `final_test` of all runs of the same algorithm, game, network and protocol; None if there is
+            none.
+        curve: Frames and scores of the reports.
+        settings: Content of `config.yaml`.
+        movies: Movies of the result and of other tags.
+        pictures: Figures and filters.
+        files: Everything else.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: int
+    is_finished: bool
+    protocol: str = ""
+    frames: int = 0
+    score: Score | None = None
+    test_score: Score | None = None
+    over_runs: Score | None = None
+    curve: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    settings: dict = field(default_factory=dict)
+    movies: tuple[MovieFile, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    files: tuple[File, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """`finished`, `in training`, or `no results`."""
+        if self.is_finished:
+            return "finished"
+        return "in training" if self.settings or self.curve[0] else "no results"
+
+    @property
+    def final_test(self) -> Score | None:
+        """The score that enters means over runs, as in `tables/scores.csv`; None while the run is being trained."""
+        return self.test_score if self.is_finished else None
+
+    @property
+    def id(self) -> str:
+        """The run as one string, such as `ga/frostbite/small/1`."""
+        return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+
+    @property
+    def kind(self) -> tuple[str, str, str, str]:
+        """Game, algorithm, network and protocol. Only runs of the same kind are averaged."""
+        return self.game, self.algo, self.model, self.protocol
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Something that is damaged or not there yet.
+
+    Attributes:
+        path: The file or folder, relative to the results folder.
+        reason: What is wrong, and what to do.
+        is_damaged: Whether it exists but cannot be used.
+    """
+
+    path: str
+    reason: str
+    is_damaged: bool
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Files that belong to several runs: of one game, or of all games.
+
+    Attributes:
+        game: The game; empty for all games.
+        movies: Such as a grid of all agents.
+        pictures: Figures.
+        files: Tables, pages and figures in other formats.
+    """
+
+    game: str
+    movies: tuple[MovieFile, ...]
+    pictures: tuple[Picture, ...]
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that the pages show.
+
+    Attributes:
+        title: Name of the results folder.
+        runs: Sorted by game, algorithm, network and number.
+        overall: Files about all games.
+        games: Files about all runs of a game, by the game's name.
+        missing: Damaged files first, then files that are not there yet.
+        confidence: Confidence level of the intervals.
+        made_by: Version and commit of this package.
+    """
+
+    title: str
+    runs: tuple[Run, ...]
+    overall: Collection
+    games: dict[str, Collection]
+    missing: tuple[Missing, ...]
+    confidence: float
+    made_by: dict
+
+    def to_json(self) -> dict:
+        """Returns the content of `manifest.json`; None stands for numbers that are not finite."""
+        return {"format": "neurozoo site 1", **_finite(asdict(self))}
+
+
+def _finite(value: object) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

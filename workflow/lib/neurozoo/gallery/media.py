@@ -1,0 +1,103 @@
+"""Finds the movies, pictures and other files of a folder, and describes them with their titles and sizes."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PIL import Image
+
+from neurozoo.agents.frozen import RECORD_FILE, open_frozen
+from neurozoo.agents.tags import FINAL
+from neurozoo.environments.games import world_of
+from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, title_of
+from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
+from neurozoo.gallery.missing import REMAKE, MissingList
+from neurozoo.gallery.videos import VideoFacts, crop_picture, draw_poster, read_video
+from neurozoo.movies.panels import Canvas
+from neurozoo.rollouts.npz_streams import NpzReader
+
+POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
+SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask
+
+
+class MediaReader:
+    """Describes the files of a results folder, and puts damaged ones on the missing list.
+
+    Args:
+        results: The folder with `runs/`.
+        site: The folder of the pages. Pictures from movies are written there.
+        missing: The list to add to.
+    """
+
+    def __init__(self, results: Path, site: Path, missing: MissingList):
+        self._results, self._site, self._missing = results, site, missing
+
+    def movies(
+        self, folder: Path, pattern: str = "*.mp4", *, tag: str = FINAL, titles: Titles = MOVIES, game: str = ""
+    ) -> list[MovieFile]:
+        """Describes a folder's movies; `game` is the game of their run, or empty if they show several runs."""
+        has_frames = bool(game) and world_of(game) == "atari"
+        found = []
+        for path, title in _found(folder, titles, pattern):
+            with self._missing.noting_errors(path):
+                facts = read_video(path)
+                panels: tuple[PanelBox, ...] = ()
+                if path.name == "activation.mp4":
+                    with self._missing.noting_errors(folder / "frozen"):
+                        panels = _panels(folder, facts)
+                drawn = self._site / POSTERS / path.relative_to(self._results).with_suffix("")
+                poster, screen = drawn.with_suffix(".png"), drawn.with_name(f"{drawn.name}.screen.png")
+                draw_poster(path, facts, poster)
+                if panels:
+                    crop_picture(poster, panels[0].box, screen)
+                unit = "frames" if has_frames and path.name in BY_FRAME else "steps"
+                pictures = self._drawn(poster), self._drawn(screen if panels else poster)
+                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures))
+        return found
+
+    def _drawn(self, path: Path) -> tuple[str, int, int]:
+        with Image.open(path) as picture:
+            return path.relative_to(self._site).as_posix(), *picture.size
+
+    def pictures(self, folder: Path, *patterns: str) -> list[Picture]:
+        """Describes a folder's pictures that match a pattern."""
+        found = []
+        for path, title in _found(folder, PICTURES, *patterns):
+            try:
+                with Image.open(path) as picture:
+                    picture.verify()
+                    found.append(Picture(*self._named(path, title), *picture.size))
+            except (OSError, SyntaxError, ValueError) as error:  # Pillow raises any of these
+                self._missing.note_error(path, f"{path} is not a complete picture ({error}). {REMAKE}")
+        return found
+
+    def files(self, folder: Path, titles: Titles, *patterns: str) -> list[File]:
+        """Describes a folder's files that match a pattern; default: the patterns of the titles."""
+        patterns = patterns or tuple(name for name, _ in titles)
+        return [File(*self._named(path, title)) for path, title in _found(folder, titles, *patterns)]
+
+    def _named(self, path: Path, title: str) -> tuple[str, str, int]:
+        return path.relative_to(self._results).as_posix(), title, path.stat().st_size
+
+
+def _found(folder: Path, titles: Titles, *patterns: str) -> Iterable[tuple[Path, str]]:
+    """Returns files that match a pattern, with titles, in page order. Hidden files are still being written."""
+    paths = dict.fromkeys(path for pattern in patterns for path in folder.glob(pattern))
+    files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
+    known = [(path, title_of(path.relative_to(folder).as_posix(), titles)) for path in files]
+    listed = sorted((title[0], path.as_posix(), path, title[1]) for path, title in known if title)
+    return [(path, title) for _, _, path, title in listed]
+
+
+def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:
+    """Returns the panels of an activation movie, or none if its size does not fit this network and rollout."""
+    if not (folder / "frozen" / RECORD_FILE).exists():
+        return ()
+    frozen, shape = open_frozen(folder / "frozen"), SCREEN
+    if (folder / "rollout.npz").exists():
+        with NpzReader(folder / "rollout.npz", keys=("frames",), remedy=REMAKE) as reader:
+            height, width, colours = reader.shape("frames")[1:]
+            shape = (height, width, colours)
+    canvas = Canvas(frozen, screen_shape=shape, steps=facts.frames)
+    if (canvas.width, canvas.height) != (facts.width, facts.height):
+        return ()
+    return tuple(PanelBox(place.name, place.label, place.box, place.view) for place in canvas.places)

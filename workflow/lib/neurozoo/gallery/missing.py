@@ -1,0 +1,43 @@
+"""The list of files in a results folder that are damaged or not there yet."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+from neurozoo.gallery.manifest import Missing
+
+REMAKE = "Delete it and make it again."
+
+
+class MissingList:
+    """Collects damaged and missing files in `entries`.
+
+    Args:
+        results: The folder with `runs/`.
+    """
+
+    def __init__(self, results: Path):
+        self.entries: list[Missing] = []
+        self._results = results
+
+    def note(self, path: Path, reason: str, *, is_damaged: bool) -> None:
+        """Adds an entry, unless it is on the list already."""
+        entry = Missing(path.relative_to(self._results).as_posix(), reason, is_damaged)
+        if entry not in self.entries:
+            self.entries.append(entry)
+
+    def note_error(self, path: Path, reason: str) -> None:
+        """Adds a damaged file. The path of the results folder is cut out, since the pages may be passed on."""
+        self.note(path, reason.replace(f"{self._results}{os.sep}", ""), is_damaged=True)
+
+    @contextmanager
+    def noting_errors(self, path: Path) -> Iterator[None]:
+        """Catches errors about one file and adds them to the list; the scan goes on."""
+        try:
+            yield
+        except NeurozooError as error:
+            self.note_error(path, str(error))
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            self.note_error(path, f"{path} is damaged ({type(error).__name__}: {error}). {REMAKE}")

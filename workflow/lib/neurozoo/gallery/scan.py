@@ -1,0 +1,238 @@
+"""Scans a results folder into a manifest: its runs, games and files, and what is damaged or not there yet."""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+import yaml
+
+from neurozoo.agents.frozen import RECORD_FILE, open_frozen
+from neurozoo.agents.tags import FINAL
+from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.files import read_json
+from neurozoo.gallery.file_titles import PAGES, RUN_FILES, TABLES
+from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
+from neurozoo.gallery.media import MediaReader
+from neurozoo.gallery.missing import REMAKE, MissingList
+from neurozoo.plan.planned_runs import IMPORTED
+from neurozoo.provenance import provenance
+from neurozoo.records.run_log import read_identity, read_log
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.tables import read_metrics
+
+
+class Resampling(TypedDict, total=False):
+    """How `read_manifest` computes intervals."""
+
+    replications: int
+    confidence: float
+    seed: int
+
+
+def read_manifest(
+    results: str | os.PathLike,
+    site: str | os.PathLike,
+    *,
+    replications: int = 50_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    names_commands: bool = True,
+) -> Manifest:
+    """Reads everything that a results folder holds. Damaged and missing files are listed; they are no error.
+
+    Args:
+        results: The folder with `runs/`, `figures/` and so on.
+        site: The folder of the pages. Pictures from movies are written there.
+        replications: Number of bootstrap resamples.
+        confidence: Confidence level of the intervals.
+        seed: Seed of the resampling.
+        names_commands: Whether to name the command that makes a missing file, if the results lie below the working
+            directory. Leave it off for pages that are passed on: their readers have no such directory.
+
+    Raises:
+        NeurozooError: There is no such folder.
+    """
+    results = check_results(results)
+    scan = _Scan(
+        results,
+        Path(site),
+        workdir=Path.cwd() if names_commands else None,
+        replications=replications,
+        confidence=confidence,
+        seed=seed,
+    )
+    models = defaultdict(list)
+    for model in find_models(results):
+        models[model.folder].append(model)
+    runs = [scan.run(folder, models[folder]) for folder in _run_folders(results)]
+    runs.sort(key=lambda run: (run.game, run.algo, run.model, run.run))
+    runs = _with_scores_over_runs(runs, scan.interval)
+    games = {game: scan.of_game(game) for game in dict.fromkeys(run.game for run in runs)}
+    return Manifest(
+        title=results.resolve().name,
+        runs=tuple(runs),
+        overall=scan.overall(),
+        games=games,
+        missing=tuple(sorted(scan.missing.entries, key=lambda entry: not entry.is_damaged)),
+        confidence=confidence,
+        made_by=provenance(),
+    )
+
+
+def _run_folders(results: Path) -> list[Path]:
+    folders = (results / "runs").glob("*/*/*/*")
+    return [folder for folder in folders if folder.name.isascii() and folder.name.isdigit() and folder.is_dir()]
+
+
+def _with_scores_over_runs(
+    runs: Sequence[Run], interval: Callable[[Sequence[float]], tuple[float | None, float | None]]
+) -> list[Run]:
+    kinds = defaultdict(list)
+    for run in runs:
+        if run.final_test:
+            kinds[run.kind].append(run.final_test.mean)
+    over_runs = {
+        kind: Score(float(np.mean(means)), *interval(means), len(means), "runs") for kind, means in kinds.items()
+    }
+    return [replace(run, over_runs=over_runs.get(run.kind)) for run in runs]
+
+
+class _Scan:
+    """Reads one results folder and collects problems in `missing`."""
+
+    def __init__(
+        self, results: Path, site: Path, *, workdir: Path | None, replications: int, confidence: float, seed: int
+    ):
+        self._results = results
+        self.missing = MissingList(results)
+        self._media = MediaReader(results, site, self.missing)
+        place = Path(os.path.abspath(results))  # does not resolve links, because Snakemake's targets contain them
+        self._targets = None  # the results folder in Snakemake's targets
+        if workdir is not None and workdir in place.parents:
+            self._targets = place.relative_to(workdir)
+        self._resampling: Resampling = {"replications": replications, "confidence": confidence, "seed": seed}
+
+    def interval(self, scores: Sequence[float]) -> tuple[float | None, float | None]:
+        """Returns the bootstrap interval of a mean; None for both ends if there is only one score."""
+        if len(scores) < 2:
+            return None, None
+        ends = bootstrap_intervals([np.array(scores, float)], {"mean": mean_over_games}, **self._resampling)["mean"]
+        return float(ends[0]), float(ends[1])
+
+    def run(self, folder: Path, models: Sequence[ZooModel]) -> Run:
+        """Describes one run; `models` are its frozen agents."""
+        algo, game, model, number = folder.parts[-4:]
+        run = Run(algo, game, model, int(number), is_finished=(folder / "checkpoint.npz").exists())
+        with self.missing.noting_errors(folder / "config.yaml"):
+            if (folder / "config.yaml").exists():
+                run = replace(run, protocol=str(read_identity(folder / "config.yaml")["protocol"]))
+                run = replace(run, settings=yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")))
+        with self.missing.noting_errors(folder / "metrics.csv"):
+            run = self._with_reports(run, folder)
+        with self.missing.noting_errors(folder / "evaluation.json"):
+            run = self._with_evaluation(run, folder)
+        places = [(FINAL, folder), *((m.tag, m.place) for m in models if m.tag != FINAL)]
+        movies = [movie for tag, place in places for movie in self._media.movies(place, tag=tag, game=game)]
+        pictures = [entry for _, place in places for entry in self._media.pictures(place, "*.png", "filters/*.png")]
+        files = [*self._media.files(folder, RUN_FILES), *self._media.files(folder, PAGES, "*.html", "filters/*.html")]
+        run = replace(run, movies=tuple(movies), pictures=tuple(pictures), files=tuple(files))
+        self._note_missing_files(run, folder)
+        return run
+
+    def of_game(self, game: str) -> Collection:
+        """Describes files about all runs of a game."""
+        folder = self._results / "comparisons" / game
+        return Collection(
+            game,
+            tuple(
+                self._media.movies(
+                    self._results / "movies", f"{game}.mp4", titles=(("*.mp4", "All agents side by side"),)
+                )
+            ),
+            tuple(self._media.pictures(folder, "*.png")),
+            tuple([*self._media.files(folder, PAGES, "*.html"), *self._media.files(folder, TABLES, "*.csv", "*.json")]),
+        )
+
+    def overall(self) -> Collection:
+        """Describes files about all games."""
+        figures, tables = self._results / "figures", self._results / "tables"
+        games = {folder.parts[-3] for folder in _run_folders(self._results)}
+        movies = [
+            movie
+            for movie in self._media.movies(self._results / "movies", tag=FINAL)
+            if Path(movie.path).stem not in games
+        ]
+        vector = [("*.pdf", "{}, for print"), ("*.svg", "{}, vector graphics")]
+        files = [
+            *self._media.files(tables, TABLES, "*.csv"),
+            *self._media.files(figures, vector, "*.pdf", "*.svg"),
+            *self._media.files(self._results, PAGES, "*.html"),
+        ]
+        return Collection("", tuple(movies), tuple(self._media.pictures(figures, "*.png")), tuple(files))
+
+    def _with_reports(self, run: Run, folder: Path) -> Run:
+        """Adds curve and test score from `metrics.csv`, or from the log if there is no table yet."""
+        logs = [path for path in (folder / "log.jsonl", folder / "state" / "log.jsonl") if path.exists()]
+        if (folder / "metrics.csv").exists():
+            table = read_metrics(folder / "metrics.csv")
+            reports = table.astype(object).where(table.notna(), None).to_dict("records")
+        elif logs:
+            reports = read_log(logs[0])
+        else:
+            return run
+        curve = sorted(
+            (float(report["frames"]), float(report["score"])) for report in reports if report["score"] is not None
+        )
+        tested = [report for report in reports if report["test_score"] is not None]
+        score = None
+        if tested:
+            episodes = tested[-1].get("test_episodes")
+            score = Score(float(tested[-1]["test_score"]), None, None, episodes and int(episodes), "test")
+        frames = max((int(report["frames"]) for report in reports), default=0)
+        points = (tuple(frame for frame, _ in curve), tuple(score for _, score in curve))
+        return replace(run, frames=frames, curve=points, score=score, test_score=score)
+
+    def _with_evaluation(self, run: Run, folder: Path) -> Run:
+        """Takes the score of `evaluation.json` if there is one, because its episodes had no part in the training."""
+        path = folder / "evaluation.json"
+        if not path.exists():
+            return run
+        record = read_json(path, REMAKE)
+        scores = [float(episode["score"]) for episode in record["episodes"]]
+        score = Score(float(np.mean(scores)), *self.interval(scores), len(scores), "evaluation")
+        return replace(run, score=score, protocol=run.protocol or str(record["protocol"]["name"]))
+
+    def _note_missing_files(self, run: Run, folder: Path) -> None:
+        if run.state == "no results":
+            reason = "This run has no results: neither settings nor a log. Start it, or delete its folder."
+            self.missing.note(folder, reason, is_damaged=True)
+            return
+        if (folder / "frozen").is_dir():
+            with self.missing.noting_errors(folder / "frozen"):
+                open_frozen(folder / "frozen")
+        if not run.is_finished:
+            reason = "This run is still being trained. Files made from its result will follow."
+            self.missing.note(folder, reason, is_damaged=False)
+            return
+        names = ["metrics.csv", f"frozen/{RECORD_FILE}", "rollout.npz", "activation.mp4", "lineage.png"]
+        if run.algo == IMPORTED:
+            names.remove("metrics.csv")
+        if (folder / "frozen").is_dir():
+            names.remove(f"frozen/{RECORD_FILE}")  # `open_frozen` has reported it if it is missing
+        if run.algo not in ALGORITHMS or not ALGORITHMS[run.algo].has_lineage:
+            names.remove("lineage.png")
+        for name in names:
+            if not (folder / name).exists():
+                self.missing.note(folder / name, self._not_made_yet(folder / name), is_damaged=False)
+
+    def _not_made_yet(self, path: Path) -> str:
+        """Returns a sentence with the command that makes the file, if it can be made from the working directory."""
+        if self._targets is None:
+            return "Not made yet."
+        target = self._targets / path.relative_to(self._results)
+        return f"Not made yet: snakemake --profile local {target.as_posix()}"

@@ -1,0 +1,1 @@
+"""Movies of activations, games, generations, and runs side by side."""

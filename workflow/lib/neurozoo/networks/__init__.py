@@ -1,0 +1,1 @@
+"""Network descriptions (layers, parameter layout, Keras models) and the catalogue of architectures."""

@@ -1,0 +1,40 @@
+"""Checks a configuration and fills in defaults; explains every mistake in one sentence.
+
+This module takes dictionaries; the workflow reads the files. TensorFlow is not imported, so that a dry run stays quick.
+"""
+
+from collections.abc import Callable, Mapping
+
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.meaning import meaning_problems
+from neurozoo.plan.structure import check_structure
+
+
+def check_config(
+    config: Mapping,
+    *,
+    source: str = "The configuration",
+    notify: Callable[[str], object] = lambda sentence: None,
+) -> dict:
+    """Finds every mistake before any work starts, and fills in defaults.
+
+    Args:
+        config: What the user wrote; `neurozoo.plan.config_models` has the keys.
+        source: The name of the configuration in errors, such as its file.
+        notify: Gets a sentence for each setting with a former name, which works until the next release.
+
+    Returns:
+        A copy with all defaults. Whole numbers that were written as floats (6.0e+9) are integers, except under
+        `overrides`, which `run_settings` reads.
+
+    Raises:
+        NeurozooError: Lists all problems, one per line: the place, such as `experiments.demo.games[1]`, the value, what
+            is allowed and the most similar name. Names of games, networks and settings are checked only if the
+            structure is right.
+    """
+    checked, problems = check_structure(config, notify)
+    problems = problems or list(meaning_problems(checked))
+    if problems:
+        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise NeurozooError("\n".join([f"{source} has {count}:", *(f"  {line}" for line in problems)]))
+    return checked

@@ -1,0 +1,208 @@
+"""Checks the meaning of a configuration: names that only the library knows, and parts that must fit together."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+
+from neurozoo.agents.tags import parse_tag
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.run_settings import InvalidSettings
+from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.games import check_game
+from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
+from neurozoo.plan.planned_runs import (
+    PlannedRun,
+    filter_files,
+    imported_run,
+    imported_runs,
+    planned_runs,
+    runs_of,
+    runs_of_game,
+    runs_with_layer,
+    runs_with_network,
+    settings_of,
+)
+from neurozoo.records.published_log import PUBLISHED_FIELDS
+from neurozoo.validation import explain
+
+MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vector, grows with them
+
+
+def meaning_problems(config: Mapping) -> Iterator[str]:
+    """Finds what is wrong with a configuration whose structure is right; yields one sentence per problem.
+
+    Args:
+        config: With all defaults, as returned by `check_structure`.
+    """
+    problems = [
+        f"algorithms: {unknown_name('key', algo, ALGORITHMS)}"
+        for algo in config["algorithms"]
+        if algo not in ALGORITHMS
+    ]
+    named = [
+        (("algorithms", algo), algo, choice) for algo, choice in config["algorithms"].items() if algo in ALGORITHMS
+    ]
+    named += [(("experiments", name), e["algo"], e) for name, e in config["experiments"].items()]
+    problems += [problem for place, algo, choice in named for problem in _choice_problems(place, algo, choice)]
+    for name, experiment in config["experiments"].items():
+        if experiment["algo"] not in ALGORITHMS:
+            continue  # reported already
+        spec = ALGORITHMS[experiment["algo"]]
+        for kind, check in (("games", spec.check_game), ("models", spec.check_variant)):
+            for number, value in enumerate(experiment[kind]):
+                problems += _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value))
+    for section in ("generations", "filters"):
+        for number, name in enumerate(config[section]["experiments"]):
+            if name not in config["experiments"]:
+                known = config["experiments"]
+                problems.append(f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}")
+    layers = {layer.name for network in NETWORKS.values() for layer in network.layers}
+    for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
+        for number, name in enumerate(config["filters"][key]):
+            if name not in known:
+                problems.append(f"filters.{key}[{number}]: {unknown_name(kind, name, known)}")
+    for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
+        for game in games:
+            place = f"figures.learning_curves.references.files.{name}"
+            problems += _complaint(place, partial(check_game, game))
+    rollout = config["rollout"]
+    if rollout["min_steps"] > rollout["max_steps"]:
+        problems.append(
+            f"rollout.min_steps should be at most max_steps, {rollout['max_steps']}, but is {rollout['min_steps']}."
+        )
+    for number, name in enumerate(config["test"]["protocols"]):
+        problems += _complaint(f"test.protocols[{number}]", partial(get_protocol, name))
+    for number, tag in enumerate(config["zoo"]["keep_tags"]):
+        problems += _complaint(f"zoo.keep_tags[{number}]", partial(parse_tag, tag))
+    problems += _import_problems(config)
+    problems += _complaint("distributed", partial(ClusterSettings.of, config["distributed"]))
+    for number, field in enumerate(config["metrics"]["columns"] or ()):
+        if field not in PUBLISHED_FIELDS:
+            problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")
+    # Runs can be counted only once all names are right.
+    yield from problems or [
+        *_world_problems(config),
+        *_claim_problems(config),
+        *_noise_problems(config),
+        *_rollout_problems(config),
+        *_movie_problems(config),
+        *_comparison_problems(config),
+    ]
+
+
+def _import_problems(config: Mapping) -> Iterator[str]:
+    """What `import_agent` would refuse without reading the genome, and two genomes for one folder."""
+    folders: dict[PlannedRun, str] = {}
+    for name, entry in config.get("imports", {}).items():
+        place = f"imports.{name}"
+        if ("file" in entry) == ("genome" in entry):
+            yield f"{place} should have either file or genome, but has {'both' if 'file' in entry else 'neither'}."
+        problems = _complaint(f"{place}.game", partial(check_game, entry["game"]))
+        problems += _complaint(f"{place}.model", partial(get_network, entry["model"]))
+        choices = {key: entry[key] for key in ("action_set", "observation", "start_state")}
+        yield from problems or _complaint(place, partial(protocol_of, entry["game"], entry["protocol"], **choices))
+        if not problems and (first := folders.setdefault(imported_run(entry), name)) != name:
+            yield (
+                f"imports.{first} and {place} both make the run {entry['run']} of one game and network. Give them "
+                "different values of run."
+            )
+
+
+def _choice_problems(path: tuple[str, str], algo: str, choice: Mapping) -> Iterator[str]:
+    place = ".".join(path)
+    if algo not in ALGORITHMS:
+        yield f"{place}.algo: {unknown_name('algorithm', algo, ALGORITHMS)}"
+        return
+    spec = ALGORITHMS[algo]
+    if choice["preset"] not in spec.presets:
+        yield f"{place}.preset: {unknown_name(f'preset of {algo}', choice['preset'], spec.presets)}"
+        return
+    try:
+        settings_of(algo, choice)
+    except InvalidSettings as error:
+        yield from explain(error.reason, spec.settings.schema(), place=(*path, "overrides"))
+    except NeurozooError as error:
+        yield f"{place}.overrides: {error}"
+
+
+def _complaint(place: str, check: Callable[[], object]) -> list[str]:
+    try:
+        check()
+    except NeurozooError as error:
+        return [f"{place}: {error}"]
+    return []
+
+
+def _world_problems(config: Mapping) -> Iterator[str]:
+    """Protocol and behaviour must be those of the game's world."""
+    for name, experiment in config["experiments"].items():
+        settings = settings_of(experiment["algo"], experiment)
+        check = ALGORITHMS[experiment["algo"]].check_fit
+        for number, game in enumerate(experiment["games"]):
+            yield from _complaint(f"experiments.{name}.games[{number}]", partial(check, game, settings))
+
+
+def _claim_problems(config: Mapping) -> Iterator[str]:
+    """Two experiments may share runs, but only with the same settings."""
+    claims: dict[PlannedRun, str] = {}
+    clashes: dict[tuple[str, str], PlannedRun] = {}
+    for name, experiment in config["experiments"].items():
+        for run in runs_of(experiment):
+            first = claims.setdefault(run, name)
+            if first != name:
+                clashes.setdefault((first, name), run)
+    for (first, second), run in clashes.items():
+        settings = [asdict(settings_of(run.algo, config["experiments"][name])) for name in (first, second)]
+        different = [key for key in settings[0] if settings[0][key] != settings[1][key]]
+        if different:
+            name = f"{run.algo}/{run.game}/{run.model}/{run.run}"
+            yield (
+                f"experiments.{first} and experiments.{second} both contain the run {name}, but differ in "
+                f"{', '.join(different)}. A run has only one folder: give one of the two experiments other run "
+                "numbers, such as runs: [101, 102]."
+            )
+
+
+def _noise_problems(config: Mapping) -> Iterator[str]:
+    size = config["noise"]["size"]
+    in_need = [run for run in planned_runs(config) if "noise" in ALGORITHMS[run.algo].needs]
+    models = {run.model for run in (*in_need, *imported_runs(config))}
+    needed = {model: get_network(model).layout(MOST_ACTIONS).parameter_count for model in sorted(models)}
+    for model, count in needed.items():
+        if size <= count:
+            yield f"noise.size should be above the {count:,} parameters of network {model!r}, but is {size:,}."
+
+
+def _rollout_problems(config: Mapping) -> Iterator[str]:
+    """Products that cannot be made from the rollouts, and perturbations that a planned game does not allow."""
+    rollout = config["rollout"]
+    files = [file for _, file in filter_files(config)]
+    if needed := [name for name, start in OF_ROLLOUTS.items() if any(file.startswith(start) for file in files)]:
+        place = f"because filters.experiments needs {', '.join(needed)}"
+        if rollout["streamlined"]:
+            yield f"rollout.streamlined should be false {place}, which are made from the recorded observations."
+        if noise := rollout["parameter_noise"]:
+            yield f"rollout.parameter_noise should be 0 {place}, which show the unperturbed agent, but is {noise}."
+    if rollout["streamlined"] and config["comparisons"]["games"]:
+        yield "rollout.streamlined should be false because comparisons.games compares recorded states."
+    for game in dict.fromkeys(run.game for run in (*runs_with_network(config), *imported_runs(config))):
+        protocol = protocol_of(game)
+        sticky, noise = rollout["sticky_probability"], rollout["action_noise"]
+        if sticky is not None and protocol.world != "atari":
+            yield f"rollout.sticky_probability should be empty, but is {sticky}: {game!r} has no emulator."
+        if noise and has_continuous_outputs(protocol, output_names(game, protocol)):
+            yield f"rollout.action_noise should be 0, but is {noise}: {game!r} has continuous outputs and no actions."
+
+
+def _movie_problems(config: Mapping) -> Iterator[str]:
+    for key, check in (("layers", runs_with_layer), ("grids", runs_of_game)):
+        for number, name in enumerate(config["movie"][key]):
+            yield from _complaint(f"movie.{key}[{number}]", partial(check, config, name))
+
+
+def _comparison_problems(config: Mapping) -> Iterator[str]:
+    for number, game in enumerate(config["comparisons"]["games"]):
+        yield from _complaint(f"comparisons.games[{number}]", partial(runs_of_game, config, game))

@@ -1,0 +1,302 @@
+"""The runs that a configuration plans, and the settings of each.
+
+`config` is always what `neurozoo.plan.configuration.check_config` returned.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
+from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.protocols import ObservationShape, observation_shape, protocol_of
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.networks.catalogue import get_network
+from neurozoo.plan.filter_products import product_files
+
+IMPORTED = "imported"  # stands for the algorithm in the paths of imported genomes
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One planned training; its four names are the folders of its results.
+
+    Attributes:
+        algo: Algorithm such as `ga`.
+        game: ALE rom id such as `ms_pacman`.
+        model: Network such as `large`.
+        run: Number of the repetition, from 1.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: int
+
+
+def planned_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the runs of all experiments in the order of the file, each once.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return list(
+        dict.fromkeys(run for experiment in config["experiments"].values() for run in runs_of(experiment)),
+    )
+
+
+def imported_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the imported genomes as runs, in the order of the file.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [imported_run(entry) for entry in config.get("imports", {}).values()]
+
+
+def runs_with_lineage(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs whose individuals descend from each other.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_lineage]
+
+
+def runs_with_phases(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs that learn in epochs, between which they are tested.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_phases]
+
+
+def runs_with_network(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs that result in a network, which can be frozen, recorded and filmed.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].result == "network"]
+
+
+def filmed_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the runs whose generations are filmed.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    wanted = config["generations"]["experiments"]
+    return list(dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name])))
+
+
+def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
+    """Lists the wanted pictures of filters, each as a run and a path in its folder.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    wanted = config["filters"]
+    runs = dict.fromkeys(run for name in wanted["experiments"] for run in runs_of(config["experiments"][name]))
+    return [
+        (run, file)
+        for run in runs
+        if ALGORITHMS[run.algo].result == "network"
+        for file in product_files(
+            get_network(run.model), _observation_of(config, run), products=wanted["products"], layers=wanted["layers"]
+        )
+    ]
+
+
+def runs_with_lean(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs whose networks see several frames at a time.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in runs_with_network(config) if _observation_of(config, run).stack > 1]
+
+
+def _observation_of(config: Mapping, run: PlannedRun) -> ObservationShape:
+    settings = run_settings(config, **asdict(run))
+    choices = {name: settings[setting] for name, setting in PROTOCOL_CHOICES.items()}
+    return observation_shape(run.game, protocol_of(run.game, **choices))
+
+
+def runs_of_game(config: Mapping, game: str) -> list[PlannedRun]:
+    """Lists the planned and imported runs that play a game.
+
+    Args:
+        config: As returned by `check_config`.
+        game: Game such as `frostbite`.
+
+    Raises:
+        NeurozooError: There are none; the message suggests the most similar planned game.
+    """
+    runs = [*runs_with_network(config), *imported_runs(config)]
+    if chosen := [run for run in runs if run.game == game]:
+        return chosen
+    raise unknown_name("planned game", game, {run.game for run in runs})
+
+
+def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
+    """Lists the planned and imported runs whose network has a layer.
+
+    Args:
+        config: As returned by `check_config`.
+        layer: Name of the layer, such as `conv1`.
+
+    Raises:
+        NeurozooError: There are none; the message suggests the most similar layer.
+    """
+    layers = {
+        run: [each.name for each in get_network(run.model).layers]
+        for run in (*runs_with_network(config), *imported_runs(config))
+    }
+    if chosen := [run for run, names in layers.items() if layer in names]:
+        return chosen
+    raise unknown_name("layer of the planned networks", layer, {name for names in layers.values() for name in names})
+
+
+def classified_games(config: Mapping) -> list[str]:
+    """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    wanted = config["comparisons"]
+
+    def classes(game: str) -> set:
+        runs = runs_of_game(config, game)
+        return set(runs) if wanted["by"] == "run" else {getattr(run, wanted["by"]) for run in runs}
+
+    return [game for game in wanted["games"] if len(classes(game)) > 1] if wanted["classify"] else []
+
+
+def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
+    """Finds the imported genome that belongs in a run's folder.
+
+    Args:
+        config: As returned by `check_config`.
+        game: Game such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the run.
+
+    Returns:
+        `source` (the file or the text), `file` (None for a text) and the other arguments of `import_agent`.
+
+    Raises:
+        NeurozooError: No import makes this folder.
+    """
+    wanted = PlannedRun(IMPORTED, game, model, int(run))
+    for entry in config.get("imports", {}).values():
+        if imported_run(entry) == wanted:
+            choices = {key: value for key, value in entry.items() if key not in ("file", "genome")}
+            genome = entry.get("genome")
+            text = json.dumps(genome) if isinstance(genome, list) else genome
+            return {**choices, "file": entry.get("file"), "source": entry.get("file") or text}
+    known = ", ".join(f"{r.game}/{r.model}/{r.run}" for r in imported_runs(config)) or "none"
+    raise NeurozooError(
+        f"No entry under imports makes the run {IMPORTED}/{game}/{model}/{run}; they make: {known}. Add one with its "
+        "game, model and run."
+    )
+
+
+def imported_run(entry: Mapping) -> PlannedRun:
+    """Returns an entry under `imports` as a run."""
+    return PlannedRun(IMPORTED, entry["game"], get_network(entry["model"]).name, entry["run"])
+
+
+def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
+    """Finds the settings of one run: those of its experiment, or else those under `algorithms`.
+
+    Args:
+        config: As returned by `check_config`.
+        algo: Algorithm such as `ga`.
+        game: Game such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the repetition.
+
+    Returns:
+        All settings of the algorithm by name.
+
+    Raises:
+        NeurozooError: The algorithm, game or network is unknown; the message suggests the most similar name.
+    """
+    return asdict(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
+
+
+def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
+    """Finds the settings of one run under the names of `Settings.as_first_recorded`, for Snakemake to compare.
+
+    Arguments, result and errors are those of `run_settings`.
+    """
+    return _settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
+
+
+def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
+    """Finds what a run asks the scheduler for.
+
+    Arguments and errors are those of `run_settings`.
+
+    Returns:
+        `memory` in megabytes, `gpus`, and `cluster`: the Dask cluster that plays, in the words of `ClusterSettings`;
+        empty for none, and for runs that play on a GPU.
+    """
+    settings, spec = _settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
+    can_use_cluster = "op" in spec.needs and not spec.gpus(settings)
+    cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
+    return {
+        "memory": spec.memory(settings),
+        "gpus": spec.gpus(settings),
+        "cluster": cluster.to_words() if cluster else "",
+    }
+
+
+def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+    spec = get_algorithm(algo)
+    if (
+        name := spec.check_variant(model)
+    ) != model:  # published names work only in the file, so that each run has one folder
+        raise NeurozooError(f"{model!r} is the published name of {name!r}; in a path, write {name}.")
+    wanted = PlannedRun(algo, spec.check_game(game), model, int(run))
+    for experiment in config["experiments"].values():
+        if _contains(experiment, wanted):
+            return settings_of(experiment["algo"], experiment)
+    return settings_of(algo, config["algorithms"][algo])
+
+
+def runs_of(experiment: Mapping) -> list[PlannedRun]:
+    """Lists the runs of one experiment."""
+    runs = experiment["runs"]
+    check_variant = get_algorithm(experiment["algo"]).check_variant
+    return [
+        PlannedRun(experiment["algo"], game, check_variant(model), run)
+        for game in experiment["games"]
+        for model in experiment["models"]
+        for run in (range(1, runs + 1) if isinstance(runs, int) else runs)
+    ]
+
+
+def _contains(experiment: Mapping, run: PlannedRun) -> bool:
+    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs."""
+    runs = experiment["runs"]
+    return (
+        run.algo == experiment["algo"]
+        and run.game in experiment["games"]
+        and (1 <= run.run <= runs if isinstance(runs, int) else run.run in runs)
+        and run.model in [ALGORITHMS[run.algo].check_variant(model) for model in experiment["models"]]
+    )
+
+
+def settings_of(algo: str, choice: Mapping) -> Any:
+    """Returns the settings of an experiment or of an entry under `algorithms`.
+
+    Raises:
+        NeurozooError: A setting is unknown, or a value is not allowed.
+    """
+    return resolve_settings(algo, preset=choice["preset"], overrides=choice["overrides"], from_yaml=True)

@@ -1,0 +1,103 @@
+"""Checks the structure of a configuration, and fills in defaults, as `config_models` states them."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import NoneType
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.config_models import Choice, Config
+from neurozoo.plan.config_sections import ABSENT, Section
+from neurozoo.validation import FROM_YAML, explain, json_schema
+
+
+def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[dict, list[str]]:
+    """Checks keys, types and bounds.
+
+    Args:
+        config: What the user wrote.
+        notify: Gets a sentence for each setting under a former name.
+
+    Returns:
+        A copy with all defaults and present names, and one sentence per problem. Do not use the copy if there are
+        problems.
+    """
+    present, problems = _with_present_names(config, notify)
+    try:
+        checked = Config.model_validate(present, context=FROM_YAML)
+    except ValidationError as error:
+        return {}, problems + explain(error, _schema())
+    if "imports" not in present and not checked.experiments:
+        about = Config.model_fields["experiments"].description
+        is_there = "experiments" in present
+        missing = "experiments should have at least 1 entry, but is empty."
+        problems.append(missing if is_there else f"the key 'experiments' is missing. {about}")
+    return _filled(checked, present) | {"algorithms": _with_all_algorithms(checked, present)}, problems
+
+
+@cache
+def _schema() -> dict:
+    return json_schema(Config)
+
+
+def _with_present_names(config: Mapping, notify: Callable[[str], object]) -> tuple[Mapping, list[str]]:
+    """Translates former names of settings; also returns one sentence for each problem with them."""
+    problems: list[str] = []
+
+    def renamed(choice: Any, algo: Any, place: str) -> Any:
+        overrides = choice.get("overrides") if isinstance(choice, Mapping) else None
+        if not isinstance(overrides, Mapping) or not isinstance(algo, str) or algo not in ALGORITHMS:
+            return choice  # what is wrong with it is reported later
+        settings = ALGORITHMS[algo].settings
+        for sentence in settings.renaming_notices(overrides):
+            notify(f"{place}.overrides: {sentence}")
+        try:
+            return {**choice, "overrides": settings.renamed(overrides)}
+        except NeurozooError as error:
+            problems.append(f"{place}.overrides: {error}")
+            return {**choice, "overrides": {}}
+
+    if not isinstance(config, Mapping):
+        return config, problems
+    config = dict(config)
+    if isinstance(experiments := config.get("experiments"), Mapping):
+        config["experiments"] = {
+            name: renamed(choice, choice.get("algo") if isinstance(choice, Mapping) else None, f"experiments.{name}")
+            for name, choice in experiments.items()
+        }
+    if isinstance(algorithms := config.get("algorithms"), Mapping):
+        config["algorithms"] = {n: renamed(choice, n, f"algorithms.{n}") for n, choice in algorithms.items()}
+    return config, problems
+
+
+def _with_all_algorithms(config: Config, given: Mapping) -> dict[str, dict]:
+    left_out = [name for name in ALGORITHMS if name not in config.algorithms]
+    return _plain(config.algorithms, given.get("algorithms", {})) | {name: _filled(Choice(), {}) for name in left_out}
+
+
+def _filled(section: Section, given: Mapping) -> dict[str, Any]:
+    """Returns a section as plain values: the user's keys in the user's order, then the missing ones.
+
+    The order matters, because Snakemake makes a file again if the text of its parameters has changed.
+    """
+    fields = {field.alias or name: (name, field) for name, field in type(section).model_fields.items()}
+    left_out = [
+        key
+        for key, (_, field) in fields.items()
+        if key not in given and not (field.default is ABSENT and NoneType not in get_args(field.annotation))
+    ]
+    return {key: _plain(getattr(section, fields[key][0]), given.get(key)) for key in (*given, *left_out)}
+
+
+def _plain(value: Any, given: Any) -> Any:
+    """Returns a value without models, which shares no mapping or list with what the user wrote."""
+    if isinstance(value, Section):
+        return _filled(value, given or {})
+    if isinstance(value, Mapping):
+        return {key: _plain(part, (given or {}).get(key)) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, None) for item in value]
+    return value

@@ -1,0 +1,118 @@
+"""`result.json`: the result of a run, in a few lines that every tool can read.
+
+It names the kind of the result, its scores, and its files with their hashes. For runs of earlier versions,
+`describe_result` makes it from the files that they have.
+"""
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json, sha256_of, write_json
+
+FILE = "result.json"
+GENOME = "genome.json"
+FILES = {"network": "checkpoint.npz", "archive": "archive.npz"}  # the file that holds a result, by its kind
+
+
+def write_run_result(
+    run_dir: str | os.PathLike, *, kind: str, facts: Mapping[str, object], files: Sequence[str]
+) -> dict[str, object]:
+    """Writes `result.json`.
+
+    Args:
+        run_dir: Folder of the run.
+        kind: `network` or `archive`.
+        facts: Names, scores and protocol; plain JSON.
+        files: Names of the files in the folder that hold the result.
+
+    Returns:
+        What was written.
+
+    Raises:
+        NeurozooError: A file is missing, or the disk is full.
+    """
+    run_dir = Path(run_dir)
+    hashes = {}
+    for name in files:
+        if not (run_dir / name).exists():
+            raise NeurozooError(f"{run_dir / name} is missing, so {FILE} cannot name it. Train the run again.")
+        hashes[name] = {"sha256": sha256_of(run_dir / name)}
+    record = {"kind": kind, **facts, "files": hashes}
+    write_json(run_dir / FILE, record)
+    return record
+
+
+def describe_result(run_dir: str | os.PathLike) -> dict[str, object]:
+    """Writes the `result.json` of a finished run from its other files, unless it is already right.
+
+    Returns:
+        Its content.
+
+    Raises:
+        NeurozooError: The folder holds no result, or a damaged file.
+    """
+    run_dir = Path(run_dir)
+    kind = next((kind for kind, name in FILES.items() if (run_dir / name).exists()), None)
+    if kind is None:
+        raise NeurozooError(
+            f"{run_dir} should hold {' or '.join(FILES.values())}, but holds neither. Train the run: "
+            f"snakemake --cores all {run_dir}/{FILE}"
+        )
+    facts, has_genome = _facts(run_dir, kind)
+    files = [FILES[kind], *([GENOME] if has_genome else [])]
+    if (run_dir / FILE).exists():
+        record = read_run_result(run_dir)
+        if record.get("kind") == kind and record.get("files") == {n: {"sha256": sha256_of(run_dir / n)} for n in files}:
+            return record
+    return write_run_result(run_dir, kind=kind, facts=facts, files=files)
+
+
+def read_run_result(run_dir: str | os.PathLike) -> dict[str, object]:
+    """Reads the result of a run: from `result.json`, or from the files of an earlier version.
+
+    Raises:
+        NeurozooError: The folder holds no result, or a damaged file.
+    """
+    run_dir = Path(run_dir)
+    remedy = f"Delete it and make it again: snakemake --cores all {run_dir}/{FILE}"
+    if (run_dir / FILE).exists():
+        return read_json(run_dir / FILE, remedy)
+    if (run_dir / GENOME).exists():
+        return {"kind": "network", **_facts(run_dir, "network")[0]}
+    raise NeurozooError(
+        f"{run_dir} has neither {FILE} nor {GENOME}, which describe the result. Train the run, or copy all its files."
+    )
+
+
+def _facts(run_dir: Path, kind: str) -> tuple[dict[str, object], bool]:
+    """Returns what a result says of itself, and whether `genome.json` belongs to it.
+
+    The file of the result says it. Checkpoints of version 0.1 do not; there `genome.json` does. The `genome.json` of an
+    old DQN run stays in the folder when the run is trained further, and means nothing then.
+    """
+    name = FILES[kind]
+    facts = None
+    if (run_dir / name).exists():
+        try:
+            with np.load(run_dir / name, allow_pickle=False) as arrays:
+                facts = json.loads(str(arrays["facts"])) if "facts" in arrays else None
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise NeurozooError(
+                f"{run_dir / name} is damaged ({type(error).__name__}). Delete it and train the run again."
+            ) from error
+    has_genome = (run_dir / GENOME).exists() and (facts is None or "genome" in facts)
+    if facts is None:
+        facts = read_json(run_dir / GENOME, "Copy all files of the run, or train it again.")
+    return {key: value for key, value in facts.items() if key not in ("genome", "seeds")}, has_genome
+
+
+def finite(value: float | None) -> float | None:
+    """Returns a number that JSON can hold; None if it is missing or not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,1 @@
+"""Lets frozen agents play, and records what they see, do and compute."""

@@ -1,0 +1,90 @@
+"""The noise that a rollout adds to observations, weights and actions, to test how robust an agent is.
+
+Source: Such et al. 2018, arXiv:1812.07069, and its code.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neurozoo.agents.frozen import FrozenModel
+from neurozoo.environments.protocols import Protocol
+from neurozoo.errors import NeurozooError
+
+if TYPE_CHECKING:
+    import keras
+
+OBSERVATION, ACTION, PARAMETER = 1, 2, 3  # last entry of the seed: each kind of noise has its own generator
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """Noise that makes a game harder than in training; by default there is none.
+
+    Each draw depends only on the rollout's seed, the kind of noise and, except for parameters, the episode's number.
+
+    Attributes:
+        observation: Standard deviation of Gaussian noise on every number of the observation, as a part of the
+            observations' range where they have one. Drawn anew in every step for the whole stack, as in the Atari Zoo.
+            Not clipped.
+        parameter: Standard deviation of Gaussian noise on the kernels of the convolutions, or on those of the dense
+            layers if there are no convolutions. Drawn once per rollout.
+        action: Probability in every step of a random action, drawn uniformly.
+        sticky_probability: Probability per frame that the emulator repeats the previous action; None for the
+            protocol's. (The Atari Zoo repeats whole steps.)
+    """
+
+    observation: float = 0.0
+    parameter: float = 0.0
+    action: float = 0.0
+    sticky_probability: float | None = None
+
+    def protocol(self, frozen: FrozenModel) -> Protocol:
+        """Returns the agent's protocol, with this perturbation's sticky probability if it has one.
+
+        Raises:
+            NeurozooError: The perturbation does not suit the agent, see `check`.
+        """
+        self.check(frozen)
+        if self.sticky_probability is None:
+            return frozen.protocol
+        return replace(frozen.protocol, sticky_probability=self.sticky_probability)
+
+    def check(self, frozen: FrozenModel) -> None:
+        """Refuses a perturbation that does not suit the agent.
+
+        Raises:
+            NeurozooError: A number is out of range, or the agent's world has no actions or no emulator.
+        """
+        for name in ("observation", "parameter"):
+            value = getattr(self, name)
+            if not (value >= 0 and math.isfinite(value)):
+                raise NeurozooError(f"{name}_noise should be a standard deviation >= 0, but is {value}.")
+        for name, chance in (("action_noise", self.action), ("sticky_probability", self.sticky_probability)):
+            if chance is not None and not 0 <= chance <= 1:
+                raise NeurozooError(f"{name} should be a probability from 0 to 1, but is {chance}.")
+        if self.action and frozen.is_continuous:
+            raise NeurozooError(
+                f"{frozen.game} has continuous outputs, so there is no random action to play. Leave action_noise at 0."
+            )
+        if self.sticky_probability is not None and frozen.protocol.world != "atari":
+            raise NeurozooError(
+                f"{frozen.game} has no emulator that could repeat actions. Leave sticky_probability out; action_noise "
+                "works in every world with discrete actions."
+            )
+
+
+def perturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:
+    """Adds noise to a model's kernels, see `Perturbation`.
+
+    A model that ends at an earlier layer gets the same noise in the layers it has.
+    """
+    import keras
+
+    generator = np.random.default_rng([seed, 0, PARAMETER])
+    convolutions = [layer for layer in model.layers if isinstance(layer, keras.layers.Conv2D)]
+    for layer in convolutions or [layer for layer in model.layers if isinstance(layer, keras.layers.Dense)]:
+        draws = generator.standard_normal(layer.kernel.shape, np.float32)
+        layer.kernel.assign(layer.kernel + np.float32(noise) * draws)

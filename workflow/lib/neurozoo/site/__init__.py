@@ -1,1 +1,0 @@
-"""The gallery: static pages of all that lies in a folder of results."""

@@ -1,0 +1,101 @@
+"""Receives the progress, times and finished episodes of a session, and passes them on."""
+
+import time
+from collections.abc import Mapping
+
+from neurozoo.compute.interruption import Interruption
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.training.heartbeat import Heartbeat
+from neurozoo.training.reporting import RunReporter
+from neurozoo.training.state import RunState
+
+PERIOD = 0.2  # seconds between two updates of heartbeat and progress bar, and between two checks for signals
+
+
+class TrainingWatch:
+    """Passes a session's progress to heartbeat and log, a few times a second. See `neurozoo.algorithms.session.Watch`.
+
+    Attributes:
+        state: The run's `state/`.
+        reporter: Writes the run's text log, and to the terminal.
+        heartbeat: Writes the run's heartbeats.
+    """
+
+    def __init__(
+        self, state: RunState, reporter: RunReporter, heartbeat: Heartbeat, interruption: Interruption
+    ) -> None:
+        self.state = state
+        self.reporter = reporter
+        self.heartbeat = heartbeat
+        self._interruption = interruption
+        self._amount = 0
+        self._has_news = False
+        self._phase: tuple[str, int, int, str] | None = None
+        self._stepped_phase: str | None = None
+        self._phase_steps = 0
+        self._phase_begin = time.monotonic()
+        self._next = 0.0
+        self._untimed = self._playing = 0.0
+
+    def advanced(
+        self,
+        amount: int,
+        *,
+        steps: int,
+        phase: str,
+        done: int,
+        total: int,
+        unit: str = "episodes",
+        is_news: bool = True,
+    ) -> None:
+        """Adds up progress, and passes it on from time to time.
+
+        Raises:
+            Interrupted: A signal came.
+            NeurozooError: Another training has taken the run over.
+        """
+        if steps and phase != self._stepped_phase:  # a phase without steps shows the rate of the one before
+            self._stepped_phase, self._phase_steps, self._phase_begin = phase, 0, time.monotonic()
+        self._phase = (phase, done, total, unit)
+        self._amount += amount
+        self._phase_steps += steps
+        self._has_news |= is_news
+        if time.monotonic() >= self._next or (is_news and done == total):
+            self._next = time.monotonic() + PERIOD
+            self.flush()
+            self._interruption.check()
+
+    def flush(self) -> None:
+        """Passes on the progress since the last call."""
+        if self._phase is None:
+            return
+        phase, done, total, unit = self._phase
+        amount, self._amount = self._amount, 0
+        has_news, self._has_news = self._has_news, False
+        self.heartbeat.beat(progress=amount, has_news=has_news, phase=phase, done=done, total=total)
+        self.reporter.progress(
+            amount,
+            steps=self._phase_steps,
+            seconds=time.monotonic() - self._phase_begin,
+            done=done,
+            total=total,
+            unit=unit,
+        )
+
+    def spent(self, *, untimed: float = 0.0, playing: float = 0.0) -> None:
+        """Adds up seconds of tests and of playing."""
+        self._untimed += untimed
+        self._playing += playing
+
+    def take_spent(self) -> tuple[float, float]:
+        """Returns the seconds of tests and of playing since the last call."""
+        taken, self._untimed, self._playing = (self._untimed, self._playing), 0.0, 0.0
+        return taken
+
+    def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
+        """Returns the results that were journalled before an interruption."""
+        return self.state.finished_episodes(generation, phase)
+
+    def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
+        """Writes results to the journal, so that a kill loses only the episodes in flight."""
+        self.state.journal(generation, phase, results)
