@@ -1,10 +1,13 @@
 """What the tests share: the built op, the noise tables, evaluators, a disk that fills up, and a browser."""
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,36 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "workflow" / "lib"
 if str(LIBRARY) not in sys.path:
     sys.path.insert(0, str(LIBRARY))
+
+
+# Seconds: ends what hangs, and nothing that is only slow because the machine has much else to do.
+PATIENCE = 1800
+
+
+def pytest_addoption(parser):
+    help = "mark long tests as drawn, for three minutes, another choice for each text: a commit"
+    parser.addoption("--draw-by", metavar="TEXT", help=help)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Puts slow files first, and draws long tests for `-m "not long or drawn"`.
+
+    The chain is the slowest file; meanwhile the other worker waits for schedulers, which takes no core. What nobody
+    runs by hand is played now and then.
+    """
+    first = {"workflow": 0, "cluster": 1}
+    items.sort(key=lambda item: first.get(item.path.parent.name, 2))
+    if (text := config.getoption("draw_by")) is None:
+        return
+    left = 180  # seconds
+    # Those of tests/cluster are left to `make test-cluster`: they injure schedulers, a minute or more each.
+    long = [item for item in items if item.get_closest_marker("long") and item.path.parent.name != "cluster"]
+    for item in sorted(long, key=lambda item: hashlib.sha256(f"{text} {item.nodeid}".encode()).digest()):
+        seconds = item.get_closest_marker("long").kwargs.get("seconds", 15)
+        if seconds <= left:
+            left -= seconds
+            item.add_marker("drawn")
 
 
 def built(path: str) -> Path:
@@ -66,7 +99,7 @@ def noise_table() -> Path:
 @pytest.fixture(scope="session")
 def noise(noise_table):
     """The published noise table in memory, unverified: `test_noise` verifies it once."""
-    from neurozoo.noise import open_noise_table
+    from neurozoo.genomes.noise_table import open_noise_table
 
     return open_noise_table(noise_table, verify=False)
 
@@ -77,7 +110,7 @@ SMALL_TABLE_SIZE = 2_000_000  # values: enough for the network `small`, and quic
 @pytest.fixture(scope="session")
 def small_noise_table(tmp_path_factory) -> Path:
     """The first 2 million values of the published table, in a file of their own."""
-    from neurozoo.noise import build_noise_table
+    from neurozoo.genomes.noise_table import build_noise_table
 
     path = tmp_path_factory.mktemp("noise") / "small.f32"
     build_noise_table(path, size=SMALL_TABLE_SIZE)
@@ -90,9 +123,10 @@ def evaluators(ops, noise_table):
 
     Equal requests give the same evaluator, so that its threads have played other things before.
     """
-    from neurozoo.architectures import get_network
+    from neurozoo.environments.games import action_codes
+    from neurozoo.environments.protocols import Protocol, get_protocol
     from neurozoo.evaluation.native import NativeEvaluator
-    from neurozoo.games import Protocol, action_codes, get_protocol
+    from neurozoo.networks.catalogue import get_network
 
     made = {}
 
@@ -122,13 +156,27 @@ def python():
             command,
             text=True,
             capture_output=True,
-            timeout=300,
+            timeout=PATIENCE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
         )
         assert not check or result.returncode == 0, result.stderr[-4000:]
         return result
 
     return run
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable:
+    """Waits for a function to return something true, and returns that: `wait_until(path.exists, what="no file")`."""
+
+    def wait(happened: Callable, *, what: str = "nothing happened"):
+        end = time.monotonic() + PATIENCE
+        while not (answer := happened()):
+            assert time.monotonic() < end, f"{what} in {PATIENCE} s"
+            time.sleep(0.01)
+        return answer
+
+    return wait
 
 
 @pytest.fixture(scope="session")
@@ -212,5 +260,5 @@ def browser():
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     with Browser(options=options, service=webdriver.ChromeService(driver)) as opened:
-        opened.set_script_timeout(20)
+        opened.set_script_timeout(PATIENCE)
         yield opened

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 
 import yaml
-from machine import PROJECT, USER, Machine, wait_until
+from machine import PATIENCE, PROJECT, USER, Machine, wait_until
 
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "sge", "slurm", "envs", "native")
 EXPERIMENT = {
@@ -83,9 +84,13 @@ class Experiment:
         """Starts Snakemake."""
         self.process = self.cluster.start(*self.command(*arguments), cwd=self.folder, log=self.log)
 
-    def wait(self, *, seconds: float = 400) -> int:
+    def wait(self, *, seconds: float = PATIENCE) -> int:
         """Waits for Snakemake and returns its exit code."""
-        return self.process.wait(seconds)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            error.add_note(self.said)
+            raise
 
     def run(self, *arguments: str) -> str:
         """Runs Snakemake to its good end and returns what it said."""
@@ -107,9 +112,9 @@ class Experiment:
         """What Snakemake has said so far."""
         return self.log.read_text()
 
-    def wait_for(self, words: str, *, seconds: float = 120) -> None:
+    def wait_for(self, words: str) -> None:
         """Waits until Snakemake says something."""
-        wait_until(lambda: words in self.said or not self.is_running, seconds=seconds, what=f"no {words!r}")
+        wait_until(lambda: words in self.said or not self.is_running, what=f"no {words!r}")
         assert words in self.said, self.said
 
     def wait_for_training(self, run: int = 1, *, beyond: int = 0) -> int:
@@ -117,7 +122,6 @@ class Experiment:
         log = self.folder / RUN.format(run) / "state" / "log.jsonl"
         wait_until(
             lambda: (log.exists() and log.stat().st_size > beyond) or not self.is_running,
-            seconds=200,
             what="no generation",
         )
         assert self.is_running, self.said
@@ -136,11 +140,14 @@ class Experiment:
         log, end = folder / "state" / "log.jsonl", folder / "checkpoint.npz"
         wait_until(
             lambda: (log.exists() and log.stat().st_size > saved) or end.exists() or not self.is_running,
-            seconds=300,
             what="the training did not get any further",
         )
         assert end.exists() or self.is_running, self.said
         print(f"time lost: {time.monotonic() - since:.0f} s")
+
+    def planned(self, rule: str) -> int:
+        """Returns how many jobs of a rule Snakemake planned, from the table that it begins with."""
+        return int(re.search(rf"^{rule} +(\d+)$", self.said, re.MULTILINE)[1])
 
     def jobs(self, rule: str) -> dict[str, str]:
         """Returns the jobs of a rule that Grid Engine ever got from this experiment, with their names."""

@@ -11,6 +11,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 ROOT = 0
 USER = 64_210  # of the submitting user, who exists nowhere else
+PATIENCE = 3600  # seconds: ends what hangs, and nothing that is only slow on a busy machine
 
 # The first process: what daemons and jobs leave behind becomes its child, and it has to collect them.
 _FIRST_PROCESS = "echo ready; exec >/dev/null; while :; do sleep 3600 & wait $!; done"
@@ -99,7 +100,7 @@ class Machine:
         return {**login, "TF_CPP_MIN_LOG_LEVEL": "3", **self.environment}
 
     def run(
-        self, *command: object, user: int = ROOT, check: bool = True, timeout: float = 120, cwd: Path | str = "/"
+        self, *command: object, user: int = ROOT, check: bool = True, timeout: float = PATIENCE, cwd: Path | str = "/"
     ) -> subprocess.CompletedProcess:
         """Runs a command to its end; its answer has both streams in `stdout`."""
         answer = subprocess.run(
@@ -134,7 +135,7 @@ class Machine:
         self._keeper.stdout.close()
 
 
-def wait_until(happened, *, seconds: float = 60, what: str = "nothing happened"):
+def wait_until(happened, *, seconds: float = PATIENCE, what: str = "nothing happened"):
     """Waits for a function to return something true, and returns that."""
     end = time.monotonic() + seconds
     while not (answer := happened()):

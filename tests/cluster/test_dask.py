@@ -21,6 +21,7 @@ RUNS = {
     "es": ("es", "hard_maze", "simple", f"{ES} episode_cutoff_mode=env_default frames=60_000"),
     "novelty": ("nsr_es", "assault", "small", f"{ES} episode_cutoff_mode=150 frames=60_000"),
 }
+PATIENCE = 3600  # seconds: ends what hangs, and nothing that is only slow on a busy machine
 LOCAL = ("--distributed", "local", "workers=2", "least_workers=2")
 
 
@@ -46,14 +47,14 @@ class Training:
         except psutil.Error:
             return []
 
-    def wait_for_episodes(self, seconds: float = 120) -> None:
+    def wait_for_episodes(self, seconds: float = PATIENCE) -> None:
         """Waits until an episode has been played."""
         journal, end = self.folder / "state" / "journal.jsonl", time.monotonic() + seconds
         while time.monotonic() < end and not (journal.exists() and journal.stat().st_size):
             assert self.process.poll() is None, self.process.stderr.read()
             time.sleep(0.05)
 
-    def finish(self, seconds: float = 240) -> str:
+    def finish(self, seconds: float = PATIENCE) -> str:
         """Waits for the end; returns standard error."""
         error = self.process.communicate(timeout=seconds)[1]
         assert self.process.returncode == 0, error[-2000:]
@@ -119,7 +120,7 @@ def test_a_run_that_is_killed_with_its_scheduler_leaves_nobody_behind_and_contin
     family = psutil.Process(training.process.pid).children(recursive=True)
     training.process.kill()
     training.process.communicate()
-    gone, alive = psutil.wait_procs(family, timeout=60)
+    gone, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert len(gone) >= 4, alive
     assert not alive
     train("ga", tmp_path, *LOCAL).finish()
@@ -133,10 +134,10 @@ def test_a_run_that_is_asked_to_stop_ends_its_workers_and_continues_without_a_cl
     training.wait_for_episodes()
     family = psutil.Process(training.process.pid).children(recursive=True)
     training.process.send_signal(signal.SIGTERM)
-    error = training.process.communicate(timeout=30)[1]
+    error = training.process.communicate(timeout=PATIENCE)[1]
     assert training.process.returncode == 1
     assert "Stopped by SIGTERM; the state is saved." in error
-    assert not psutil.wait_procs(family, timeout=5)[1]
+    assert not psutil.wait_procs(family, timeout=PATIENCE)[1]
     train("ga", tmp_path).finish()
     assert results(tmp_path) == results(alone("ga"))
 
@@ -181,7 +182,7 @@ class Scheduler:
         facts = self.folder / "scheduler.json"
         facts.unlink(missing_ok=True)
         self._run("dask_scheduler", "--port", "0", "--scheduler-file", str(facts), "--no-dashboard", "--no-show")
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not facts.exists():
             assert time.monotonic() < end, (self.folder / "log").read_text()[-2000:]
             time.sleep(0.1)
@@ -201,7 +202,7 @@ class Scheduler:
             process.terminate()
         for process in self.processes:
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
 
@@ -216,12 +217,14 @@ def scheduler(tmp_path):
 
 def test_a_run_whose_scheduler_is_killed_ends_with_a_sentence_and_continues(train, alone, tmp_path, scheduler):
     folder = tmp_path / "run"
+    begin = time.monotonic()
     training = train("ga", folder, *scheduler.words)
     training.wait_for_episodes()
+    start_up = time.monotonic() - begin  # of this machine, with what else it does
     scheduler.processes[0].kill()
     begin = time.monotonic()
-    error = training.process.communicate(timeout=60)[1]
-    assert time.monotonic() - begin < 15
+    error = training.process.communicate(timeout=PATIENCE)[1]
+    assert time.monotonic() - begin < 15 + start_up
     assert training.process.returncode == 1
     assert f"neurozoo: The Dask scheduler {scheduler.address} is gone." in error
     assert "Traceback" not in error

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machine import PROJECT, USER, Machine, wait_until
-from neurozoo.training import train
+from machine import PATIENCE, PROJECT, USER, Machine, wait_until
+from neurozoo.training import make_context, train
 from slurm_cluster import Slurm
 from test_dask import results
 
@@ -56,7 +56,7 @@ def folder(cluster_folder, small_noise_table) -> Iterator[Path]:
 def alone(ops, small_noise_table, tmp_path_factory) -> Path:
     """Folder of a training without a cluster."""
     run_dir = tmp_path_factory.mktemp("alone")
-    train(**RUN, run=1, settings=SETTINGS, ops=ops, noise=small_noise_table, run_dir=run_dir, threads=2)
+    train(make_context(**RUN, run=1, settings=SETTINGS, ops=ops, noise=small_noise_table, run_dir=run_dir, threads=2))
     return run_dir
 
 
@@ -89,13 +89,13 @@ def test_a_deleted_worker_job_is_replaced_and_results_are_those_of_one_process(
     words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
     process = start(cluster, folder, ops, *words)
     journal = folder / "run" / "state" / "journal.jsonl"
-    wait_until(lambda: journal.exists() and journal.stat().st_size, seconds=120, what="no episode was played")
+    wait_until(lambda: journal.exists() and journal.stat().st_size, what="no episode was played")
     first = jobs()
     assert first
     cluster.run(*delete, first[0])
-    process.wait(timeout=280)
+    process.wait(timeout=PATIENCE)
     assert process.returncode == 0, (folder / "out").read_text()
     assert len(list((folder / "run" / "dask" / "logs").iterdir())) >= 2
     assert results(folder / "run") == results(alone)
-    wait_until(lambda: not jobs(), seconds=60, what="jobs of workers stayed")
+    wait_until(lambda: not jobs(), what="jobs of workers stayed")
     assert [path.name for path in (folder / "run" / "dask").iterdir()] == ["logs"]

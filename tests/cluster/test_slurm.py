@@ -74,13 +74,18 @@ def test_a_training_whose_slice_ends_is_the_same_job_again_and_takes_no_retry(ac
 @pytest.mark.long
 def test_slurm_warns_a_training_before_the_end_of_its_slice(slurm):
     experiment = slurm(frames=10_000_000)
-    # Slurm warns up to a minute earlier than it was asked to, and a training that has not begun cannot heed it.
-    experiment.change("set-resources", "train", runtime="2m", slurm_extra="'--signal=USR1@20'")
+    # Slurm warns up to a minute earlier than it was asked to, and a training that has not begun cannot heed it: on a
+    # busy machine the first slices may be too short.
+    experiment.change("set-resources", "train", runtime="2 * attempt", slurm_extra="'--signal=USR1@20'")
     experiment.start()
-    experiment.wait_for_training(1)
+    log = experiment.folder / RUN.format(1) / "state" / "train.log"
+    wait_until(
+        lambda: (log.exists() and "Stopped by SIGUSR1" in log.read_text()) or not experiment.is_running,
+        what="nobody was warned",
+    )
+    assert experiment.is_running, experiment.said
     (job,) = experiment.cluster.jobs_of(FIRST)
-    wait_until(lambda: experiment.cluster.queue().get(job) == "PENDING", seconds=150, what="the slice did not end")
-    assert "Stopped by SIGUSR1" in (experiment.folder / RUN.format(1) / "state" / "train.log").read_text()
+    wait_until(lambda: experiment.cluster.queue().get(job) == "PENDING", what="the slice did not end")
     assert experiment.is_running
     experiment.signal(signal.SIGINT)
     experiment.wait()
@@ -152,9 +157,7 @@ def test_jobs_on_a_node_that_disappears_start_again_when_there_is_one(accounting
     experiment.start()
     experiment.wait_for_training(1)
     experiment.cluster.lose_node()
-    wait_until(
-        lambda: set(experiment.cluster.queue().values()) == {"PENDING"}, seconds=120, what="nothing was requeued"
-    )
+    wait_until(lambda: set(experiment.cluster.queue().values()) == {"PENDING"}, what="nothing was requeued")
     time.sleep(15)  # while there is no node, Snakemake asks for the jobs at least once
     assert experiment.is_running
     experiment.cluster.start_node()
@@ -193,7 +196,7 @@ def test_ctrl_c_leaves_no_job_behind(slurm, undisturbed):
     assert len(experiment.cluster.queue()) == 2
     experiment.signal(signal.SIGINT)
     assert experiment.wait() != 0
-    wait_until(lambda: not experiment.cluster.queue(), seconds=20, what="jobs did not go")
+    wait_until(lambda: not experiment.cluster.queue(), what="jobs did not go")
     experiment.run()
     assert experiment.results == undisturbed(experiment.frames)
 
@@ -236,14 +239,14 @@ rule gpu:
     assert sorted((experiment.folder / f"{number}.txt").read_text() for number in (0, 1)) == ["0\n", "1\n"]
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=400)
 @pytest.mark.parametrize("accounting", [False, True])
 def test_the_tiny_configuration_goes_all_the_way(accounting, slurm):
     experiment = slurm(accounting=accounting)
     command = ("snakemake", "--profile", "slurm", "--configfile", "config/test.yaml")
     experiment.process = experiment.cluster.start(*command, cwd=experiment.folder, log=experiment.log)
-    assert experiment.wait(seconds=1500) == 0, experiment.said
+    assert experiment.wait() == 0, experiment.said
     results = experiment.folder / "results" / "test"
-    assert len(list(results.glob("runs/*/*/*/*/activation.mp4"))) == 4
+    assert len(list(results.glob("runs/*/*/*/*/activation.mp4"))) == experiment.planned("activation_movie")
     assert {path.name for path in (results / "tables").iterdir()} >= {"metrics.csv", "scores.csv"}
     assert not experiment.cluster.queue()

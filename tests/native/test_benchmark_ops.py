@@ -1,14 +1,14 @@
-"""The ops that time things: what they repeat is what was played, and what they are told is checked."""
+"""The ops for benchmarks: they repeat the recorded episode and check their inputs."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import call_op, world_attributes
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 from neurozoo.native import load_ops
 
 PUBLISHED = protocol_of("frostbite", "uber2018")
@@ -50,7 +50,7 @@ def time_forward(ops, layout, *, parameters=None, planes=None, repetitions=1):
 def test_an_episode_is_repeated_from_its_decisions(ops, evaluators, protocol, observes):
     evaluator = evaluators(game="frostbite", model="small", protocol=protocol)
     genome = Genome(12_345)
-    evaluator.hold([genome])
+    evaluator.pin([genome])
     trace = evaluator.trace(Episode(genome, noops=7, seed=3, max_frames=400))
     seconds, frames, score = time_world(ops, protocol, trace.actions, observes=observes, repetitions=2)
     assert float(score) == trace.rewards.sum()
@@ -76,7 +76,7 @@ def test_a_decision_that_the_game_does_not_have_is_refused(ops, decision):
 def test_the_network_answers_as_in_the_episode_in_every_repetition(ops, evaluators):
     evaluator = evaluators(game="frostbite", model="small")
     genome = Genome(12_345)
-    evaluator.hold([genome])
+    evaluator.pin([genome])
     trace = evaluator.trace(Episode(genome, noops=7, seed=3, max_frames=200))
     layout = layout_of("frostbite", "small", PUBLISHED)
     for repetitions in (1, 3):

@@ -1,10 +1,10 @@
-"""The op makes the same weights out of a genome as NumPy does, to the bit."""
+"""The op makes the same weights from a genome as NumPy, to the bit."""
 
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes import Genome, Mutation, decode, read_genome
+from neurozoo.genomes.genome import Genome, Mutation, decode, read_genome
+from neurozoo.networks.catalogue import get_network
 
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
 
@@ -21,7 +21,7 @@ def expected(genome, noise, model):
 def test_initial_weights_and_children_are_equal_to_the_bit(evaluators, noise, model):
     evaluator = evaluators(model=model)
     genomes = [Genome(148462608), Genome(0), Genome(5, (Mutation(6, 0.3),)), VECTOR]
-    evaluator.hold(genomes)
+    evaluator.pin(genomes)
     for genome in genomes:
         np.testing.assert_array_equal(bits(evaluator.parameters(genome)), bits(expected(genome, noise, model)))
 
@@ -29,19 +29,19 @@ def test_initial_weights_and_children_are_equal_to_the_bit(evaluators, noise, mo
 def test_the_published_genome_with_its_265_mutations_is_equal_to_the_bit(evaluators, noise, data_dir):
     genome = read_genome(data_dir / "uber_frostbite_genome.json").genome
     evaluator = evaluators(model="large")
-    evaluator.hold([genome])
+    evaluator.pin([genome])
     np.testing.assert_array_equal(bits(evaluator.parameters(genome)), bits(expected(genome, noise, "large")))
 
 
-def test_a_child_made_from_its_held_parent_equals_one_made_from_scratch(evaluators, noise):
+def test_a_child_made_from_its_pinned_parent_equals_one_made_from_scratch(evaluators, noise):
     evaluator = evaluators()
     parent = Genome(9, tuple(Mutation(1000 * i, 0.01) for i in range(30)))
     child = parent.mutated(77, 0.002)
-    evaluator.hold([])
-    evaluator.hold([child])
+    evaluator.pin([])
+    evaluator.pin([child])
     from_scratch = evaluator.parameters(child)
-    evaluator.hold([parent])
-    evaluator.hold([child, parent])
+    evaluator.pin([parent])
+    evaluator.pin([child, parent])
     from_parent = evaluator.parameters(child)
     np.testing.assert_array_equal(bits(from_parent), bits(from_scratch))
     np.testing.assert_array_equal(bits(from_parent), bits(expected(child, noise, "small")))
@@ -51,8 +51,8 @@ def test_a_child_made_from_its_held_parent_equals_one_made_from_scratch(evaluato
 def test_genomes_keep_their_weights_when_they_change_places(evaluators, noise):
     evaluator = evaluators()
     genomes = [Genome(i) for i in range(4)]
-    evaluator.hold(genomes)
-    evaluator.hold([genomes[2], genomes[0], Genome(50), genomes[2]])
+    evaluator.pin(genomes)
+    evaluator.pin([genomes[2], genomes[0], Genome(50), genomes[2]])
     for genome in (genomes[2], genomes[0], Genome(50)):
         np.testing.assert_array_equal(bits(evaluator.parameters(genome)), bits(expected(genome, noise, "small")))
     with pytest.raises(KeyError):
@@ -63,10 +63,10 @@ def test_the_last_slices_of_the_table_can_be_used_and_nothing_beyond(evaluators,
     evaluator = evaluators()
     last = 250_000_000 - 1_008_450
     genome = Genome(last, (Mutation(last, 0.5),))
-    evaluator.hold([genome])
+    evaluator.pin([genome])
     np.testing.assert_array_equal(bits(evaluator.parameters(genome)), bits(expected(genome, noise, "small")))
     for beyond in (Genome(last + 1), Genome(0, (Mutation(last + 1, 0.5),)), Genome(2**62)):
         with pytest.raises(NeurozooError, match="lies outside the table: a network of 1008450 parameters allows 0 to"):
-            evaluator.hold([beyond])
-    # What was held before is still there.
+            evaluator.pin([beyond])
+    # What was pinned before is still there.
     np.testing.assert_array_equal(bits(evaluator.parameters(genome)), bits(expected(genome, noise, "small")))

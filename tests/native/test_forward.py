@@ -1,4 +1,4 @@
-"""The native networks compute what the textbook says, within what float32 can hold."""
+"""The native networks equal a simple implementation in double precision, up to float32 rounding."""
 
 import ctypes
 import subprocess
@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from neurozoo.architectures import NETWORKS, get_network
-from neurozoo.cshenton import decode_seeds
+from neurozoo.environments.protocols import get_protocol, layout_of, observation_shape
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.evaluation.reference import collect_reference
-from neurozoo.games import get_protocol, layout_of, observation_shape
-from neurozoo.genomes import Genome, Mutation, decode
+from neurozoo.genomes.cshenton import decode_seeds
+from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.native.build import SOURCES, find_compiler
-from neurozoo.networks import PLAN_FIELDS, Layer, Network
+from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.description import Layer, LayerPlan, Network
 
 GENOME = Genome(148462608, (Mutation(219531121, 0.02), Mutation(172882699, 0.02)))
 STEPS = 12
@@ -25,10 +25,10 @@ TOLERANCES = {"small": 2e-6, "large": 2e-6, "recurrent_large": 3e-6}
 
 
 def convolved(images, weights, stride, padding="same"):
-    """TensorFlow's SAME and VALID, written out: pixel by pixel of the kernel, the odd zero row at the end."""
+    """A convolution with TensorFlow's SAME or VALID padding, kernel pixel by kernel pixel."""
     height, width = images.shape[-3:-1]
     kernel = weights.shape[0]
-    unpadded = kernel - 1 if padding == "valid" else 0  # rows and columns at which no kernel begins
+    unpadded = kernel - 1 if padding == "valid" else 0  # rows and columns at which no kernel starts
     out_height, out_width = -(-(height - unpadded) // stride), -(-(width - unpadded) // stride)
     pad_y = max((out_height - 1) * stride + kernel - height, 0)
     pad_x = max((out_width - 1) * stride + kernel - width, 0)
@@ -60,7 +60,7 @@ def cycled(layer, images, own):
 
 
 def outputs_of_the_textbook(theta, layout, observations, reference=None):
-    """The network in double precision, (batch, ...) to (batch, actions); both batches go through it side by side."""
+    """The network in double precision, from (batch, ...) to (batch, actions). Passes on the reference batch, too."""
     arrays = {name: array.astype(float) for name, array in layout.split(theta).items()}
     values = [batch.astype(float) for batch in (observations, reference) if batch is not None]
     for placed in layout.layers:
@@ -87,11 +87,11 @@ def outputs_of_the_textbook(theta, layout, observations, reference=None):
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    """Makes networks of the native core: `native(layout)`, compiled here, so that the op need not be built."""
+    """Makes networks of the native core: `native(layout)`. Compiles the core alone, without the op."""
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     shim = Path(__file__).with_name("network_shim.cc")
     options = ["-std=c++17", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", f"-I{SOURCES}"]
-    names = ("block_sums", "changed_positions", "network", "network_plan")
+    names = ("batch_norm", "block_sums", "changed_positions", "layer_kernels", "network", "network_plan", "recurrence")
     sources = [str(SOURCES / "core" / f"{name}.cc") for name in names]
     command = [find_compiler(), *options, *sources, str(shim), "-o", str(library)]
     result = subprocess.run(command, capture_output=True, text=True)
@@ -109,7 +109,7 @@ def pointer(array, kind=ctypes.c_float):
 
 
 class NativeNetwork:
-    """A network of the native core; errors are ValueErrors."""
+    """A network of the native core. Its errors become ValueErrors."""
 
     def __init__(self, shim, layout, plan=None, scales=None):
         self._shim, self._layout = shim, layout
@@ -161,7 +161,7 @@ class NativeNetwork:
         return outputs
 
 
-# None of the widths that the fast code knows, everything normalised, and in an order that no network has.
+# Widths without a fast path, normalisation everywhere, and an order of layers that no network has.
 ODD = Network(
     "odd",
     (),
@@ -176,7 +176,7 @@ ODD = Network(
     ),
 )
 
-# Without padding, whole blocks and others, and rows and columns at the end that no kernel sees.
+# No padding, complete and incomplete blocks, and rows and columns at the end that no kernel covers.
 UNPADDED = Network(
     "unpadded",
     (),
@@ -188,9 +188,9 @@ UNPADDED = Network(
     ),
 )
 
-ELSEWHERE = ("cells", "cshenton", "dense_tanh", "river_test")  # they are not for 84 x 84 x 4
+ELSEWHERE = ("cells", "cshenton", "dense_tanh", "river_test")  # not for 84 x 84 x 4
 
-# (network, shape of the observation, outputs): each network once in its world, and some where shapes are odd.
+# (network, shape of the observation, outputs): each network with its usual shape, some also with odd shapes.
 ATARI, RIVER, MAZE = (84, 84, 4), (20, 20, 3), (1, 1, 11)
 CASES = {
     **{name: (name, ATARI, 18) for name in NETWORKS if name not in ELSEWHERE},
@@ -289,7 +289,7 @@ def patched(random, image):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_kept_from_step_to_step_changes_no_bit(native, case):
+def test_reusing_sums_from_step_to_step_changes_no_bit(native, case):
     layout, theta, reference, (image, *_) = agent_of(case)
     random = np.random.default_rng(3)
     images = [image]
@@ -378,7 +378,7 @@ def test_the_published_seeds_for_ice_hockey_give_the_published_outputs(native):
 def changed(plan, layer, **fields):
     plan = plan.copy()
     for name, value in fields.items():
-        plan[layer, PLAN_FIELDS.index(name)] = value
+        plan[layer, LayerPlan._fields.index(name)] = value
     return plan
 
 
@@ -412,7 +412,7 @@ def changed(plan, layer, **fields):
         ("simple in the maze", 1, {"in_height": 2}, "Layer 1 of the network's plan is dense, but not one-dimensional"),
     ],
 )
-def test_a_plan_that_is_no_network_is_refused(native, case, layer, fields, complaint):
+def test_an_invalid_plan_is_refused(native, case, layer, fields, complaint):
     layout = agent_of(case)[0]
     with pytest.raises(ValueError, match=complaint):
         native(layout, plan=changed(layout.plan(), layer, **fields))
@@ -457,7 +457,7 @@ def played(request, ops, noise_table, noise):
     with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
-        evaluator.hold([GENOME])
+        evaluator.pin([GENOME])
         trace = evaluator.trace(Episode(GENOME, 3, 0, protocol.frame_skip * STEPS))
         from_op = evaluator.parameters(GENOME)
     observations = observations_of(trace.planes, observation_shape(game, protocol).stack)
@@ -482,10 +482,10 @@ def test_outputs_of_the_op_equal_those_of_the_keras_model(played):
 
 
 def test_equal_outputs_choose_the_first_action(evaluators, noise):
-    # Index of initial weights whose every output is the same is not to be found in the table; but a power of 0 keeps
-    # the initial weights, and the game goes on alike.
+    # No initial weights in the table make all outputs equal. But a power of 0 keeps the initial weights, and the game
+    # continues in the same way.
     evaluator = evaluators()
     genomes = [Genome(5), Genome(5, (Mutation(99, 0.0),))]
-    evaluator.hold(genomes)
+    evaluator.pin(genomes)
     first, second = (evaluator.trace(Episode(genome, 3, 0, 200)) for genome in genomes)
     np.testing.assert_array_equal(first.logits, second.logits)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from neurozoo.games import layout_of, protocol_of, rom_path
+from neurozoo.environments.games import rom_path
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.native.build import SOURCES, find_compiler
 
-CORE = ("block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome", "network")
-CORE += ("network_plan", "noise_table", "world_pool")
+CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")
+CORE += ("layer_kernels", "network", "network_plan", "noise_table", "recurrence", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
 
 
@@ -33,7 +34,7 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
     ]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr[-4000:]
-    (folder / "known").write_text("leak:games/supported\n")  # 24 bytes that the emulator library loses for each game
+    (folder / "known").write_text("leak:games/supported\n")  # the emulator library leaks 24 bytes per game
     inputs = [str(folder / name) for name in ("plan", "scales", "noise")]
     run = subprocess.run(
         [str(folder / "stress"), *inputs, str(episodes), *rom],
@@ -45,15 +46,15 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
     return run.stdout
 
 
-@pytest.mark.parametrize("sanitizer", SANITIZERS)
+@pytest.mark.parametrize("sanitizer", [SANITIZERS[0], pytest.param(SANITIZERS[1], marks=pytest.mark.long(seconds=30))])
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
     assert printed == "1000 episodes, 10 pools, 10 errors\n"
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=60)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_so_they_do_with_the_emulator(tmp_path, ops, sanitizer):
+def test_the_same_with_the_emulator(tmp_path, ops, sanitizer):
     """The emulator's own code is that of the built op, without a sanitizer."""
     build = ops.parent / "build"
     library = build / "cmake" / "ale" / "src" / "ale" / "libale.a"

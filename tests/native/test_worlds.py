@@ -1,12 +1,12 @@
-"""The op plays every world as its Python twin does: same planes, same rewards, same end, same behaviour."""
+"""The op plays every game like the Python environment: same planes, rewards, length and behaviour."""
 
 import numpy as np
 import pytest
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome, Mutation, Weights
+from neurozoo.genomes.genome import Genome, Mutation, Weights
 
 WORLDS = [
     ("river_crossing", {"name": "river_fixed"}, "final_position", 3000),
@@ -33,14 +33,14 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
     layout = layout_of(game, "simple", protocol)
     given = {"game": game, "layout": layout, "protocol": protocol, "noise": noise_table, "behaviour": behaviour}
     episodes = {n: start(genome, protocol, n, max_frames) for n, genome in enumerate(GENOMES)}
-    # The maze's robot is steered by the outputs themselves, whose last bits differ; an area's mean next to a half may
-    # be rounded to either grey.
+    # The outputs steer the maze's robot directly, and their last bits differ. In the area resize, a mean close to a
+    # half may be rounded to either grey.
     drift = 1e-5 if game == "hard_maze" else 0
     grey = 1.01 / 255 if protocol.preprocessing == "area" else 0
     twin = StepwiseEvaluator(**given)
     with make_evaluator(ops=ops, threads=2, **given) as evaluator:
         for engine in (evaluator, twin):
-            engine.hold(GENOMES)
+            engine.pin(GENOMES)
         found, expected = play(evaluator, episodes), play(twin, episodes)
         for number, episode in episodes.items():
             here, there = found[number], expected[number]
@@ -51,31 +51,31 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
             seen, twins = evaluator.trace(episode), twin.trace(episode)
             np.testing.assert_allclose(seen.planes, twins.planes, rtol=drift, atol=grey)
             np.testing.assert_allclose(seen.rewards, twins.rewards, rtol=drift)
-            # Sums of up to 28,224 products in another order, each rounded to 24 bits; other greys change them by more.
+            # The order of up to 28,224 summands differs, each sum rounded to 24 bits; other greys change more.
             close = (1e-4 if grey == 0 else 1e-2) * np.abs(twins.logits).max()
             np.testing.assert_allclose(seen.logits, twins.logits, rtol=0, atol=close)
 
 
-def test_the_episodes_of_this_test_are_not_all_alike(ops, noise_table):
+def test_the_episodes_of_this_test_differ(ops, noise_table):
     protocol = protocol_of("river_crossing")
     layout = layout_of("river_crossing", "simple", protocol)
     with make_evaluator(
         ops=ops, noise=noise_table, game="river_crossing", layout=layout, protocol=protocol, behaviour="final_position"
     ) as evaluator:
-        evaluator.hold(GENOMES)
+        evaluator.pin(GENOMES)
         found = play(evaluator, {n: start(GENOMES[0], protocol, n, 3000) for n in range(4)})
     assert len({result.behaviour.tobytes() for result in found.values()}) > 1
 
 
 def test_the_start_of_2018_changes_what_the_published_genome_scores(ops, noise_table, evaluators, data_dir):
     # Section 11 of the specification: about 8,000 over the 30 starts instead of about 3,300; only no-ops mod 4 matter.
-    from neurozoo.genomes import read_genome
+    from neurozoo.genomes.genome import read_genome
 
     genome = read_genome(data_dir / "uber_frostbite_genome.json").genome
     means = {}
     for start_state in ("today", "2018"):
         evaluator = evaluators(model="large", threads=2, protocol=protocol_of("frostbite", start_state=start_state))
-        evaluator.hold([genome])
+        evaluator.pin([genome])
         results = play(evaluator, {noops: Episode(genome, noops, 0, 400_000) for noops in (1, 2, 3, 4)})
         # Of 1 to 30, eight leave 1, eight leave 2, seven leave 3 and seven leave 0 when divided by 4.
         scores = [results[noops].score for noops in (1, 2, 3, 4)]
@@ -84,22 +84,22 @@ def test_the_start_of_2018_changes_what_the_published_genome_scores(ops, noise_t
     assert 7_800 < means["2018"] < 8_200
 
 
-# ---- weights that are no noise
+# ---- weights that do not come from the noise table
 
 
 def test_weights_and_their_mirrored_children_play_like_the_genome_that_they_were_taken_from(evaluators, noise):
     evaluator = evaluators(threads=2)
     genome = Genome(5, (Mutation(6, 0.3),))
-    evaluator.hold([genome])
+    evaluator.pin([genome])
     theta = evaluator.parameters(genome)
     center = Genome(Weights.of(theta))
     plus, minus = center.mutated(99, 0.02), center.mutated(99, -0.02)
-    evaluator.hold([center, plus, minus])
+    evaluator.pin([center, plus, minus])
     np.testing.assert_array_equal(evaluator.parameters(center), theta)
     slice_ = np.float32(0.02) * noise[99 : 99 + len(theta)]
     np.testing.assert_array_equal(evaluator.parameters(plus), theta + slice_)
     np.testing.assert_array_equal(evaluator.parameters(minus), theta - slice_)
-    evaluator.hold([genome, center])
+    evaluator.pin([genome, center])
     episodes = [Episode(who, 3, 0, 800) for who in (genome, center, genome.mutated(9, 0.1), center.mutated(9, 0.1))]
     found = play(evaluator, dict(enumerate(episodes)))
     assert [found[0].score, found[0].steps] == [found[1].score, found[1].steps]
@@ -107,14 +107,14 @@ def test_weights_and_their_mirrored_children_play_like_the_genome_that_they_were
 
 
 def test_weights_of_another_length_are_refused(evaluators):
-    with pytest.raises(NeurozooError, match=r"has 1,008,450 parameters, but weights of shape \(7,\) came"):
-        evaluators().hold([Genome(Weights.of(np.zeros(7)))])
+    with pytest.raises(NeurozooError, match=r"has 1,008,450 parameters, but got weights of shape \(7,\)"):
+        evaluators().pin([Genome(Weights.of(np.zeros(7)))])
 
 
-def test_weights_that_are_not_held_are_refused(evaluators):
+def test_weights_that_are_not_pinned_are_refused(evaluators):
     evaluator = evaluators()
-    evaluator.hold([])
-    with pytest.raises(NeurozooError, match="must be held first"):
+    evaluator.pin([])
+    with pytest.raises(NeurozooError, match="must be pinned first"):
         evaluator.submit({0: Episode(Genome(Weights.of(np.zeros(1_008_450))), 1, 0, 8)})
 
 
@@ -123,11 +123,11 @@ def test_old_genomes_with_a_common_past_equal_those_decoded_alone(evaluators):
     family = [Genome(9, (*past, Mutation(i, 0.1), Mutation(7, 0.2))) for i in range(3)] + [Genome(9, past[:20])]
     alone = {}
     for genome in family:
-        evaluators().hold([])
-        evaluators().hold([genome])
+        evaluators().pin([])
+        evaluators().pin([genome])
         alone[genome] = evaluators().parameters(genome)
-    evaluators().hold([])
-    evaluators().hold(family)
+    evaluators().pin([])
+    evaluators().pin(family)
     for genome in family:
         np.testing.assert_array_equal(evaluators().parameters(genome), alone[genome])
 
@@ -139,7 +139,7 @@ def test_virtual_batch_norm_needs_its_reference(ops, noise_table):
     protocol = protocol_of("frostbite")
     layout = layout_of("frostbite", "virtual_bn", protocol)
     with make_evaluator(ops=ops, noise=noise_table, game="frostbite", layout=layout, protocol=protocol) as evaluator:
-        evaluator.hold([Genome(1)])
+        evaluator.pin([Genome(1)])
         with pytest.raises(NeurozooError, match="needs reference observations, but none have been set"):
             evaluator.submit({0: Episode(Genome(1), 1, 0, 8)})
         for wrong in (np.zeros((2, 84, 84, 3)), np.zeros((0, 84, 84, 4)), np.zeros((84, 84, 4))):

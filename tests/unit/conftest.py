@@ -1,4 +1,4 @@
-"""Small frozen agents, made without the native op: their episodes come from the Python twin and Keras."""
+"""Small frozen agents, made without the native op: Python environments and Keras play their episodes."""
 
 import shutil
 
@@ -11,8 +11,8 @@ GAMES = {"small": "breakout", "large": "frostbite", "recurrent_large": "carnival
 @pytest.fixture(scope="session")
 def agent():
     """Makes a checkpoint with random weights: `agent(model, game=..., protocol=...)`."""
-    from neurozoo.games import layout_of, protocol_of
-    from neurozoo.training.checkpoint import Checkpoint
+    from neurozoo.agents.checkpoint import Checkpoint
+    from neurozoo.environments.protocols import layout_of, protocol_of
 
     def make(model="small", *, game=None, protocol=None, observation=None, algo="ga", seed=1):
         game = game or GAMES[model]
@@ -53,7 +53,7 @@ def played():
 @pytest.fixture(scope="session")
 def frozen_folder(agent, played, tmp_path_factory):
     """Freezes an agent once per session: `frozen_folder(model, game=..., protocol=...)`."""
-    from neurozoo.inspection.freeze import freeze
+    from neurozoo.agents.freeze import freeze
 
     made = {}
 
@@ -78,7 +78,7 @@ def own_copy(frozen_folder, tmp_path):
 @pytest.fixture(scope="session")
 def rollout_file(frozen_folder, tmp_path_factory):
     """Records a rollout once per session: `rollout_file(model, max_steps=...)`."""
-    from neurozoo.inspection import record_rollout
+    from neurozoo.rollouts.rollout import record_rollout
 
     made = {}
 

@@ -12,7 +12,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_appears_under_its_name_only_when_it_is_whole(tmp_path):
+def test_a_file_appears_under_its_name_only_when_it_is_complete(tmp_path):
     path = tmp_path / "new" / "result.npz"
     with written_whole(path) as temporary:
         temporary.write_bytes(b"half")
@@ -24,7 +24,7 @@ def test_a_file_appears_under_its_name_only_when_it_is_whole(tmp_path):
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
-def test_a_failure_half_way_leaves_the_old_file_and_no_litter(tmp_path, failure):
+def test_a_failure_half_way_leaves_the_old_file_and_no_temporary_one(tmp_path, failure):
     path = tmp_path / "result.txt"
     path.write_text("old")
 
@@ -68,7 +68,7 @@ def test_a_full_disk_a_quota_and_a_file_size_limit_are_explained(number):
     assert "a.txt could not be written" in str(error)
 
 
-def test_other_errors_of_the_system_stay_what_they_are():
+def test_other_errors_of_the_system_are_unchanged():
     error = OSError(errno.EACCES, "denied")
     assert explained(error, "a.txt") is error
 
@@ -96,9 +96,9 @@ def test_text_is_utf8_whatever_the_locale_is(tmp_path):
         (b"9" * 5_000, "is damaged"),
         (b"[1, 2]", "should hold a JSON object, but holds a list"),
     ],
-    ids=["cut", "empty", "binary", "deep", "endless number", "list"],
+    ids=["truncated", "empty", "binary", "deep", "huge number", "list"],
 )
-def test_json_that_is_no_object_is_refused_with_the_remedy(tmp_path, content, complaint):
+def test_a_file_without_a_json_object_is_refused_with_the_remedy(tmp_path, content, complaint):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(NeurozooError, match=f"a.json {complaint}.*Do this.") as caught:

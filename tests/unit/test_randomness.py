@@ -1,7 +1,7 @@
 import itertools
 
 import numpy as np
-from neurozoo.algorithms.randomness import Purpose, generator
+from neurozoo.randomness import Purpose, generator
 
 
 def draw(*arguments):
@@ -52,7 +52,7 @@ def test_the_purposes_keep_their_published_numbers():
 
 
 def test_a_draw_comes_from_the_seed_sequence_of_its_address():
-    # What others need to repeat a published run without this library.
+    # Others need this to repeat a published run without this library.
     sequence = np.random.SeedSequence((0, 1), spawn_key=(0, 2, 3))
     expected = np.random.Generator(np.random.PCG64(sequence)).integers(2**63, size=2)
     assert draw((0, 1), Purpose.OFFSPRING, 2, 3) == tuple(expected.tolist())

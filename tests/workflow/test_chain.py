@@ -9,12 +9,12 @@ import zipfile
 import numpy as np
 import pytest
 import yaml
-from neurozoo.tables import read_metrics
+from neurozoo.records.tables import read_metrics
 
 RUNS = ("ga/frostbite/small/1", "ga/frostbite/small/2", "ga/pong/recurrent_large/1")
 LEARNER = "dqn/breakout/small/1"
 RUN_FILES = (
-    "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "genome.json",
+    "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "result.json",
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
     "rollout.parquet", "activation.mp4", "game.mp4",
 )  # fmt: skip
@@ -46,16 +46,16 @@ def snakemake_again(chain, run_snakemake):
 
 
 def test_every_run_has_every_file_of_the_design(chain):
-    missing = [
-        f"{run}/{name}"
-        for run in (*RUNS, LEARNER)
-        for name in RUN_FILES
-        if not (chain / "results/test/runs" / run / name).exists()
-    ]
+    runs = chain / "results/test/runs"
+    missing = [f"{run}/{name}" for run in (*RUNS, LEARNER) for name in RUN_FILES if not (runs / run / name).exists()]
     assert missing == []
+    assert {run: (runs / run / "genome.json").exists() for run in (*RUNS, LEARNER)} == {
+        **dict.fromkeys(RUNS, True),
+        LEARNER: False,  # which has weights, but no genome
+    }
 
 
-def test_a_genome_from_elsewhere_has_the_same_files_and_a_score(chain):
+def test_an_imported_genome_has_the_same_files_and_a_score(chain):
     run = chain / "results/test/runs/imported/frostbite/small/1"
     names = ("config.yaml", "checkpoint.npz", "genome.json", "frozen/model.json", "rollout.npz", "activation.mp4")
     assert [name for name in (*names, "evaluation.json") if not (run / name).exists()] == []
@@ -82,7 +82,7 @@ def test_a_run_that_learns_in_epochs_has_phases_and_the_others_have_none(chain):
     assert not [run for run in RUNS if (chain / "results/test/runs" / run / "phases.csv").exists()]
 
 
-def test_filters_are_shown_where_the_configuration_asks_for_it(chain):
+def test_filters_are_shown_for_the_configured_experiments(chain):
     filters = chain / "results/test/runs" / RUNS[2] / "filters"
     assert {path.name for path in filters.iterdir()} == {"patches_recu1.png", "guided.html", "lean.csv"}
     for run in RUNS:  # for the figure
@@ -113,7 +113,7 @@ def test_tables_and_figures_span_all_runs(chain):
     assert scores["recurrent_large", "pong"]["protocol"] == "uber2018"
     assert scores["small", "frostbite"]["episodes"] == "1"
     with open(tables / "comparison.csv") as file:
-        assert list(csv.DictReader(file)) == []  # nobody played the other's game
+        assert list(csv.DictReader(file)) == []  # no game was played by two agents
     for figure in ("learning_curves", "performance_profile", "aggregates", "probability_of_improvement"):
         for kind, start in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
             assert (chain / f"results/test/figures/{figure}.{kind}").read_bytes().startswith(start)
@@ -231,7 +231,7 @@ def test_a_run_outside_of_every_experiment_can_be_a_target(chain, snakemake_agai
         assert f"rule {rule}:" in answer.stdout
 
 
-def test_an_error_in_a_rule_is_one_sentence_and_spares_what_was_there(chain, snakemake_again):
+def test_an_error_in_a_rule_is_one_sentence_and_leaves_existing_files_unchanged(chain, snakemake_again):
     run = chain / "results/test/runs" / RUNS[0]
     rollout = (run / "rollout.npz").read_bytes()
     movie = (run / "activation.mp4").read_bytes()

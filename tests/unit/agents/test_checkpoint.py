@@ -6,10 +6,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.games import get_protocol
-from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
+from neurozoo.networks.catalogue import get_network
 
 COUNT = get_network("small").layout(4).parameter_count
 
@@ -96,7 +96,7 @@ def test_a_reference_that_no_network_sees_is_refused(tmp_path, reference):
 def test_a_network_that_needs_a_reference_is_not_read_without(monkeypatch):
     from types import SimpleNamespace
 
-    from neurozoo.training.checkpoint import check_reference
+    from neurozoo.agents.checkpoint import check_reference
 
     layout = SimpleNamespace(
         needs_reference=True, observation_shape=(84, 84, 4), network=SimpleNamespace(name="virtual_bn")
@@ -155,7 +155,7 @@ def single_array(path):
         single_array,
     ],
 )
-def test_a_file_that_is_no_checkpoint_is_refused_in_a_sentence(tmp_path, make):
+def test_a_file_that_is_not_a_checkpoint_is_refused_with_a_message(tmp_path, make):
     path = tmp_path / "checkpoint.npz"
     make(path)
     with pytest.raises(NeurozooError) as caught:
@@ -171,7 +171,7 @@ def test_weights_of_another_network_are_refused_with_both_numbers(tmp_path):
         read_checkpoint(tmp_path / "checkpoint.npz")
 
 
-def test_no_damaged_byte_ends_in_anything_but_a_sentence_or_the_same_checkpoint(tmp_path):
+def test_any_damaged_byte_gives_a_message_or_the_same_checkpoint(tmp_path):
     buffer = io.BytesIO()
     write(buffer, theta=np.zeros(COUNT, np.float32))
     whole = buffer.getvalue()
@@ -197,8 +197,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(small_disk):
 import json
 import numpy as np
 from neurozoo.errors import NeurozooError
-from neurozoo.games import get_protocol
-from neurozoo.training.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
 
 path = f"{sys.argv[1]}/checkpoint.npz"
 facts = {"algo": "ga", "game": "breakout", "model": "small", "run": 1, "num_actions": 4}
@@ -226,9 +226,9 @@ def test_a_snapshot_is_a_checkpoint_with_its_facts_inside(tmp_path):
     assert read_facts(tmp_path / "1000.npz") == {"test_score": 5.0, "genome": [1, [2, 0.1]]}
 
 
-def test_facts_that_are_missing_or_damaged_are_answered_by_a_sentence(tmp_path):
+def test_facts_that_are_missing_or_damaged_are_refused_with_a_message(tmp_path):
     write(tmp_path / "checkpoint.npz")
-    with pytest.raises(NeurozooError, match="is damaged or no snapshot"):
+    with pytest.raises(NeurozooError, match="is damaged or not a snapshot"):
         read_facts(tmp_path / "checkpoint.npz")
     with pytest.raises(NeurozooError, match=r"nowhere\.npz is missing"):
         read_facts(tmp_path / "nowhere.npz")

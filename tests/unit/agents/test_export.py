@@ -4,11 +4,11 @@ import json
 import shutil
 
 import pytest
+from neurozoo.agents.export import export_zoo
+from neurozoo.agents.zoo_listing import as_table, as_text, facts_of, named_model, select_models
+from neurozoo.agents.zoo_models import find_models
+from neurozoo.agents.zoo_names import game_of, gym_id
 from neurozoo.errors import NeurozooError
-from neurozoo.zoo import find_models
-from neurozoo.zoo.export import export_zoo
-from neurozoo.zoo.listing import as_table, as_text, facts_of, named_model, select_models
-from neurozoo.zoo.names import game_of, gym_id
 
 RECORDS = [
     {"Iteration": 1, "frames": 100, "score": 1.5, "test_score": 1.0, "TimeElapsedTotal": 7.0},
@@ -39,7 +39,7 @@ def test_the_list_says_scores_and_names_what_is_damaged(results):
     assert rows[1].split() == ["ga", "ms_pacman", "small", "2", "final", "7", "uber2018", "rollout"]
     assert rows[2].split() == ["ga", "ms_pacman", "small", "2", "400M", "7", "uber2018"]
     assert problem.startswith("ga/ms_pacman/small/1: ")
-    assert as_table([]) == "There is no such frozen agent."
+    assert as_table([]) == "No frozen agent matches."
 
 
 def test_an_agent_is_found_by_its_name_or_its_folder(results):
@@ -47,7 +47,7 @@ def test_an_agent_is_found_by_its_name_or_its_folder(results):
     assert tagged.tag == "400M"
     assert named_model(results, str(tagged.place)) == tagged
     assert named_model(results, "ga/ms_pacman/small/2/final") == named_model(results, "ga/ms_pacman/small/2")
-    with pytest.raises(NeurozooError, match=r"ga/ms_pacman/small/9 is no frozen agent of .*; there are: ga/ms_pacman"):
+    with pytest.raises(NeurozooError, match=r"small/9 is not a frozen agent in .*\. Frozen agents: ga/ms_pacman"):
         named_model(results, "ga/ms_pacman/small/9")
 
 
@@ -67,7 +67,7 @@ def test_an_imported_agent_has_the_score_of_its_evaluation(results):
     assert (facts_of(model)["score"], facts_of(model)["episodes"]) == (12.5, 2)
     assert "score       12.5, the mean of 2 test episodes under uber2018" in as_text(model)
     (model.place / "evaluation.json").write_text("{}")
-    assert "is no evaluation" in facts_of(model)["problem"]
+    assert "is not an evaluation" in facts_of(model)["problem"]
 
 
 def test_agents_are_selected_by_their_names(results):
@@ -78,7 +78,7 @@ def test_agents_are_selected_by_their_names(results):
 
 def test_a_folder_of_results_that_is_not_there_is_named(tmp_path):
     for look in (select_models, lambda results: named_model(results, "ga/ms_pacman/small/1")):
-        with pytest.raises(NeurozooError, match=r"nope should be a folder of results, but there is none\. Name"):
+        with pytest.raises(NeurozooError, match=r"nope should be a folder of results, but does not exist\. Give"):
             look(tmp_path / "nope")
 
 
@@ -129,16 +129,16 @@ def test_another_networks_agent_in_the_root_is_not_overwritten(results, tmp_path
     shutil.copytree(runs / "small", runs / "large")
     export_zoo(select_models(results, model="small"), root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    with pytest.raises(NeurozooError, match=r"'large', but lists final of 'small'.* Name another ROOT .* of its own"):
+    with pytest.raises(NeurozooError, match=r"'large', but lists final of 'small'.* of its own\. Give another ROOT"):
         export_zoo(select_models(results, model="large"), root)
     index = root / "ga/checkpoints/MsPacmanNoFrameskip-v4_1.json"
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
     index.write_text('[{"criteria": "final"}]')  # the Atari Zoo's own
-    with pytest.raises(NeurozooError, match="of 'one that it does not name'"):
+    with pytest.raises(NeurozooError, match="of 'a network that it does not name'"):
         export_zoo(select_models(results, model="small"), root)
     for damaged in ("[", '{"a": 1}', "7"):
         index.write_text(damaged)
-        with pytest.raises(NeurozooError, match=r"_1\.json is no index of tags .* Delete it"):
+        with pytest.raises(NeurozooError, match=r"_1\.json is not an index of tags .* Delete it"):
             export_zoo(select_models(results, model="small"), root)
 
 
@@ -156,7 +156,7 @@ def test_games_have_the_names_of_gym(published_games):
     assert gym_id("gym.CartPole-v1") == "CartPole-v1"
     for game in published_games:
         assert game_of(gym_id(game)) == game_of(game) == game
-    with pytest.raises(NeurozooError, match="'Sequest' is no game's name"):
+    with pytest.raises(NeurozooError, match="'Sequest' is not the name of a game"):
         game_of("Sequest")
 
 

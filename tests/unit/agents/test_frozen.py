@@ -2,8 +2,8 @@ import json
 
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import open_frozen
 
 
 def change(folder, **values):
@@ -38,8 +38,8 @@ def test_a_damaged_or_foreign_model_json_is_refused(own_copy):
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"layers": [{"name": "conv1"}]}, "not a whole description .KeyError: 'kind'"),
-        ({"protocol": {"name": "uber2018"}}, "not a whole description"),
+        ({"layers": [{"name": "conv1"}]}, "incomplete or damaged .KeyError: 'kind'"),
+        ({"protocol": {"name": "uber2018"}}, "incomplete or damaged"),
         ({"game": "braekout"}, "did you mean 'breakout'"),
         ({"layers": []}, "should name at least one layer and one action"),
     ],

@@ -2,13 +2,13 @@ import json
 
 import numpy as np
 import pytest
+from neurozoo.agents.freeze import freeze_run
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.generation_reports import read_reports, report_of
+from neurozoo.environments.protocols import layout_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import layout_of
-from neurozoo.genomes import Genome, Mutation, decode
-from neurozoo.inspection import freeze_run
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.reports import read_reports, report_of
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome, Mutation, decode
+from neurozoo.genomes.noise_table import open_noise_table
 
 LOG = [
     {"Iteration": 1, "frames": 100, "TruncatedPopulationEliteSeeds": [5], "TruncatedPopulationEliteTestRewMean": 2.5},
@@ -47,13 +47,13 @@ def test_a_run_that_still_goes_on_has_its_reports_in_its_state(tmp_path):
 @pytest.mark.parametrize("generation", [0, 3, -1])
 def test_a_generation_that_is_not_there_is_refused(tmp_path, generation):
     write_log(tmp_path)
-    with pytest.raises(NeurozooError, match=f"has the generations 1 to 2, but {generation} was asked for"):
+    with pytest.raises(NeurozooError, match=f"has no generation {generation}. Its generations: 1 to 2"):
         report_of(tmp_path, generation)
 
 
 def test_a_run_without_genomes_of_its_generations_says_so(tmp_path):
     write_log(tmp_path, [{"Iteration": 1, "frames": 100}])
-    with pytest.raises(NeurozooError, match=r"keeps no genome of generation 1: .* leave the generation out"):
+    with pytest.raises(NeurozooError, match=r"has no genome for generation 1: .* Leave out the generation"):
         report_of(tmp_path, 1)
 
 
@@ -74,7 +74,7 @@ def test_a_damaged_log_is_refused(tmp_path, text):
 @pytest.fixture
 def run_dir(small_noise_table, tmp_path):
     """A run of two generations; its result is the first one's elite."""
-    from neurozoo.imports import import_genome
+    from neurozoo.agents.genome_import import import_genome
 
     folder = import_genome("[5]", noise=small_noise_table, game="breakout", model="small", run_dir=tmp_path / "run")
     write_log(folder)

@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from neurozoo.architectures import NETWORKS
+from neurozoo.agents.agent import play_as, read_agent
+from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
+from neurozoo.agents.export import export_weights
+from neurozoo.agents.genome_import import MOST_BYTES, import_genome, parse_genome
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome, Mutation, Weights, decode
-from neurozoo.imports import MOST_BYTES, export_weights, import_genome, parse_genome, play_as, read_agent
-from neurozoo.noise import open_noise_table
-from neurozoo.training.checkpoint import read_checkpoint, write_checkpoint
+from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.catalogue import NETWORKS
 
 GENOME = Genome(1, (Mutation(2, 0.002),))
 SEEDS = [4070460811, 2393459932]
@@ -59,14 +61,14 @@ def test_a_genome_with_powers_is_no_seed_list_wherever_it_is():
     ],
     ids=lambda text: text[:20],
 )  # fmt: skip
-def test_what_is_no_genome_is_refused_in_a_sentence(text):
+def test_text_that_is_not_a_genome_is_refused_with_a_message(text):
     with pytest.raises(NeurozooError) as caught:
         parse_genome(text)
     assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize("text", ["[,]", ",", "[1,,2]", "[1 2]", "[4294967296]", f"[{'9' * 5000}]", "[]"])
-def test_what_is_no_seed_list_is_refused_in_a_sentence(text):
+def test_text_that_is_not_a_list_of_seeds_is_refused_with_a_message(text):
     with pytest.raises(NeurozooError) as caught:
         parse_genome(text, seeds=True)
     assert len(str(caught.value)) < 500
@@ -103,7 +105,7 @@ def test_an_imported_genome_has_the_folder_and_the_files_of_a_run(bring, small_n
     assert facts["protocol_record"]["max_noops"] == 30
 
 
-def test_importing_what_was_imported_gives_the_same_weights(bring, tmp_path):
+def test_importing_an_imported_genome_gives_the_same_weights(bring, tmp_path):
     first = bring("(1, (2, 0.002))", protocol="machado2018", action_set="minimal")
     again = bring(first / "genome.json", game=None, model=None, run=2)
     one, two = (read_checkpoint(folder / "checkpoint.npz") for folder in (first, again))
@@ -120,7 +122,7 @@ def test_another_agent_in_the_folder_is_not_replaced(bring, source, choices):
     bring("[1, [2, 0.002]]")  # the same again
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(
-        NeurozooError, match=r"should be free or hold .*, but it holds imported/breakout/small/1 .*--run N"
+        NeurozooError, match=r"should be empty or hold .*, but it holds imported/breakout/small/1 .*--run N"
     ):
         bring(source, **choices)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -138,12 +140,12 @@ def test_the_start_state_of_2018_is_a_choice(bring):
 @pytest.mark.parametrize(
     ("source", "choices", "sentence"),
     [
-        ("(1, (2, 0.002))", {"game": None}, r"give a game and a network \(--game, --model\)"),
+        ("(1, (2, 0.002))", {"game": None}, r"names no game and network\. Give both \(--game, --model\)"),
         ("(1, (2, 0.002))", {"game": "pnog"}, "did you mean 'pong'"),
         ("(1, (2, 0.002))", {"model": "smal"}, "did you mean 'small'"),
         ("(1, (2, 0.002))", {"protocol": "uber"}, "did you mean 'uber2018'"),
         ("(1, (2, 0.002))", {"protocol": "hard_maze"}, "cannot be played under the protocol 'hard_maze'"),
-        ("(1, (2, 0.002))", {"run": 0}, "whole number from 1, but 0 came"),
+        ("(1, (2, 0.002))", {"run": 0}, "whole number from 1, but is 0"),
         ("(1, (2, 0.002))", {"format": "sedes"}, "did you mean 'seeds'"),
         ("[995149]", {}, r"index 995,149 lies outside the noise table: .* 0 to 995,148\. Is it a genome for another"),
         ("[1, [2000000, 0.1]]", {}, "index 2,000,000 lies outside the noise table"),
@@ -151,12 +153,12 @@ def test_the_start_state_of_2018_is_a_choice(bring):
         ("", {}, "cannot be read as a file"),
         ("x" * 5000, {}, "cannot be read as a file"),
         ("a\0b", {}, "cannot be read as a file"),
-        ("[1, 2]", {"format": "seeds"}, "Seeds are genomes for the network 'cshenton'; they mean nothing for 'small'"),
-        ('{"genome": [1], "game": "pong"}', {}, "evolved for the game 'pong', but 'breakout' was asked for"),
-        ('{"genome": [1], "model": "large"}', {}, "evolved for the network 'large', but 'small' was asked for"),
+        ("[1, 2]", {"format": "seeds"}, "Seeds are genomes of the network 'cshenton', but the network is 'small'"),
+        ('{"genome": [1], "game": "pong"}', {}, "evolved for the game 'pong', not 'breakout'"),
+        ('{"genome": [1], "model": "large"}', {}, "evolved for the network 'large', not 'small'"),
         ('{"genome": [1]}', {"model": None}, "The genome's file lacks model"),
         ('{"other": [1]}', {}, "The genome's file lacks genome"),
-        ('{"genome": null}', {}, r"its run's weights are no scaled noise"),
+        ('{"genome": null}', {}, r"its run's weights do not come from the noise table"),
         (
             '{"genome": [1], "parameters": 5}',
             {},
@@ -170,7 +172,7 @@ def test_the_start_state_of_2018_is_a_choice(bring):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_written(bring, tmp_path, source, choices, sentence):
+def test_a_genome_that_does_not_fit_is_refused_before_anything_is_written(bring, tmp_path, source, choices, sentence):
     with pytest.raises(NeurozooError, match=sentence):
         bring(source, **choices)
     assert not (tmp_path / "runs").exists()
@@ -181,17 +183,17 @@ def test_an_empty_a_binary_and_a_huge_file_are_refused(bring, tmp_path):
     with pytest.raises(NeurozooError, match="The genome is empty"):
         bring(tmp_path / "empty")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(NeurozooError, match="it is no text"):
+    with pytest.raises(NeurozooError, match="it is not text"):
         bring(tmp_path / "binary")
     with open(tmp_path / "huge", "wb") as file:
         file.truncate(MOST_BYTES + 1)  # a sparse file
-    with pytest.raises(NeurozooError, match=r"67,108,865 bytes, but a genome has at most 67,108,864\. Of a longer"):
+    with pytest.raises(NeurozooError, match=r"67,108,865 bytes, but a genome has at most 67,108,864\. If it is a log"):
         bring(tmp_path / "huge")
 
 
 @needs_cshenton
 def test_seeds_become_a_run_under_their_own_protocol(bring):
-    from neurozoo.cshenton import decode_seeds
+    from neurozoo.genomes.cshenton import decode_seeds
 
     folder = bring(str(SEEDS), game="ice_hockey", model="cshenton")
     checkpoint = read_checkpoint(folder / "checkpoint.npz")
@@ -212,7 +214,7 @@ def test_seeds_under_another_protocol_are_refused(bring):
 # ---- agents
 
 
-def test_weights_that_no_genome_tells_come_from_the_checkpoint_beside(bring):
+def test_weights_without_a_genome_come_from_the_checkpoint_beside_it(bring):
     folder = bring("[1]")
     record = json.loads((folder / "genome.json").read_text())
     (folder / "genome.json").write_text(json.dumps(record | {"genome": None}))
@@ -222,7 +224,9 @@ def test_weights_that_no_genome_tells_come_from_the_checkpoint_beside(bring):
     with pytest.raises(NeurozooError, match="a genome for pong/small, but weights for breakout/small"):
         read_agent(folder)
     (folder / "checkpoint.npz").unlink()
-    with pytest.raises(NeurozooError, match=r"does not say the agent's weights, and there is no checkpoint\.npz"):
+    with pytest.raises(
+        NeurozooError, match=r"does not contain the agent's weights, and the checkpoint\.npz .* missing"
+    ):
         read_agent(folder)
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from neurozoo.architectures import NETWORKS, get_network
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.graph import build_graph, layer_record, load_graph
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.graph import build_graph, layer_record, load_graph
+from neurozoo.networks.catalogue import NETWORKS, get_network
 
 
 def nodes_of(checkpoint):
@@ -94,7 +94,7 @@ def test_a_graph_without_its_reference_batch_is_refused():
 @pytest.mark.parametrize(("model", "halves", "ramp"), [("large", 17, 17), ("small", 7, 7), ("recurrent_large", 5, 6)])
 def test_the_published_check_genome_gives_the_published_outputs(noise, tmp_path, model, halves, ramp, frozen_folder):
     # Specification of the published code, section 2.5.
-    from neurozoo.genomes import Genome, decode
+    from neurozoo.genomes.genome import Genome, decode
 
     layout = get_network(model).layout(18)
     genome = Genome(148462608).mutated(219531121, 0.002).mutated(172882699, 0.002)

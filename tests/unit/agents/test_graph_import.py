@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.agents import graph_import
+from neurozoo.agents.export import zoo_graph
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.graph import build_graph
+from neurozoo.agents.graph_import import fitted, import_graph, recognise
+from neurozoo.agents.graph_reader import GraphReader, read_graph
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import protocol_of
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.graph import build_graph
-from neurozoo.zoo import graph_import
-from neurozoo.zoo.export import zoo_graph
-from neurozoo.zoo.graph_import import fitted, import_graph, recognise
-from neurozoo.zoo.graph_reader import GraphReader, read_graph
+from neurozoo.networks.catalogue import get_network
 
 STRIDES = {"conv1": 4, "conv2": 2}
 
@@ -140,7 +140,7 @@ def test_convolutions_without_padding_are_those_of_nature(tmp_path):
     read_layout, read_theta, _ = read(tmp_path / "model.pb")
     assert read_layout.network.name == "nature"
     np.testing.assert_array_equal(read_theta, theta)
-    with pytest.raises(NeurozooError, match=r"'large' has not the layers of .*: conv 8 x 8 x 4 x 32, stride 4, valid"):
+    with pytest.raises(NeurozooError, match=r"'large' does not have the layers .*: conv 8 x 8 x 4 x 32, stride 4, val"):
         read(tmp_path / "model.pb", model="large")
 
 
@@ -181,14 +181,14 @@ def test_a_graph_whose_frozen_folder_is_refused_leaves_the_run_as_it_was(frozen_
     monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
     (tmp_path / "run/frozen").mkdir(parents=True)
     (tmp_path / "run/frozen/notes.txt").touch()
-    with pytest.raises(NeurozooError, match="holds files that are no frozen model"):
+    with pytest.raises(NeurozooError, match="holds files that are not part of a frozen model"):
         import_graph(frozen_folder("small") / "model.pb", game="breakout", run_dir=tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["frozen"]
 
 
 def test_an_imported_run_is_a_run_like_others(frozen_folder, tmp_path, monkeypatch):
-    from neurozoo.imports import read_agent
-    from neurozoo.inspection import record_rollout
+    from neurozoo.agents.agent import read_agent
+    from neurozoo.rollouts.rollout import record_rollout
 
     monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
     (tmp_path / "model.pb").write_bytes((frozen_folder("small") / "model.pb").read_bytes())
@@ -213,7 +213,7 @@ def test_the_export_of_an_evolution_strategy_has_the_zoos_names(frozen_folder, s
 
 
 def test_recurrent_graphs_are_no_chains(frozen_folder, tmp_path):
-    with pytest.raises(NeurozooError, match=r"is no plain chain .* has 2 ways that come together"):
+    with pytest.raises(NeurozooError, match=r"is not a plain chain .* has 2 data paths that meet"):
         read(frozen_folder("recurrent_large") / "model.pb")
 
 
@@ -238,12 +238,12 @@ def build_squared(tf):
 @pytest.mark.parametrize(
     ("build", "answer"),
     [
-        (build_unknown, "should have one input and one output by these names"),
-        (build_spying, "has operations that no chain .* needs: ReadFile, StringToNumber"),
-        (build_squared, r"the node 'ga/out/signal' \(Mul\) has 2 ways that come together"),
+        (build_unknown, "should have exactly one input and one output with these names"),
+        (build_spying, "has operations that a chain .* does not need: ReadFile, StringToNumber"),
+        (build_squared, r"the node 'ga/out/signal' \(Mul\) has 2 data paths that meet"),
     ],
 )
-def test_what_is_no_such_network_is_named(saved, tmp_path, build, answer):
+def test_a_graph_that_is_not_a_chain_of_layers_is_refused(saved, tmp_path, build, answer):
     with pytest.raises(NeurozooError, match=answer):
         import_graph(saved(build), game="breakout", run_dir=tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -254,15 +254,15 @@ def test_a_graph_that_lacks_a_node_is_named(frozen_folder, tmp_path):
     (index,) = [number for number, node in enumerate(definition.node) if node.name == "ga/fc/w"]
     del definition.node[index]
     (tmp_path / "x.pb").write_bytes(definition.SerializeToString())
-    with pytest.raises(NeurozooError, match="is cut off: the node 'ga/fc/w' is missing"):
+    with pytest.raises(NeurozooError, match="is incomplete: the node 'ga/fc/w' is missing"):
         import_graph(tmp_path / "x.pb", game="breakout", run_dir=tmp_path / "run")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"this is no graph"])
-def test_what_is_no_graph_is_named(tmp_path, content):
+def test_a_file_that_is_not_a_graph_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "x.pb").write_bytes(content)
-    with pytest.raises(NeurozooError, match=r"cannot be read|is no frozen TensorFlow graph|is an empty graph"):
+    with pytest.raises(NeurozooError, match=r"cannot be read|is not a frozen TensorFlow graph|is an empty graph"):
         import_graph(tmp_path / "x.pb", game="breakout", run_dir=tmp_path / "run")
 
 
@@ -270,8 +270,11 @@ def test_what_is_no_graph_is_named(tmp_path, content):
     ("choices", "answer"),
     [
         ({"game": "pong"}, "has 4 outputs, but 'pong' has 6 actions under 'uber2018'"),
-        ({"game": "breakout", "model": "large"}, "The network 'large' has not the layers of .*: conv 8 x 8 x 4 x 16, "),
-        ({}, "'frozen' is no game's name"),
+        (
+            {"game": "breakout", "model": "large"},
+            "'large' does not have the layers of .*: conv 8 x 8 x 4 x 16, ",
+        ),
+        ({}, "'frozen' is not the name of a game"),
     ],
 )
 def test_a_graph_of_something_else_is_named(frozen_folder, tmp_path, choices, answer):

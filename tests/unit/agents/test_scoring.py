@@ -2,11 +2,11 @@ import csv
 import json
 
 import pytest
+from neurozoo.agents.genome_import import import_genome
+from neurozoo.agents.scoring import evaluate_run, score_genome, write_evaluation_table
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import protocol_of
-from neurozoo.genomes import Genome, Mutation
-from neurozoo.imports import import_genome
-from neurozoo.scoring import evaluate_run, score_genome, write_evaluation_table
+from neurozoo.genomes.genome import Genome, Mutation
 
 
 @pytest.fixture

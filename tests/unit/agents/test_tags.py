@@ -1,6 +1,6 @@
 import pytest
+from neurozoo.agents.tags import PUBLISHED, Moment, Tag, parse_tag
 from neurozoo.errors import NeurozooError
-from neurozoo.tags import PUBLISHED, Moment, Tag, parse_tag
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ def test_a_tag_is_read(text, kind, amount):
 @pytest.mark.parametrize(
     "text", ["", "400", "M", "-1M", "0M", "1HOUR", "1hr", "1M/..", "../1M", "1e3M", "final", "\u0661M"]
 )
-def test_what_is_no_tag_is_refused_with_examples(text):
-    with pytest.raises(NeurozooError, match=r"A tag is initial .* human .* 400M .* 1HR"):
+def test_text_that_is_not_a_tag_is_refused_with_examples(text):
+    with pytest.raises(NeurozooError, match=r"A tag should be initial .* human .* 400M .* 1HR"):
         parse_tag(text)
 
 
@@ -39,7 +39,7 @@ def test_a_tag_is_reached_from_its_amount_on():
     assert not parse_tag("1.001K").is_reached(later, game="frostbite")
 
 
-def test_human_is_above_the_human_score_and_never_where_there_is_none():
+def test_human_is_reached_above_the_human_score_and_never_without_one():
     human = parse_tag("human")  # 4334.7 in frostbite
     assert not human.is_reached(Moment(1, 1, 1.0, 4334.0), game="frostbite")
     assert human.is_reached(Moment(1, 1, 1.0, 4335.0), game="frostbite")

@@ -1,4 +1,4 @@
-from neurozoo.zoo import find_models
+from neurozoo.agents.zoo_models import find_models
 
 
 def make(results, *places):
@@ -32,7 +32,7 @@ def test_models_are_found_by_run_and_tag_and_sorted_with_the_result_first(tmp_pa
     assert [model.tag for model in models].count("final") == 3
 
 
-def test_what_is_no_run_or_not_frozen_is_no_model(tmp_path):
+def test_folders_that_are_not_runs_or_not_frozen_are_skipped(tmp_path):
     make(tmp_path, "ga/frostbite/large/notes", "ga/frostbite/large/1/generations/3")
     (tmp_path / "runs/ga/frostbite/large/5").mkdir()
     assert find_models(tmp_path) == []

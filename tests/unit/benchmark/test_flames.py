@@ -1,4 +1,4 @@
-"""Where time goes, as stacks."""
+"""Flame graphs."""
 
 import time
 
@@ -26,19 +26,21 @@ def test_levels_hold_what_is_inside():
     }  # fmt: skip
 
 
-def busy():
+def test_python_and_tensorflow_are_both_seen_on_a_page_without_network(tmp_path):
     import tensorflow as tf
 
-    ends = time.perf_counter() + 0.3
-    product = tf.function(lambda a: tf.matmul(a, a))
-    while time.perf_counter() < ends:
-        product(tf.ones((256, 256))).numpy()
+    took = []
 
+    def busy():
+        begin = time.perf_counter()
+        product = tf.function(lambda a: tf.matmul(a, a))
+        while time.perf_counter() < begin + 0.3:
+            product(tf.ones((256, 256))).numpy()
+        took.append(time.perf_counter() - begin)
 
-def test_python_and_tensorflow_are_both_seen_on_a_page_without_network(tmp_path):
     seconds = record_flames(busy)
     python = sum(own for stack, own in seconds.items() if stack[0] == PYTHON and stack[1:2] and "busy" in stack[1])
-    assert 0.2 < python < 2
+    assert took[0] / 2 < python < 2 * took[0]  # nobody looks between two looks, and a busy machine looks seldom
     assert any("MatMul" in stack[-1] for stack in seconds)
     write_flames(tmp_path / "flames.html", seconds, title="Busy")
     page = (tmp_path / "flames.html").read_text()

@@ -1,9 +1,9 @@
-"""What deep Q-learning costs at least."""
+"""The least cost of deep Q-learning."""
 
 import pytest
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.architectures import get_network
 from neurozoo.benchmark.learning_floor import LearningCosts, count_learning, floor_steps_per_second
+from neurozoo.networks.catalogue import get_network
 
 # nature: 20 x 20 x 32 outputs of 8 x 8 x 4 weights, 9 x 9 x 64 of 4 x 4 x 32, 7 x 7 x 64 of 3 x 3 x 64, then dense.
 FIRST = 20 * 20 * 32 * 8 * 8 * 4
@@ -26,10 +26,10 @@ def test_a_step_of_nature_is_a_prediction_and_a_fourth_of_a_minibatch():
 
 @pytest.mark.parametrize(
     ("overrides", "passes"),
-    [({"double": True}, 3), ({"target_steps": 0}, 2), ({"target_steps": 0, "double": True}, 2)],
+    [({"double": True}, 3), ({"target_update_period": 0}, 2), ({"target_update_period": 0, "double": True}, 2)],
 )
 def test_a_minibatch_goes_through_the_networks_that_are_asked(overrides, passes):
-    # Without a target network the online one is asked about both states; about the later state once, not twice.
+    # Without a target network the online network evaluates both states, and the later state only once.
     assert costs_of(**overrides).forward == 8 * passes * ONE_STATE
 
 

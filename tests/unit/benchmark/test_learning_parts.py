@@ -1,4 +1,4 @@
-"""The parts of a learner, each alone."""
+"""The cost of a learner's parts."""
 
 import pytest
 from neurozoo.benchmark.learning_parts import as_table, profile_learning
@@ -6,13 +6,13 @@ from neurozoo.errors import NeurozooError
 
 
 def test_each_part_has_its_row():
-    overrides = {"epoch_steps": 20, "worlds": 2, "prioritised": True}
+    overrides = {"epoch_steps": 20, "num_envs": 2, "prioritised": True}
     report = profile_learning(model="linear", overrides=overrides, steps=40, threads=1)
     parts = {part["part"]: part for part in report["parts"]}
     assert list(parts) == ["emulator only", "prediction only", "training only", "all together"]
     for part in parts.values():
         assert part["microseconds"] == pytest.approx(1e6 / part["steps_per_second"])
-    # All together takes at least what the dearest part takes alone, but for what the machine does besides.
+    # All together costs at least as much as the most expensive part alone; the factor allows for other load.
     assert parts["all together"]["processor_microseconds"] > parts["emulator only"]["processor_microseconds"] / 2
     assert "prediction only" in as_table(report).as_text()
 

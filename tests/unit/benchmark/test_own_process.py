@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from neurozoo.benchmark import alternative
 from neurozoo.benchmark.alternative import Alternative
-from neurozoo.benchmark.apart import _megabytes, in_own_process
+from neurozoo.benchmark.own_process import _megabytes, in_own_process
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import protocol_of
 
 
 def test_a_process_of_its_own_may_be_bound_to_one_core():

@@ -1,4 +1,4 @@
-"""What the parts of a step consist of."""
+"""The cost of a step's parts."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from neurozoo.benchmark.parts import count_multiply_adds, measure_parts, observations_of
 from neurozoo.benchmark.workload import make_workload
 from neurozoo.errors import NeurozooError
-from neurozoo.networks import Layer, Layout, Network
+from neurozoo.networks.description import Layer, Layout, Network
 
 
 def layout_with(*layers, observation_shape=(4, 4, 1)):
@@ -89,5 +89,5 @@ def test_a_repetition_that_went_another_way_is_no_measurement(ops, small_noise_t
         return replace(trace, rewards=trace.rewards + 1), theta
 
     monkeypatch.setattr(parts, "_record", with_a_point_more)
-    with pytest.raises(NeurozooError, match="did not go as it was recorded: 0 points instead of 10"):
+    with pytest.raises(NeurozooError, match="differs from its recording: 0 points instead of 10"):
         measure_parts(workload, peak_multiply_adds=1e9, ops=ops, noise=small_noise_table)

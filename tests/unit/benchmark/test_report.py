@@ -1,4 +1,4 @@
-"""The report as people see it."""
+"""The report as text and as Markdown."""
 
 import pytest
 from neurozoo.benchmark.report import BEGIN, END, Column, Table, as_markdown, as_text, write_page
@@ -89,7 +89,7 @@ def test_every_figure_stands_in_the_table_of_a_page(report):
     assert "| pong | large | eager | 1,000 | 5.0 x |" in lines
     assert "| large | 2 | 1,500 | 380 |" in lines
     assert "| `large`: weights of its child | 1 | 0.006 |  |" in lines
-    assert "| a step of `es`, 1,008,450 parameters, after 5,000 episodes | 2 | 0.500 | 0.319 |" in lines
+    assert "| an update of `es`, 1,008,450 parameters, after 5,000 episodes | 2 | 0.500 | 0.319 |" in lines
 
 
 def test_a_speed_up_starts_from_the_fewest_threads_that_were_measured(report):
@@ -143,7 +143,7 @@ def test_a_page_without_its_lines_is_left_alone(report, tmp_path, text):
     page = tmp_path / "page.md"
     if text is not None:
         page.write_text(text)
-    with pytest.raises(NeurozooError, match=r"page\.md should hold the lines"):
+    with pytest.raises(NeurozooError, match=r"page\.md is missing or lacks a line"):
         write_page(page, report)
     assert (page.read_text() if page.exists() else None) == text
 
@@ -152,5 +152,5 @@ def test_a_page_without_its_lines_is_left_alone(report, tmp_path, text):
 def test_what_is_no_report_is_told_in_a_sentence(report, loss):
     del report[loss]
     for layout in (as_text, as_markdown):
-        with pytest.raises(NeurozooError, match=f"no report of this version's benchmark: '{loss}' is missing"):
+        with pytest.raises(NeurozooError, match=f"not a report of this version's benchmark: '{loss}' is missing"):
             layout(report)

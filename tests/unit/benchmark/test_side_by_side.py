@@ -27,7 +27,7 @@ SPEEDS = {"neurozoo": [100, 50, 10], "PyTorch, 1 thread": [50, 20, 40], "PyTorch
 
 
 class FakeSide:
-    """Answers with its own speed, which changes from turn to turn as the machine's does."""
+    """Answers with a speed that changes from turn to turn, as the machine's does."""
 
     def __init__(self, name, command):
         self.name, self.turn, self.command = name, 0, command

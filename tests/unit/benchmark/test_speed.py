@@ -1,4 +1,4 @@
-"""How episodes are counted."""
+"""Counting of episodes."""
 
 import pytest
 from neurozoo.benchmark import speed
@@ -12,7 +12,7 @@ class Steady:
     def __init__(self, workload):
         self.workload, self.waiting, self.most_waiting, self.closed = workload, [], 0, False
 
-    def hold(self, genomes):
+    def pin(self, genomes):
         assert tuple(genomes) == self.workload.parents
 
     def submit(self, episodes):

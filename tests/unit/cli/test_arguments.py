@@ -1,7 +1,7 @@
 import argparse
 
 import pytest
-from neurozoo.commands.arguments import add_settings, chosen, read_overrides, read_setting, whole
+from neurozoo.cli.arguments import add_settings, chosen, read_overrides, read_setting, whole
 from neurozoo.errors import NeurozooError
 
 
@@ -26,7 +26,7 @@ def test_the_last_of_two_values_of_a_setting_counts():
     add_settings(parser)
     options = parser.parse_args(["--set", "frames=1e3", "-s", "note=a=b", "-s", "frames=2e3"])
     assert read_overrides(options) == {"frames": 2000, "note": "a=b"}
-    with pytest.raises(NeurozooError, match="looks like NAME=VALUE, but 'frames' came"):
+    with pytest.raises(NeurozooError, match=r"--set 'frames' has no value\. Write NAME=VALUE"):
         read_overrides(parser.parse_args(["--set", "frames"]))
 
 

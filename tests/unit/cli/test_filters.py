@@ -52,8 +52,8 @@ def test_directions_come_from_a_file(run_dir, tmp_path, capsys):
         with pytest.raises(SystemExit):
             main([*words, *end])
     errors = capsys.readouterr().err
-    assert "(directions, 16) without rows of zeros, but none came" in errors
-    assert "one of shape (15, 15) came" in errors
+    assert "(directions, 16) without rows of zeros, but got none" in errors
+    assert "but got one of shape (15, 15)" in errors
     assert "x.npy should be a .npy file" in errors
 
 
@@ -62,8 +62,8 @@ def test_directions_come_from_a_file(run_dir, tmp_path, capsys):
     [
         ("weights --layer fc", "is dense"),
         ("weights --layer conv9", "Known: conv1, conv2, fc, out"),
-        ("weights --layer conv1 --filters 0", "At least 1 filter can be shown, but 0 came"),
-        ("patches --layer conv1 --seed -1", "a seed >= 0, but 5, 10 and -1 came"),
+        ("weights --layer conv1 --filters 0", "filters to show should be at least 1, but is 0"),
+        ("patches --layer conv1 --seed -1", "seed >= 0, but got 5, 10 and -1"),
         ("synthetic --layer conv1 --seed -1", "seed should be at least 0, but is -1"),
         (
             "synthetic --layer conv1 --jitter 200",

@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""The command line, as a user sees it."""
 
 import json
 import subprocess
@@ -22,10 +22,10 @@ def genome(tmp_path):
     return path
 
 
-def test_help_waits_for_nothing_that_takes_long_to_import():
+def test_help_does_not_wait_for_slow_imports():
     script = "import sys, neurozoo.__main__ as command; command.build_parser().format_help(); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
-    assert "neurozoo.commands.training" in modules
+    assert "neurozoo.cli.training" in modules
     assert not {"tensorflow", "jax", "pandas", "matplotlib", "dask"} & set(modules)
 
 
@@ -55,11 +55,11 @@ def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, caps
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--model", "large"], "is a genome for 'small'"),
+        (["--model", "large"], "is a genome for 'small' and cannot be used with 'large'"),
         (["--model", "smal"], "did you mean 'small'?"),
         (["--game", "pnog"], "did you mean 'pong'?"),
         (["--protocol", "uber"], "did you mean 'uber2018'?"),
-        (["--episodes", "0"], "at least 1 episode"),
+        (["--episodes", "0"], "should be at least 1, but are 0"),
         (["--ops", "nowhere.so"], "snakemake"),
         (["--noise", "nowhere.f32"], "snakemake"),
     ],
@@ -73,6 +73,7 @@ def test_a_slip_is_answered_by_one_sentence(genome, engine, capsys, words, sente
     assert sentence in line
 
 
+@pytest.mark.long(seconds=60)
 def test_the_benchmark_counts_frames_per_second_and_core(engine, tmp_path, capsys):
     saved, page = tmp_path / "benchmark.json", tmp_path / "benchmarks.md"
     page.write_text(f"Before.\n{BEGIN}\n{END}\nAfter.\n")
@@ -82,7 +83,7 @@ def test_the_benchmark_counts_frames_per_second_and_core(engine, tmp_path, capsy
     assert report == json.loads(saved.read_text())
     (result,) = report["results"]
     assert result["frames_per_second_per_core"] == pytest.approx(4 * result["steps_per_second_per_core"], rel=0.01)
-    assert result["frames_per_second_per_core"] > 100
+    assert result["frames_per_second_per_core"] > 0
     assert report["machine"]["cores"] >= 1
     (parts,) = report["parts"]
     assert parts["frames"] == 4 * 2000  # none of the 4 episodes ends before its limit
@@ -106,7 +107,7 @@ def test_the_benchmark_counts_frames_per_second_and_core(engine, tmp_path, capsy
     assert page.read_text().endswith(f"{END}\nAfter.\n")
 
 
-def test_the_benchmark_of_the_batched_engine_says_how_long_worlds_were_stepped(engine, capsys):
+def test_the_benchmark_of_the_batched_engine_says_how_long_environments_were_stepped(engine, capsys):
     words = ["--networks", "small", "--games", "pong", "--threads", "1", "--slots", "2", "4", "--seconds", "0.2"]
     main(["bench", "--engine", "batched", *words, *engine])
     speeds = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -116,7 +117,7 @@ def test_the_benchmark_of_the_batched_engine_says_how_long_worlds_were_stepped(e
     ]
     for speed in speeds:
         assert speed["frames_per_second"] == pytest.approx(4 * speed["decisions_per_second"])
-        assert speed["decisions_per_second"] > 1
+        assert speed["decisions_per_second"] > 0
         assert 0 < speed["emulator_share"] < 1
 
 
@@ -137,7 +138,14 @@ def test_an_agent_that_was_frozen_before_its_run_went_on_is_not_taken_for_the_ne
     def frozen_frames():
         return json.loads((tmp_path / "frozen" / "model.json").read_text())["scores"]["frames"]
 
-    settings = ["frames=400", "random_steps=50", "epoch_steps=50", "test_steps=10", "replay_size=400", "batch_size=4"]
+    settings = [
+        "frames=400",
+        "learning_starts=50",
+        "epoch_steps=50",
+        "test_steps=10",
+        "replay_size=400",
+        "batch_size=4",
+    ]
     words = ["--model", "small", "--run-dir", str(tmp_path), *words_of(settings)]
     main(["train", "--algo", "dqn", "--game", "breakout", *words, *engine])
     test = ["test", str(tmp_path), "--steps", "5", *engine]
@@ -148,7 +156,7 @@ def test_an_agent_that_was_frozen_before_its_run_went_on_is_not_taken_for_the_ne
     capsys.readouterr()
     main(rollout)
     said = capsys.readouterr()
-    assert f"frozen is the agent of {before:,} frames, but the run has come to " in said.err
+    assert f"frozen is the agent after {before:,} frames, but the run has reached " in said.err
     assert "rollout.npz: 5 steps" in said.out
     main(test)
     assert frozen_frames() > before
@@ -158,7 +166,7 @@ def test_an_agent_that_was_frozen_before_its_run_went_on_is_not_taken_for_the_ne
 
 
 @pytest.mark.parametrize("setting", ["frames", "framse=5", "frames=many"])
-def test_a_setting_that_is_none_stops_the_training_before_it_begins(engine, tmp_path, capsys, setting):
+def test_an_invalid_setting_stops_the_training_before_it_begins(engine, tmp_path, capsys, setting):
     with pytest.raises(SystemExit):
         main(["train", "--game", "pong", "--model", "small", "--run-dir", str(tmp_path), "--set", setting, *engine])
     assert capsys.readouterr().err.startswith("neurozoo: ")
@@ -179,7 +187,7 @@ def test_a_genome_is_imported_exported_and_evaluated_by_hand(engine, tmp_path, c
     main(["export", str(tmp_path / "run"), str(tmp_path / "weights.npz"), *noise])
     assert "conv1/w 8 8 4 16" in capsys.readouterr().out
     scores = []
-    for genome in ([1, [2, 0.002]], None):  # a recipe, and weights that have none
+    for genome in ([1, [2, 0.002]], None):  # with a genome, and with weights only
         record = json.loads((tmp_path / "run" / "genome.json").read_text())
         (tmp_path / "run" / "genome.json").write_text(json.dumps(record | {"genome": genome}))
         words = ["evaluate", "--genome", str(tmp_path / "run" / "genome.json"), "--episodes", "2", "--json", *engine]
@@ -188,7 +196,7 @@ def test_a_genome_is_imported_exported_and_evaluated_by_hand(engine, tmp_path, c
     assert scores[0] == scores[1]
 
 
-def test_what_is_no_genome_is_answered_by_one_sentence(engine, capsys):
+def test_an_invalid_genome_is_answered_by_one_sentence(engine, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["import", "(__import__('os'),)", "--game", "pong", "--model", "small", *engine[2:]])
     assert stop.value.code == 1
@@ -210,7 +218,7 @@ def test_statistics_of_any_table_of_metrics_come_with_figures(tmp_path, capsys):
     assert "at least 1 replication" in capsys.readouterr().err
 
 
-def test_comparing_nothing_that_can_be_compared_is_one_sentence(tmp_path, capsys):
+def test_comparing_a_folder_without_an_agent_is_answered_by_one_sentence(tmp_path, capsys):
     for what in ("embed", "classify"):
         with pytest.raises(SystemExit):
             main(["compare", what, str(tmp_path), "--output", str(tmp_path / "c")])
@@ -219,10 +227,32 @@ def test_comparing_nothing_that_can_be_compared_is_one_sentence(tmp_path, capsys
 
 @pytest.mark.parametrize("command", [["rollout"], ["movie"], ["movie", "--grid"]], ids=" ".join)
 def test_a_tag_is_read_before_it_is_a_folders_name(tmp_path, capsys, command):
-    for tag, sentence in (("400Q", "but '400Q' came"), ("1B", f"python -m neurozoo freeze {tmp_path} --tag 1B")):
+    for tag, sentence in (("400Q", "but is '400Q'"), ("1B", f"python -m neurozoo freeze {tmp_path} --tag 1B")):
         with pytest.raises(SystemExit):
             main([*command, str(tmp_path), "--tag", tag])
         assert sentence in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*command, str(tmp_path), "--tag", "final"])
     assert str(tmp_path / "frozen") in capsys.readouterr().err
+
+
+def test_an_op_is_compared_with_the_sources_of_its_checkout(ops, tmp_path, capsys):
+    main(["check-op", "--ops", str(ops)])
+    assert capsys.readouterr().out == f"{ops} was built from the sources in this checkout\n"
+    (tmp_path / "ops.so").write_text("")
+    (tmp_path / "build.json").write_text("{}")
+    with pytest.raises(SystemExit) as caught:
+        main(["check-op", "--ops", str(tmp_path / "ops.so")])
+    assert caught.value.code == 1
+    assert "was built from other sources" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_read_enough_ends_a_command_quietly(python):
+    read = python(
+        "import os, subprocess, sys\nreader, writer = os.pipe()\nos.close(reader)\n"
+        "command = [sys.executable, '-m', 'neurozoo', 'settings', 'dqn']\n"
+        "done = subprocess.run(command, stdout=writer, stderr=-1, text=True)\n"
+        "print(done.stderr)"
+    )
+    assert "Traceback" not in read.stdout
+    assert "BrokenPipe" not in read.stdout

@@ -7,11 +7,10 @@ import pytest
 import yaml
 from neurozoo.__main__ import build_parser, main
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.commands.arguments import read_overrides
+from neurozoo.cli.arguments import read_overrides
+from neurozoo.cli.simple_dqn_commands import COMMANDS, translate
+from neurozoo.cli.simple_dqn_options import FIXED, PLOT, SETTINGS
 from neurozoo.errors import NeurozooError
-from neurozoo.simple_dqn import translate
-from neurozoo.simple_dqn.commands import COMMANDS
-from neurozoo.simple_dqn.options import FIXED, PLOT, SETTINGS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "dqn.md"
 
@@ -67,9 +66,9 @@ def test_options_of_training_become_settings():
     )
     expected = {
         "replay_size": 5000, "learning_rate": 1e-5, "discount": 0.9, "batch_size": 16, "optimizer": "adam",
-        "optimizer_epsilon": 1e-8, "decay_rate": 0.5, "clip_error": 0, "reward_bounds": (-1.0, 5.0),
+        "optimizer_epsilon": 1e-8, "decay_rate": 0.5, "huber_delta": 0, "reward_bounds": (-1.0, 5.0),
         "epsilon_start": 0.9, "epsilon_end": 0.2, "epsilon_steps": 1000, "test_epsilon": 0.01, "train_frequency": 2,
-        "train_repeat": 3, "target_steps": 0, "noop_steps": (5, 11), "random_steps": 7, "epoch_steps": 2000,
+        "train_repeat": 3, "target_update_period": 0, "noop_steps": (5, 11), "learning_starts": 7, "epoch_steps": 2000,
         "test_steps": 300, "frames": 5 * 2000 * 4, "snapshot_frames": 8000, "seed": 11, "protocol": "machado2018",
         "action_set": "full",
     }  # fmt: skip
@@ -105,7 +104,7 @@ def test_a_game_may_have_underscores_and_a_label_chooses_the_folder(line, run, r
 
 
 @pytest.mark.parametrize("name", sorted(FIXED))
-def test_what_is_not_known_here_is_answered_by_what_to_use_instead(name):
+def test_the_error_for_an_unsupported_option_says_what_to_use_instead(name):
     kind, done, instead = FIXED[name]
     other = {"boolean": "no" if done else "yes", "int": "7", "str": "other"}[kind.__name__]
     with pytest.raises(NeurozooError) as complaint:
@@ -122,7 +121,7 @@ def test_what_is_not_known_here_is_answered_by_what_to_use_instead(name):
         ("tain pong", "did you mean 'train'"),
         ("train", "the following arguments are required: rom"),
         ("train pnog", "did you mean 'pong'"),
-        ("train pong a b", "takes rom .label. and options, but 'b' came, too"),
+        ("train pong a b", "takes rom .label. and options, but 'b' was given, too"),
         ("train Breakout-v0", "Breakout-v0 is an environment of Gym.* Name the game, such as pong"),
         ("train pong --learning_rat 1", "did you mean '--learning_rate'"),
         ("train pong --batch_size many", "argument --batch_size: invalid int value: 'many'"),
@@ -133,26 +132,26 @@ def test_what_is_not_known_here_is_answered_by_what_to_use_instead(name):
         ("train pong --random_starts 3", "random_starts should be at least 4, but is 3"),
         ("train pong --exploration_decay_steps 0.5", "should be a whole number of steps, but is 0.5"),
         ("train pong --train_steps 0", "Without training use the command test"),
-        ("train pong --repeat_action_probability 0.1", "is 0 or 0.25 in training"),
+        ("train pong --repeat_action_probability 0.1", "should be 0 or 0.25 in training"),
         ("train pong --stochastic_round", "Numbers are rounded as usual"),
         ("resume snapshots/pong_141.pkl", "is a snapshot of Neon, which cannot be read here"),
         ("resume runs/1/snapshots/4000.npz", "not from 4000: resume runs/1"),
-        ("resume runs/1 --learning_rate 1", "A snapshot has its settings with it: leave --learning_rate away"),
-        ("test runs/1 --replay_size 100", "A snapshot has its settings with it: leave --replay_size away"),
+        ("resume runs/1 --learning_rate 1", "A snapshot has its own settings: leave out --learning_rate"),
+        ("test runs/1 --replay_size 100", "A snapshot has its own settings: leave out --replay_size"),
         ("test runs/1 --play_games 1", "Use the command play"),
         ("test runs/1 --csv_file a.csv", "a test writes test.json"),
         ("plot a.csv --dpi 300", "for more pixels give --png_file a name that ends in .svg"),
         ("plot a.csv --png_fil b.png", "did you mean '--png_file'"),
-        ("nvis runs/1 --epochs 3", "A snapshot has its settings with it: leave --epochs away"),
+        ("nvis runs/1 --epochs 3", "A snapshot has its own settings: leave out --epochs"),
         ("play runs/1 --frame_skip 3", "Every protocol repeats an action for 4 frames"),
         ("play pong_141.prm", "is a snapshot of Neon"),
         ("record runs/1 --record_screen_path videos", "makes a video without pictures in between"),
-        ("record runs/1 --batch_size 3", "A snapshot has its settings with it: leave --batch_size away"),
+        ("record runs/1 --batch_size 3", "A snapshot has its own settings: leave out --batch_size"),
         ("test_gym runs/1 --display true", "look at the agent with the command play"),
         ("upload_gym folder --api_key 1", "no longer exists; python -m neurozoo site --bundle"),
     ],
 )
-def test_a_slip_is_answered_by_one_sentence(line, answer):
+def test_a_mistake_is_explained_in_one_sentence(line, answer):
     with pytest.raises(NeurozooError, match=answer):
         translate(line.split())
 
@@ -163,7 +162,7 @@ def test_resume_names_the_run_and_counts_epochs_to_the_last(tmp_path):
     assert translate(["resume", str(tmp_path / "checkpoint.npz")]) == [["resume", str(tmp_path)]]
     ((*words,),) = translate(["resume", str(tmp_path), "--epochs", "7"])
     assert words == ["resume", str(tmp_path), "--frames", "28000"]
-    assert build_parser().parse_args(words).frames == 28000
+    assert build_parser().parse_args(words).budget == 28000
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({**facts, "algo": "ga"}))
     with pytest.raises(NeurozooError, match="is a run of ga, which has no epochs"):
         translate(["resume", str(tmp_path), "--epochs", "7"])
@@ -230,7 +229,7 @@ def test_games_are_shown_and_filmed_of_a_frozen_agent(tmp_path):
 @pytest.mark.parametrize(
     ("command", "steps", "settings"),
     [
-        ("profile_train", 5000, ["train_frequency=1", "target_steps=0"]),
+        ("profile_train", 5000, ["train_frequency=1", "target_update_period=0"]),
         ("profile_test", 10_000, []),
         ("profile_random", 10_000, []),
     ],
@@ -244,7 +243,7 @@ def test_profiles_have_the_originals_steps(command, steps, settings):
         translate([command, "-v"])
 
 
-def test_the_command_says_what_it_runs_and_ends_with_2_after_a_slip(tmp_path, capsys):
+def test_the_command_says_what_it_runs_and_ends_with_2_after_a_mistake(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["simple_dqn", "train", "pong", "--frame_skip", "3"])
     assert stop.value.code == 2

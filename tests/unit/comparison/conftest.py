@@ -1,21 +1,24 @@
-"""Runs that nobody trained: a `model.json` and a rollout, of which no network is asked whether they are its own."""
+"""Fake runs without trained networks: a `model.json` and a rollout each.
+
+The check that a rollout belongs to its frozen model is switched off.
+"""
 
 import json
 from dataclasses import asdict
 
 import numpy as np
 import pytest
-from neurozoo.games import observation_shape, protocol_of
-from neurozoo.inspection.frozen import FORMAT
+from neurozoo.agents.frozen import FORMAT
+from neurozoo.environments.protocols import observation_shape, protocol_of
 
 RIVER = "river_crossing"
 
 
 @pytest.fixture
 def run_folder(tmp_path, monkeypatch):
-    """Writes a run: `run_folder(algo, number, episodes=(30,), ...)`, whose states depend on its `shift`."""
+    """Writes a run: `run_folder(algo, number, episodes=(30,), ...)`. Its states depend on `shift`."""
 
-    monkeypatch.setattr("neurozoo.comparing.recordings.recognise", lambda reader, frozen: None)
+    monkeypatch.setattr("neurozoo.comparison.compared_runs.recognise", lambda reader, frozen: None)
 
     def make(
         algo="ga",

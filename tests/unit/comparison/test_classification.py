@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.comparing import classify_states
-from neurozoo.comparing.classification import _judged, _near_tests, split_stretches
+from neurozoo.comparison import classify_states
+from neurozoo.comparison.classification import _evaluate, _near_test_records, split_stretches
 from neurozoo.errors import NeurozooError
 
 RIVER = {"game": "river_crossing", "observation": "rgb"}
@@ -18,26 +18,26 @@ def outputs(tmp_path):
 
 
 def scenes(seed, *, mark=0.0, episodes=6, steps=12):
-    """Pictures of the river crossing: each episode has a scene of its own, marked in a corner or not."""
+    """Pictures of the river crossing: each episode has a scene of its own, with `mark` in a corner."""
     random = np.random.default_rng(seed)
     pictures = np.repeat(random.random((episodes, 20, 20, 3)), steps, axis=0)
     pictures[:, :6, :6] = mark
     return (pictures + random.normal(0, 0.01, pictures.shape)).astype(np.float32)
 
 
-def test_a_fifth_of_each_class_is_for_testing_and_one_at_least():
-    stretches = pd.DataFrame({"recording": 0, "label": [0] * 10 + [1] * 3, "first": 0, "last": 5})
+def test_a_fifth_of_each_class_and_at_least_one_stretch_is_for_testing():
+    stretches = pd.DataFrame({"run": 0, "label": [0] * 10 + [1] * 3, "first": 0, "last": 5})
     split = split_stretches(stretches, np.random.default_rng(0))
     assert split.groupby("label")["is_test"].sum().tolist() == [2, 1]
     with pytest.raises(NeurozooError, match=r"one has 5\. Record more"):
         split_stretches(stretches.iloc[9:11], np.random.default_rng(0))
 
 
-def test_records_beside_those_for_testing_are_seen_by_nobody_but_not_across_episodes():
+def test_records_near_test_records_are_left_out_within_an_episode():
     is_test = np.zeros(24, bool)
     is_test[10:12] = True
     episode = np.repeat([0, 1], 12)
-    assert np.flatnonzero(_near_tests(is_test, episode)).tolist() == [5, 6, 7, 8, 9, 10, 11]
+    assert np.flatnonzero(_near_test_records(is_test, episode)).tolist() == [5, 6, 7, 8, 9, 10, 11]
 
 
 def test_accuracy_weighs_classes_alike_and_its_interval_draws_stretches():
@@ -49,17 +49,17 @@ def test_accuracy_weighs_classes_alike_and_its_interval_draws_stretches():
             "stretch": [0] * 4 + [1] * 4 + [2] * 2 + [3] * 6,
         }
     )
-    found = _judged(tests, ("a", "b"), 4000, 0.95, 0)
+    found = _evaluate(tests, ("a", "b"), 4000, 0.95, 0)
     assert found.confusion.tolist() == [[4, 4], [6, 2]]
     assert found.accuracy == (4 / 8 + 2 / 8) / 2
     assert found.chance == 0.5
     # A sixteenth of the resamples takes the worse stretch of both classes twice, and one the better ones.
     assert found.interval == ((0.25 + 0) / 2, (0.75 + 1) / 2)
-    alone = _judged(tests[tests["stretch"] < 3], ("a", "b"), 100, 0.95, 0)
+    alone = _evaluate(tests[tests["stretch"] < 3], ("a", "b"), 100, 0.95, 0)
     assert np.isnan(alone.interval).all()
 
 
-def test_what_differs_is_recognised_and_written_down(run_folder, outputs, tmp_path):
+def test_different_classes_are_recognised_and_the_facts_are_written(run_folder, outputs, tmp_path):
     episodes = (12,) * 6
     runs = [
         run_folder("ga", episodes=episodes, pictures=scenes(1, mark=1.0), **RIVER),
@@ -87,7 +87,7 @@ def test_what_differs_is_recognised_and_written_down(run_folder, outputs, tmp_pa
 
 
 def test_remembering_the_scene_does_not_help(run_folder, outputs):
-    # Nothing tells the classes apart but which scenes they have; a shuffled split would recognise nearly all.
+    # The classes differ only in their scenes; with a shuffled split, nearly all would be recognised.
     runs = [
         run_folder(algo, episodes=(12,) * 15, pictures=scenes(seed, episodes=15), **RIVER)
         for seed, algo in enumerate(("ga", "es"), start=1)
@@ -97,13 +97,13 @@ def test_remembering_the_scene_does_not_help(run_folder, outputs):
     assert result.accuracy < 0.85
 
 
-def test_observations_of_unlike_kinds_are_refused_and_screens_are_not(run_folder, outputs):
+def test_observations_of_different_kinds_are_refused_and_screens_are_not(run_folder, outputs):
     episodes = (60,)
     runs = [
         run_folder(algo, game="river_crossing", observation=seen, episodes=episodes)
         for algo, seen in (("ga", "rgb"), ("es", "greyscale"))
     ]
-    with pytest.raises(NeurozooError, match=r"of one kind .* 20 x 20 x 3, rgb; .* source frames"):
+    with pytest.raises(NeurozooError, match=r"of one kind, .* 20 x 20 x 3, rgb; .* set source to frames"):
         classify_states(runs, **outputs)
     result = classify_states(runs, **outputs, source="frames", epochs=1, replications=10)
     assert (result.confusion.sum(axis=1) > 0).all()
@@ -115,13 +115,13 @@ def test_observations_of_unlike_kinds_are_refused_and_screens_are_not(run_folder
     [
         ({"by": "algos"}, "class 'algos' is unknown; did you mean 'algo'"),
         ({"source": "frame"}, "did you mean 'frames'"),
-        ({"by": "model"}, "at least two classes to tell apart by 'model', but all runs are of small"),
-        ({"epochs": 0}, "There should be epochs"),
-        ({"seed": 2**32}, "a seed from 0 to 4294967295, but 4294967296 came"),
+        ({"by": "model"}, "at least two classes to tell apart by 'model', but all runs are of 'small'"),
+        ({"epochs": 0}, "needs epochs >= 1, .* but got epochs=0"),
+        ({"seed": 2**32}, "seed of a classification should be from 0 to 4294967295, but is 4294967296"),
         ({}, "at least 50 records"),
     ],
 )
-def test_what_cannot_be_told_apart_is_said_before_anything_is_trained(run_folder, outputs, changes, message):
+def test_bad_input_is_refused_before_training(run_folder, outputs, changes, message):
     runs = [run_folder(algo, episodes=(20,), **RIVER) for algo in ("ga", "es")]
     with pytest.raises(NeurozooError, match=message):
         classify_states(runs, **outputs, **changes)

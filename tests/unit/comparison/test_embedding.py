@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from neurozoo.comparing import embed_states, ram_to_bits
-from neurozoo.comparing.recordings import spread
+from neurozoo.agents.freeze import freeze
+from neurozoo.comparison import embed_states, ram_to_bits
+from neurozoo.comparison.compared_runs import spread
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import record_rollout
-from neurozoo.inspection.freeze import freeze
+from neurozoo.rollouts.rollout import record_rollout
 
 
 def embedded(path):
@@ -24,7 +24,7 @@ def test_ram_becomes_bits_the_most_significant_first():
     assert ram_to_bits(np.zeros((3, 128), np.uint8)).shape == (3, 1024)
 
 
-def test_records_of_all_runs_are_thinned_alike():
+def test_records_of_all_runs_are_thinned_with_one_stride():
     assert [numbers.tolist() for numbers in spread([5, 3], 4)] == [[0, 3], [0]]
     assert [len(numbers) for numbers in spread([5, 3], 8)] == [5, 3]
     assert sum(map(len, spread([1000, 10], 100))) <= 100
@@ -59,7 +59,7 @@ def test_every_method_keeps_unlike_runs_apart_and_gives_the_same_bytes_again(run
     before = sys.modules.get("tensorflow")
     for name in ("a.npz", "b.npz"):
         embed_states(runs, tmp_path / name, keys=["ram_bits"])
-    assert sys.modules.get("tensorflow") is before  # UMAP would start it
+    assert sys.modules.get("tensorflow") is before  # UMAP would import it
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     about, arrays = embedded(tmp_path / "a.npz")
     assert about["methods"] == ["pca", "pca_tsne", "umap"]
@@ -78,7 +78,7 @@ def test_states_that_never_differ_fall_into_one_point(run_folder, tmp_path):
     assert np.abs(embedded(tmp_path / "e.npz")[1]["ram_pca"]).max() < 1e-6
 
 
-def test_what_not_all_runs_have_alike_is_left_out_with_the_reason(run_folder, tmp_path):
+def test_a_key_that_differs_between_runs_is_left_out_with_the_reason(run_folder, tmp_path):
     river = [run_folder("ga", game="river_crossing"), run_folder("es", game="river_crossing", units=9)]
     with pytest.raises(NeurozooError, match=r"without RAM\. representation cannot be compared, .* has 16, .* has 9"):
         embed_states(river, tmp_path / "e.npz", methods=["pca"])
@@ -96,7 +96,7 @@ def test_a_run_that_cannot_be_used_is_named_and_the_rest_is_embedded(run_folder,
     (cut / "rollout.npz").write_bytes((cut / "rollout.npz").read_bytes()[:500])
     (bare / "frozen" / "model.json").unlink()
     left_out = embed_states([good, other, cut, bare, old], tmp_path / "e.npz", keys=["ram"], methods=["pca"])
-    assert "another network's" in left_out[str(other)]
+    assert "another network" in left_out[str(other)]
     assert "is damaged or cut off" in left_out[str(cut)]
     assert "model.json is missing" in left_out[str(bare)]
     assert "lacks starts" in left_out[str(old)]
@@ -124,9 +124,9 @@ def test_the_rollout_of_another_agent_with_the_same_network_is_left_out(agent, f
     [
         ({"keys": ["rom"]}, "key of an embedding 'rom' is unknown; did you mean 'ram'"),
         ({"methods": ["tsne"]}, "method of an embedding 'tsne' is unknown"),
-        ({"keys": []}, "has keys, methods, at least 10 points"),
+        ({"keys": []}, "needs keys, methods, at least 10 points"),
         ({"max_points": 5}, "5 points"),
-        ({"methods": ["umap"], "seed": 2**32}, "a seed from 0 to 4294967295, but .* seed 4294967296 came"),
+        ({"methods": ["umap"], "seed": 2**32}, "a seed from 0 to 4294967295, but got .* seed 4294967296"),
     ],
 )
 def test_unusable_settings_are_refused(run_folder, tmp_path, changes, message):
@@ -138,5 +138,5 @@ def test_runs_of_two_games_or_one_run_twice_are_not_compared(run_folder, tmp_pat
     run = run_folder()
     with pytest.raises(NeurozooError, match=r"these are of 2: pong .*river_crossing"):
         embed_states([run, run_folder(game="river_crossing")], tmp_path / "e.npz")
-    with pytest.raises(NeurozooError, match="some came twice"):
+    with pytest.raises(NeurozooError, match="these are repeated: ga/pong/small/1"):
         embed_states([run, run], tmp_path / "e.npz")

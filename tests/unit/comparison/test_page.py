@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from neurozoo.comparing import embed_states, write_embedding_page
-from neurozoo.comparing.sprites import COLUMNS, ROWS, make_sheets, widest
+from neurozoo.comparison import embed_states, write_embedding_page
+from neurozoo.comparison.sprites import COLUMNS, ROWS, make_sheets, widest
 from neurozoo.errors import NeurozooError
 from PIL import Image
 from selenium.webdriver import ActionChains
@@ -21,7 +21,7 @@ def runs(run_folder):
 
 @pytest.fixture
 def page(runs, tmp_path):
-    """A page of two runs, and two kinds of embeddings of them."""
+    """A page of two runs, with two keys and two methods."""
     embed_states(runs, tmp_path / "e.npz", keys=["ram", "representation"], methods=["pca", "pca_tsne"])
     write_embedding_page(tmp_path / "e.npz", runs, tmp_path / "page.html")
     return tmp_path / "page.html"
@@ -53,11 +53,11 @@ def test_pictures_are_as_wide_as_the_page_allows():
     assert widest([np.zeros((84, 84, 3), np.uint8)], count=1, most_bytes=10**9) == 80  # never wider than the screen
 
 
-def test_the_page_has_everything_in_it(page):
+def test_the_page_contains_everything_it_needs(page):
     text = page.read_text()
     own = text.replace(re.search(r"<script>(/\*\*.*?)</script>", text, re.DOTALL)[1], "")
     assert not re.search(r"(src|href)\s*=\s*[\"'](?!data:)", own)
-    assert "http" not in own.replace("https://", "", own.split("<style>")[0].count("https://"))  # but in the license
+    assert "http" not in own.replace("https://", "", own.split("<style>")[0].count("https://"))  # except in the license
     assert "plotly.js v" in text
     assert "Permission is hereby granted" in own  # its license
     assert "{{" not in own.split("<script")[0]
@@ -82,7 +82,9 @@ def test_the_same_embedding_gives_the_same_bytes(page, runs, tmp_path):
 
 
 def test_other_runs_and_damaged_embeddings_are_named(page, runs, tmp_path):
-    with pytest.raises(NeurozooError, match=r"was made of ga/pong/small/1 \(60 steps\), es.*to show es/pong/small/2"):
+    with pytest.raises(
+        NeurozooError, match=r"was made from ga/pong/small/1 \(60 steps\), es.*should show es/pong/small/2"
+    ):
         write_embedding_page(tmp_path / "e.npz", runs[1:], tmp_path / "x.html")
     with pytest.raises(NeurozooError, match="lacks about"):
         write_embedding_page(runs[0] / "rollout.npz", runs, tmp_path / "x.html")
@@ -90,7 +92,7 @@ def test_other_runs_and_damaged_embeddings_are_named(page, runs, tmp_path):
         write_embedding_page(tmp_path / "none.npz", runs, tmp_path / "x.html")
     with np.load(tmp_path / "e.npz") as file:
         np.savez(tmp_path / "short.npz", **{**file, "score": file["score"][:5]})
-    with pytest.raises(NeurozooError, match="no whole embedding"):
+    with pytest.raises(NeurozooError, match="not a complete embedding"):
         write_embedding_page(tmp_path / "short.npz", runs, tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
@@ -110,7 +112,7 @@ def test_pointing_shows_the_screen_clicking_plays_and_colours_change(browser, pa
         )
 
     def shade():
-        """The picture's red and blue, in its middle."""
+        """The red and blue in the middle of the picture."""
         return browser.execute_script(
             "const screen = document.getElementById('screen');"
             "const at = [screen.width / 2, screen.height / 2];"

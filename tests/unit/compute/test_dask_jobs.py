@@ -1,4 +1,4 @@
-"""What is handed to Grid Engine and Slurm for each worker, read as they and the shell read it."""
+"""The job scripts of workers for Grid Engine and Slurm, read as these and the shell read them."""
 
 import itertools
 import os
@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from neurozoo.clusters import dask_jobs
-from neurozoo.clusters.dask_clusters import open_cluster
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute import dask_jobs
+from neurozoo.compute.dask_clusters import open_cluster
+from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 
 SUBMIT = """#!/bin/bash
@@ -24,7 +24,7 @@ env > "$FAKE_JOBS/environment"
 
 @pytest.fixture
 def jobs(tmp_path, monkeypatch):
-    """Commands of both schedulers that keep the scripts; returns the folder."""
+    """Fake commands of both schedulers that keep the job scripts; returns their folder."""
     folder = tmp_path / "jobs"
     folder.mkdir()
     for name in ("qsub", "sbatch", "qdel", "scancel"):
@@ -38,13 +38,16 @@ def jobs(tmp_path, monkeypatch):
     return folder
 
 
-def script_of(words, folder, jobs):
-    with open_cluster(ClusterSettings.of(words), folder=folder):
-        end = time.monotonic() + 20
-        while time.monotonic() < end and not [p for p in jobs.glob("*.sh") if p.stat().st_size]:
-            time.sleep(0.1)
-        (script, *_) = jobs.glob("*.sh")
-        return script.read_text()
+@pytest.fixture
+def script_of(jobs, wait_until):
+    """Returns the script of the first job: `script_of(words, folder)`."""
+
+    def read(words, folder):
+        with open_cluster(ClusterSettings.of(words), folder=folder):
+            (script, *_) = wait_until(lambda: [p for p in jobs.glob("*.sh") if p.stat().st_size], what="no job came")
+            return script.read_text()
+
+    return read
 
 
 def directives(script, mark):
@@ -55,9 +58,9 @@ def command_of(script):
     return shlex.split(script.strip().splitlines()[-1])
 
 
-def test_slurm_is_asked_for_what_the_settings_say(jobs, tmp_path):
+def test_slurm_is_asked_for_what_the_settings_say(script_of, tmp_path):
     words = "slurm threads=8 memory=16GiB walltime=04:00:00 queue=fast account=zoo 'directives=-C avx2; --exclusive'"
-    script = script_of(words, tmp_path / "run", jobs)
+    script = script_of(words, tmp_path / "run")
     assert directives(script, "#SBATCH") == {
         "-J neurozoo-worker",
         "-p fast",
@@ -73,9 +76,9 @@ def test_slurm_is_asked_for_what_the_settings_say(jobs, tmp_path):
     }
 
 
-def test_grid_engine_is_asked_for_what_the_settings_say(jobs, tmp_path):
+def test_grid_engine_is_asked_for_what_the_settings_say(script_of, tmp_path):
     words = "sge threads=4 walltime=04:00:00 queue=all.q account=zoo 'directives=-pe smp 4; -l h_vmem=2G'"
-    script = script_of(words, tmp_path / "run", jobs)
+    script = script_of(words, tmp_path / "run")
     assert directives(script, "#$") == {
         "-N neurozoo-worker",
         "-q all.q",
@@ -92,9 +95,9 @@ def test_grid_engine_is_asked_for_what_the_settings_say(jobs, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["slurm", "sge"])
-def test_a_worker_is_told_where_keys_are_and_not_what_they_say(jobs, tmp_path, kind):
+def test_a_job_script_has_the_paths_of_keys_but_not_the_keys(script_of, tmp_path, kind):
     folder = tmp_path / "a folder's $(touch surprise) `name`"
-    script = script_of(f"{kind} threads=3", folder, jobs)
+    script = script_of(f"{kind} threads=3", folder)
     command = command_of(script)
     assert command[:3] == [sys.executable, "-m", "distributed.cli.dask_worker"]
     assert command[3].startswith("tls://")
@@ -107,9 +110,9 @@ def test_a_worker_is_told_where_keys_are_and_not_what_they_say(jobs, tmp_path, k
     assert "PRIVATE" not in script
 
 
-def test_the_lines_before_the_worker_open_a_log_and_find_the_library(jobs, tmp_path):
+def test_the_lines_before_the_worker_open_a_log_and_find_the_library(script_of, tmp_path):
     folder = tmp_path / "a folder's $(touch surprise) `name`"
-    script = script_of("slurm", folder, jobs)
+    script = script_of("slurm", folder)
     *before, _ = script.strip().splitlines()
     words = "echo hello; python3 -c \"import os; print(os.environ['PYTHONPATH'])\""
     environment = os.environ | {"SLURM_JOB_ID": "23", "PYTHONPATH": "/before"}
@@ -119,14 +122,14 @@ def test_the_lines_before_the_worker_open_a_log_and_find_the_library(jobs, tmp_p
     assert not (tmp_path / "surprise").exists()
 
 
-def test_a_job_that_hands_in_jobs_does_not_pass_its_own_size_on(jobs, tmp_path, monkeypatch):
+def test_a_job_that_submits_jobs_does_not_pass_its_own_size_on(script_of, jobs, tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "123")
-    script_of("slurm", tmp_path / "run", jobs)
+    script_of("slurm", tmp_path / "run")
     assert "SLURM_MEM_PER_NODE" not in (jobs / "environment").read_text()
 
 
-def wait_for_error(cluster, seconds=60):
-    end = time.monotonic() + seconds
+def wait_for_error(cluster):
+    end = time.monotonic() + 1800
     while time.monotonic() < end:
         cluster.count_slots()
         time.sleep(0.1)
@@ -138,10 +141,10 @@ def look_often(monkeypatch):
     monkeypatch.setattr(dask_jobs, "MOST_SECONDS_BETWEEN_TRIALS", 0.1)
 
 
-def test_a_scheduler_that_takes_no_jobs_ends_the_run_with_its_words(jobs, tmp_path, look_often):
+def test_a_scheduler_that_refuses_jobs_ends_the_run_with_its_message(jobs, tmp_path, look_often):
     (tmp_path / "bin" / "sbatch").write_text("#!/bin/sh\necho 'invalid partition specified: fasst' >&2\nexit 1\n")
     with open_cluster(ClusterSettings.of("slurm queue=fasst"), folder=tmp_path / "run") as cluster:
-        with pytest.raises(NeurozooError, match=r"takes no jobs of workers.*invalid partition specified: fasst"):
+        with pytest.raises(NeurozooError, match=r"refuses the jobs of workers.*invalid partition specified: fasst"):
             wait_for_error(cluster)
         assert len(cluster.notes.refusals) >= 5
 
@@ -155,12 +158,12 @@ def test_a_scheduler_that_takes_no_jobs_ends_the_run_with_its_words(jobs, tmp_pa
         ("sge", "qstat", "echo Following jobs do not exist: 17; exit 1"),
     ],
 )
-def test_jobs_that_end_before_a_worker_has_come_end_the_run(jobs, tmp_path, look_often, kind, command, answer):
+def test_jobs_that_end_before_a_worker_connects_end_the_run(jobs, tmp_path, look_often, kind, command, answer):
     (tmp_path / "bin" / command).write_text(f"#!/bin/sh\n{answer}\n")
     (tmp_path / "bin" / command).chmod(0o755)
     with (
         open_cluster(ClusterSettings.of(f"{kind} workers=1"), folder=tmp_path / "run") as cluster,
-        pytest.raises(NeurozooError, match=r"9 jobs were started, but no worker came of them.*logs"),
+        pytest.raises(NeurozooError, match=r"9 jobs were started, but none became a worker.*logs"),
     ):
         wait_for_error(cluster)
 
@@ -174,9 +177,13 @@ def test_jobs_that_end_before_a_worker_has_come_end_the_run(jobs, tmp_path, look
         ("sge", "qstat", "echo error: commlib error: got select error >&2; exit 1"),
     ],
 )
-def test_a_job_that_waits_or_of_which_nothing_is_known_is_waited_for(jobs, tmp_path, look_often, kind, command, answer):
-    (tmp_path / "bin" / command).write_text(f"#!/bin/sh\n{answer}\n")
+def test_a_job_that_waits_or_whose_state_is_unknown_is_waited_for(
+    jobs, tmp_path, look_often, wait_until, kind, command, answer
+):
+    asked = tmp_path / "asked"
+    (tmp_path / "bin" / command).write_text(f"#!/bin/sh\necho asked >> {asked}\n{answer}\n")
     (tmp_path / "bin" / command).chmod(0o755)
     with open_cluster(ClusterSettings.of(f"{kind} workers=1"), folder=tmp_path / "run") as cluster:
-        wait_for_error(cluster, seconds=3)
+        wait_until(lambda: asked.exists() and asked.read_text().count("asked") >= 10, what="nobody asked")
+        cluster.count_slots()
         assert cluster.notes.submitted == 1

@@ -1,11 +1,11 @@
 import pytest
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 
 FILES = {"ca_file": "/k/ca.pem", "certificate": "/k/me.pem", "key": "/k/me.key"}
 
 
-def test_words_and_keys_say_the_same():
+def test_a_line_and_a_mapping_give_the_same_settings():
     words = ClusterSettings.of("slurm workers=20 threads=8 'directives=-C avx2; --exclusive' walltime=04:00:00")
     keys = {
         "cluster": "slurm",
@@ -33,25 +33,25 @@ def test_nothing_is_no_cluster(nothing):
     ("value", "words"),
     [
         ("lokal", "did you mean 'local'"),
-        ("workers=3", "Say which Dask cluster"),
+        ("workers=3", "kind of Dask cluster is missing"),
         ("local wrkers=3", "did you mean 'workers'"),
-        ("local workers=0", "workers should be a whole number from 1, but 0 came"),
-        ("local workers=two", "workers should be a whole number from 1, but 'two' came"),
-        ({"cluster": "local", "workers": True}, "but True came"),
-        ("local workers=2 least_workers=3", "at most workers (2), but 3 came"),
+        ("local workers=0", "workers should be a whole number, at least 1, but got 0"),
+        ("local workers=two", "workers should be a whole number, at least 1, but got 'two'"),
+        ({"cluster": "local", "workers": True}, "but got True"),
+        ("local workers=2 least_workers=3", "at most workers (2), but got 3"),
         ("local sge", "given once"),
         ("slurm 'directives=unclosed", "cannot be read"),
-        ("slurm 'queue=a; rm -rf x'", "queue has characters that it may not have"),
-        ("slurm 'account=$(id)'", "account has characters that it may not have"),
-        ({"cluster": "slurm", "directives": "-C a\nrm -rf x"}, "directives should be text in one line"),
-        ({"cluster": "slurm", "walltime": 4}, "walltime should be text"),
+        ("slurm 'queue=a; rm -rf x'", "queue has characters that are not allowed"),
+        ("slurm 'account=$(id)'", "account has characters that are not allowed"),
+        ({"cluster": "slurm", "directives": "-C a\nrm -rf x"}, "directives should be one line of text"),
+        ({"cluster": "slurm", "walltime": 4}, "walltime should be one line of text"),
         ("tls://node7:8786", "needs the files ca_file, certificate, key"),
         ("tcp://node7:8786", "is not encrypted"),
         ({"cluster": "tcp://127.0.0.1.example.org:8786"}, "is not encrypted"),
         ({"cluster": "ucx://127.0.0.1:8786"}, "is not encrypted"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_sentence(value, words):
+def test_invalid_settings_are_refused(value, words):
     with pytest.raises(NeurozooError) as caught:
         ClusterSettings.of(value)
     assert words in str(caught.value)

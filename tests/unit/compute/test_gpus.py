@@ -1,4 +1,4 @@
-"""GPUs are chosen by a real nvidia-smi on the PATH: a stub that prints what the driver's own would."""
+"""Chooses GPUs with a fake nvidia-smi on the PATH that prints what the real one would."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# As a driver prints it for --format=csv,noheader,nounits: MiB and per cent, [N/A] for what a device does not tell.
+# Output of nvidia-smi with --format=csv,noheader,nounits: MiB and per cent, [N/A] if a device does not report it.
 GPUS = """\
 0, GPU-1c9d0000-0000-0000-0000-000000000000, 97, 40960, 31415, 9545, 550.90.12, NVIDIA A100-SXM4-40GB, 1320, Enabled, Disabled, 61
 1, GPU-2c9d0000-0000-0000-0000-000000000000, 0, 40960, 410, 40550, 550.90.12, NVIDIA A100-SXM4-40GB, 1321, Disabled, Disabled, 27
@@ -26,7 +26,7 @@ PART = UUID.replace("GPU", "MIG")
 CLAIM = """
 import json, os, sys
 from pathlib import Path
-from neurozoo.clusters import gpus
+from neurozoo.compute import gpus
 from neurozoo.errors import NeurozooError
 gpus.LOCKS = Path(sys.argv[1])
 try:
@@ -42,7 +42,7 @@ sys.stdin.read()
 
 
 class Node:
-    """A machine with a stub driver; every claim is a process that keeps what it got until it is ended."""
+    """A machine with a fake driver. Every claim is a process that keeps its devices until it ends."""
 
     def __init__(self, folder: Path) -> None:
         self.bin, self.locks = folder / "bin", folder / "locks"
@@ -91,7 +91,7 @@ def bare_node(tmp_path):
     yield node
     for process in node.processes:
         process.stdin.close()
-        process.wait(timeout=10)
+        process.wait(timeout=600)
 
 
 @pytest.fixture
@@ -119,12 +119,12 @@ def test_a_limit_decides_what_is_idle(node):
     assert node.claim({"num_gpus": 3, "max_load": 0.5})["CUDA_VISIBLE_DEVICES"] == "2,3,1"
 
 
-def test_too_few_idle_devices_are_refused_with_what_is_in_the_way(node):
+def test_too_few_idle_devices_are_refused_with_the_reasons(node):
     error = node.claim({"num_gpus": 3})["error"]
-    assert "3 idle GPUs are asked for, but of 4 only 2 can be had" in error
+    assert "3 idle GPUs were requested, but only 2 of 4 can be used" in error
     assert "GPU 0 is busy (NVIDIA A100-SXM4-40GB, 77% memory, 97% load, by python3 4711)" in error
     assert "GPU 2 is busy (NVIDIA A100-SXM4-40GB, 0% memory, 35% load, by [Not Found] 4712)" in error
-    assert "memory below 10%, load below 10% now" in error
+    assert "now memory below 10%, load below 10%" in error
 
 
 def test_a_refused_claim_keeps_nothing(node):
@@ -132,21 +132,21 @@ def test_a_refused_claim_keeps_nothing(node):
     assert node.claim({"num_gpus": 2})["devices"] == ["3", "1"]
 
 
-def test_a_device_that_does_not_tell_its_load_is_judged_by_its_memory(bare_node):
+def test_a_device_that_does_not_report_its_load_is_judged_by_its_memory(bare_node):
     bare_node.install(GPUS.replace(", 97, ", ", [N/A], ").replace(", 0, ", ", [N/A], "))
     claim = bare_node.claim({"num_gpus": 2})
     assert claim["devices"] == ["3", "1"]
     assert "(NVIDIA A100-SXM4-40GB, 0% memory, load unknown)" in claim["reason"]
 
 
-def test_what_another_process_holds_is_passed_over_until_that_ends_however_it_ends(node):
+def test_a_device_of_another_process_is_skipped_until_that_process_ends_in_any_way(node):
     first = node.start()
     assert json.loads(first.stdout.readline())["devices"] == ["3"]
     second = node.claim()
     assert second["devices"] == ["1"]
     assert f"GPU 3 is taken by process {first.pid} (python" in second["reason"]
     error = node.claim()["error"]
-    assert "of 4 only 0 can be had" in error
+    assert "only 0 of 4 can be used" in error
     first.send_signal(signal.SIGKILL)
     first.wait()
     assert node.claim()["devices"] == ["3"]
@@ -158,13 +158,13 @@ def test_of_jobs_that_start_together_no_two_get_one_device(node):
     answers = [json.loads(job.stdout.readline()) for job in jobs]
     taken = [answer["CUDA_VISIBLE_DEVICES"] for answer in answers if "error" not in answer]
     assert sorted(taken) == ["0", "1", "2", "3"]
-    assert sum("can be had" in answer.get("error", "") for answer in answers) == 2
+    assert sum("can be used" in answer.get("error", "") for answer in answers) == 2
 
 
 def test_a_second_call_of_a_process_gives_the_same_devices(node):
     claim = node.claim({"num_gpus": 2}, {"num_gpus": 1})
     assert claim["devices"] == ["3", "1"]
-    assert "this process has already begun with 1" in node.claim({"max_load": 0.5}, {"num_gpus": 2})["error"]
+    assert "this process has already started with 1" in node.claim({"max_load": 0.5}, {"num_gpus": 2})["error"]
 
 
 @pytest.mark.parametrize(
@@ -203,45 +203,45 @@ def test_an_assigned_device_is_locked_by_what_everybody_calls_it(node):
     [
         ({"CUDA_VISIBLE_DEVICES": "two"}, "CUDA_VISIBLE_DEVICES='two' should look like 0,1 or GPU-5a4c"),
         ({"CUDA_VISIBLE_DEVICES": "0,,1"}, "CUDA_VISIBLE_DEVICES='0,,1' should look like"),
-        ({"CUDA_VISIBLE_DEVICES": "1,1"}, "each once"),
-        ({"CUDA_VISIBLE_DEVICES": "7"}, "assigns GPU 7, but nvidia-smi knows only 0 (GPU-1c9d"),
+        ({"CUDA_VISIBLE_DEVICES": "1,1"}, "with each device once"),
+        ({"CUDA_VISIBLE_DEVICES": "7"}, "assigns GPU 7, but nvidia-smi lists only 0 (GPU-1c9d"),
         ({"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES='' assigns no GPU"),
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, "CUDA_VISIBLE_DEVICES='NoDevFiles' assigns no GPU"),
         ({"SGE_HGR_gpu": "first"}, "SGE_HGR_gpu='first' should look like '0 1' or 'gpu0 gpu1'"),
-        ({"SGE_HGR_gpu": "gpu9"}, "SGE_HGR_gpu='gpu9' assigns GPU 9, but nvidia-smi knows only"),
+        ({"SGE_HGR_gpu": "gpu9"}, "SGE_HGR_gpu='gpu9' assigns GPU 9, but nvidia-smi lists only"),
     ],
 )
-def test_nonsense_in_the_variables_is_explained(node, variables, complaint):
+def test_an_invalid_variable_is_explained(node, variables, complaint):
     assert complaint in node.claim(**variables)["error"]
 
 
 def test_more_than_the_scheduler_assigned_is_refused(node):
     error = node.claim({"num_gpus": 2}, SGE_HGR_gpu="gpu3")["error"]
-    assert "2 GPUs are asked for, but SGE_HGR_gpu='gpu3' gives 1: 3. Ask the scheduler for more" in error
+    assert "2 GPUs were requested, but SGE_HGR_gpu='gpu3' has 1: 3. Request more from the scheduler" in error
 
 
 @pytest.mark.parametrize(
     ("choices", "complaint"),
     [
         ({"num_gpus": -1}, "num_gpus should be 0 or more"),
-        ({"max_memory": 0}, "0.1 came"),
-        ({"max_load": 20}, "20 came"),
+        ({"max_memory": 0}, "0 and 0.1"),
+        ({"max_load": 20}, "and 20."),
     ],
 )
 def test_impossible_limits_are_refused(node, choices, complaint):
     assert complaint in node.claim(choices)["error"]
 
 
-def test_without_a_driver_the_processor_has_to_do_where_that_is_allowed(bare_node):
-    assert "A GPU is asked for, but there is no nvidia-smi on the PATH." in bare_node.claim()["error"]
+def test_without_a_driver_the_processor_is_used_if_allowed(bare_node):
+    assert "A GPU was requested, but there is no nvidia-smi on the PATH." in bare_node.claim()["error"]
     claim = bare_node.claim({"cpu_allowed": True})
     assert claim["devices"] == []
-    assert claim["reason"] == "No GPU (there is no nvidia-smi on the PATH): the processor has to do."
+    assert claim["reason"] == "No GPU (there is no nvidia-smi on the PATH): the processor is used."
     assert claim["CUDA_VISIBLE_DEVICES"] is None
 
 
-def test_without_a_driver_s_tool_what_the_scheduler_assigned_is_taken(bare_node):
-    # Containers often have the libraries only.
+def test_without_nvidia_smi_the_devices_that_the_scheduler_assigned_are_taken(bare_node):
+    # Containers often have only the libraries.
     assert bare_node.claim(CUDA_VISIBLE_DEVICES="0")["devices"] == ["0"]
 
 
@@ -254,14 +254,14 @@ def test_without_a_driver_s_tool_what_the_scheduler_assigned_is_taken(bare_node)
         "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.90\n",
     ],
 )
-def test_what_the_driver_s_tool_complains_about_is_passed_on(bare_node, complaint):
+def test_errors_of_nvidia_smi_are_passed_on(bare_node, complaint):
     bare_node.install("", complaint=complaint)
     assert complaint.splitlines()[0].rstrip(".") in bare_node.claim()["error"]
     assert bare_node.claim({"cpu_allowed": True})["devices"] == []
 
 
 def test_a_busy_device_is_never_exchanged_for_the_processor(node):
-    assert "can be had" in node.claim({"num_gpus": 4, "cpu_allowed": True})["error"]
+    assert "only 2 of 4 can be used" in node.claim({"num_gpus": 4, "cpu_allowed": True})["error"]
 
 
 def test_all_devices_can_be_hidden(node):
@@ -282,12 +282,12 @@ def test_the_locks_are_for_all_users_of_the_node_whatever_the_umask(node):
 
 def test_a_lock_that_cannot_be_made_is_explained(node):
     node.locks.write_text("no folder")
-    assert "cannot be locked (Not a directory), so that two jobs might take one GPU" in node.claim()["error"]
+    assert "cannot be locked (Not a directory), so two jobs could take the same GPU" in node.claim()["error"]
 
 
 def test_looking_for_gpus_imports_neither_tensorflow_nor_numpy(node):
     code = (
-        "import sys; from neurozoo.clusters.gpus import claim_gpus; claim_gpus(0); "
+        "import sys; from neurozoo.compute.gpus import claim_gpus; claim_gpus(0); "
         "sys.exit(bool({'tensorflow', 'numpy', 'GPUtil'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

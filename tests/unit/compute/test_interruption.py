@@ -3,8 +3,8 @@ import signal
 import threading
 
 import pytest
+from neurozoo.compute.interruption import SIGNALS, Interrupted, Interruption
 from neurozoo.errors import NeurozooError
-from neurozoo.training.interruption import SIGNALS, Interrupted, Interruption
 
 
 def test_the_signals_are_those_by_which_clusters_and_people_stop_a_job():
@@ -20,7 +20,7 @@ def test_a_signal_is_noted_and_ends_the_run_at_the_next_check(number):
             interruption.check()
 
 
-def test_an_interruption_is_an_error_that_the_user_can_mend():
+def test_an_interruption_is_an_error_for_the_user():
     assert issubclass(Interrupted, NeurozooError)
 
 
@@ -38,7 +38,7 @@ def test_a_failure_inside_gives_the_signals_back_too():
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
-def test_outside_of_the_main_thread_it_watches_nothing_and_is_no_error():
+def test_outside_of_the_main_thread_it_does_nothing():
     before = [signal.getsignal(number) for number in SIGNALS]
     seen = []
 
@@ -64,7 +64,7 @@ def test_outside_of_the_main_thread_it_watches_nothing_and_is_no_error():
         ([signal.SIGTERM, signal.SIGUSR1], False),
     ],
 )
-def test_the_end_of_a_slice_is_told_from_an_end_for_good(numbers, is_end_of_slice):
+def test_the_end_of_a_slice_is_distinguished_from_an_end_for_good(numbers, is_end_of_slice):
     with Interruption() as interruption:
         for number in numbers:
             os.kill(os.getpid(), number)

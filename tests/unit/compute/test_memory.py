@@ -1,7 +1,7 @@
-"""What is free, read from files as Linux writes them."""
+"""Free memory, read from files in the format of Linux."""
 
 import pytest
-from neurozoo import memory
+from neurozoo.compute import memory
 from neurozoo.errors import NeurozooError
 
 

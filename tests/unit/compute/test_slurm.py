@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yte
-from neurozoo.clusters import slurm
+from neurozoo.compute import slurm
 from neurozoo.errors import NeurozooError
 
 PROJECT = Path(__file__).parents[3]
@@ -34,7 +34,7 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 
 def ended_process() -> int:
-    """Returns the number of a process that is no more."""
+    """Returns the id of a process that has ended."""
     process = subprocess.Popen(["true"])
     process.wait()
     return process.pid
@@ -45,7 +45,7 @@ def job(number: int, folder: Path, *, process: int, host: str | None = None) -> 
     return f"{number}|{host}-{process}_{ID}|{folder}"
 
 
-def test_jobs_of_a_snakemake_that_is_no_more_are_ended(queue, tmp_path):
+def test_jobs_of_a_snakemake_that_has_ended_are_cancelled(queue, tmp_path):
     lines = queue(job(11, tmp_path, process=ended_process()), f"12|mine|{tmp_path}")
     assert slurm.end_leftover_jobs(tmp_path, has_to_answer=True) == ["11"]
     assert lines.read_text() == f"12|mine|{tmp_path}\n"
@@ -85,7 +85,7 @@ def test_jobs_from_another_machine_are_refused_with_the_command_that_ends_them(q
 def test_jobs_that_do_not_end_are_an_error(queue, tmp_path, monkeypatch):
     monkeypatch.setattr(slurm, "PATIENCE", 0)
     queue(job(11, tmp_path, process=ended_process()), can_cancel=False)
-    with pytest.raises(NeurozooError, match=r"Jobs 11 .* in the queue yet"):
+    with pytest.raises(NeurozooError, match=r"Jobs 11 .* still in the queue"):
         slurm.end_leftover_jobs(tmp_path, has_to_answer=True)
 
 

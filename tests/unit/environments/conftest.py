@@ -1,4 +1,4 @@
-"""The native worlds in a small program of their own, without TensorFlow and emulator."""
+"""A small C++ program that plays the native environments without TensorFlow and without an emulator."""
 
 import os
 import subprocess

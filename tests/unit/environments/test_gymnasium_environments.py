@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from neurozoo.environments import make_world
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.river_agents import ShuntingAgent
 from neurozoo.errors import NeurozooError
-from neurozoo.games import protocol_of
 
 RIVER, MAZE = "neurozoo/RiverCrossing-v0", "neurozoo/HardMaze-v0"
 RIGHT = 5
@@ -143,7 +143,7 @@ def test_options_change_the_worlds():
     assert [(environment.river.grid == cell).sum() for cell in (2, 3, 4)] == [3, 80, 0]
 
 
-def test_pictures_and_texts_are_what_was_asked_for():
+def test_render_returns_a_picture_a_text_or_nothing():
     for name, size in ((RIVER, 160), (MAZE, 400)):
         for mode in ("rgb_array", "ansi", None):
             environment = gymnasium.make(name, render_mode=mode).unwrapped
@@ -155,7 +155,7 @@ def test_pictures_and_texts_are_what_was_asked_for():
                 assert isinstance(shown, str) if mode else shown is None
 
 
-def test_the_maze_is_cut_off_after_400_steps_with_minus_the_distance():
+def test_the_maze_is_truncated_after_400_steps_with_minus_the_distance():
     environment = gymnasium.make(MAZE).unwrapped
     environment.reset(seed=0)
     steps = [environment.step(np.array([0, 0.5], np.float32)) for _ in range(400)]
@@ -171,7 +171,7 @@ def test_the_maze_is_cut_off_after_400_steps_with_minus_the_distance():
     [
         ({"obs_type": "RGB"}, "obs_type .RGB. is unknown"), ({"reward": "dens"}, "did you mean .dense."),
         ({"render_mode": "human"}, "render_mode"), ({"reward": "sparse1", "faithful": True}, "fixed rules"),
-        ({"max_width": 5}, "0 to 4, but 5"),
+        ({"max_width": 5}, "0 to 4, but got 5"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_refused(options, message):

@@ -102,7 +102,7 @@ def test_a_range_finder_measures_the_distance_to_the_nearest_wall():
     assert maze.observe()[6] == pytest.approx((100 - (77 + 31 * 17 / 37)) / 100, abs=1e-5)
 
 
-def test_an_output_that_is_no_number_asks_for_rest():
+def test_an_output_of_nan_brings_the_robot_to_rest():
     maze, _ = drive(0.3, 0.3, steps=5)
     turn, speed = maze.turn, maze.speed
     maze.step(math.nan, math.nan)

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from neurozoo.environments.randomness import SplitMix64
+from neurozoo.environments.splitmix64 import SplitMix64
 
 
 def test_splitmix64_gives_the_numbers_of_its_reference_implementation():

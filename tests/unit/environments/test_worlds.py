@@ -1,13 +1,13 @@
-"""Every world keeps the interface, and the native worlds equal their twins to the bit."""
+"""All environments follow the `World` interface, and the native ones equal those in Python to the bit."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 from neurozoo.environments import make_world
+from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.environments.river_agents import ShuntingAgent
 from neurozoo.errors import NeurozooError
-from neurozoo.games import output_names, protocol_of
 
 RIVERS = [
     (rules, observation)
@@ -71,7 +71,7 @@ def test_the_native_river_crossing_equals_its_twin_to_the_bit(play_natively, pro
 
 
 @pytest.mark.parametrize("protocol", ["river_fixed", "river_faithful"])
-def test_a_faultless_agent_gets_the_most_in_both_languages(play_natively, protocol):
+def test_a_perfect_agent_gets_the_maximum_in_both_languages(play_natively, protocol):
     world = make_world("river_crossing", protocol_of("river_crossing", protocol, observation="greyscale"))
     outputs, planes, rewards, _ = record(world, wavering_agent(np.random.default_rng(0), share=1.1), seed=2)
     assert sum(rewards) == {"river_fixed": 40, "river_faithful": 30}[protocol]
@@ -115,7 +115,7 @@ def test_the_native_maze_equals_its_twin_to_the_bit(play_natively, seed):
 
 
 @pytest.mark.parametrize(("game", "protocol"), WORLDS)
-def test_a_world_keeps_the_interface(game, protocol):
+def test_a_world_follows_the_interface(game, protocol):
     record_ = protocol_of(game, protocol)
     world = make_world(game, record_)
     assert (world.game, world.protocol, world.is_done) == (game, record_, True)
@@ -136,9 +136,9 @@ def test_a_world_keeps_the_interface(game, protocol):
     assert (world.screen.shape, world.screen.dtype) == (world.screen_shape, np.uint8)
     assert (world.ram.ndim, world.ram.dtype) == (1, np.uint8)
     assert (world.final_positions.ndim, world.final_positions.dtype) == (2, np.float32)
-    with pytest.raises(NeurozooError, match="outputs, but shape"):
+    with pytest.raises(NeurozooError, match="outputs, but got an array of shape"):
         world.act(np.zeros(world.num_outputs + 1, np.float32))
-    with pytest.raises(NeurozooError, match="noops >= 0"):
+    with pytest.raises(NeurozooError, match="noops and seed should be 0 or more"):
         world.reset(seed=-1)
 
 
@@ -203,7 +203,7 @@ def test_a_gymnasium_world_plays_the_environment_of_that_name():
         assert (reward, is_done) == (points, is_over)
 
 
-def test_continuous_outputs_are_cut_to_what_a_gymnasium_environment_takes():
+def test_continuous_outputs_are_clipped_to_the_bounds_of_a_gymnasium_environment():
     import gymnasium
 
     world = make_world("gym.MountainCarContinuous-v0", protocol_of("gym.MountainCarContinuous-v0"))

@@ -1,19 +1,18 @@
-"""A Dask cluster on this machine: the results of one process, whatever happens to the workers."""
+"""A Dask cluster on this machine gives the results of one process, also if workers are killed."""
 
 import contextlib
 import signal
 import stat
-import time
 
 import numpy as np
 import psutil
 import pytest
-from neurozoo.clusters.dask_settings import ClusterSettings
+from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.evaluation.distributed import MOST_TASKS_PER_SECOND, TASK_SECONDS, task_size
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome, Mutation, Weights
+from neurozoo.genomes.genome import Genome, Mutation, Weights
 
 GAME = "gym.CartPole-v1"  # in Python, so that workers need no TensorFlow
 
@@ -27,7 +26,7 @@ def world(ops, small_noise_table):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("the run's $(folder)")  # with characters that a shell would take for its own
+    return tmp_path_factory.mktemp("the run's $(folder)")  # with characters that are special in a shell
 
 
 def started_by_us():
@@ -45,7 +44,7 @@ def listening():
 
 @pytest.fixture(scope="module")
 def listening_before():
-    """What tests before these left open: the browser of the gallery's tests."""
+    """Sockets that earlier tests left open, such as the browser of the gallery's tests."""
     return listening()
 
 
@@ -70,16 +69,8 @@ def command_line(process):
 
 
 def workers():
-    """Processes that play; the others watch over them."""
+    """Worker processes, without the nannies that watch them."""
     return [process for process in started_by_us() if "spawn_main" in command_line(process)]
-
-
-def eventually(look, seconds=60):
-    """Looks until something is there, and returns it; workers come when they are ready."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
 
 
 def scores(results):
@@ -94,7 +85,7 @@ def parents(world):
 
 
 def population(parents, size, *, first=0):
-    """Episodes of the parents, of their children, and of initial weights that nobody holds."""
+    """Episodes of the parents, of their children, and of initial weights whose parents are not pinned."""
     kinds = [
         lambda n: parents[0],
         lambda n: parents[1],
@@ -108,52 +99,52 @@ def population(parents, size, *, first=0):
 def test_results_are_those_of_one_process(cluster, alone, parents):
     episodes = population(parents, 60)
     for evaluator in (cluster, alone):
-        evaluator.hold(parents)
+        evaluator.pin(parents)
     found = play(cluster, episodes)
     assert scores(found) == scores(play(alone, episodes))
     assert len({result.score for result in found.values()}) > 3
 
 
-def test_killed_workers_cost_only_time(cluster, alone, parents):
+def test_killed_workers_cost_only_time(cluster, alone, parents, wait_until):
     episodes = population(parents, 3000, first=100)
     for evaluator in (cluster, alone):
-        evaluator.hold(parents)
+        evaluator.pin(parents)
     cluster.submit(episodes)
-    found = cluster.receive(timeout=60)
+    found = cluster.receive(timeout=600)
     for share in (0.2, 0.5):
         while len(found) < share * len(episodes):
             found |= cluster.receive(timeout=1)
-        victims = eventually(workers)
-        assert victims
-        for process in victims:
+        for process in wait_until(workers, what="no worker came"):
             process.send_signal(signal.SIGKILL)
     while len(found) < len(episodes):
         found |= cluster.receive(timeout=1)
     assert scores(found) == scores(play(alone, episodes))
 
 
-def test_genomes_that_are_held_now_count_and_not_those_before(cluster, alone, parents):
+def test_only_the_genomes_of_the_last_pin_count(cluster, alone, parents):
     child = parents[0].mutated(9, 0.5)
     episodes = {1: Episode(child.mutated(11, 0.5), 0, 1, 200)}
-    cluster.hold(parents)
-    with pytest.raises(NeurozooError, match="must be held first"):
+    cluster.pin(parents)
+    with pytest.raises(NeurozooError, match="must be pinned first"):
         cluster.submit(episodes)
     for evaluator in (cluster, alone):
-        evaluator.hold([child])
+        evaluator.pin([child])
     assert scores(play(cluster, episodes)) == scores(play(alone, episodes))
 
 
 def test_an_episode_can_be_recorded_on_a_worker(cluster, alone, parents):
     traces = []
     for evaluator in (cluster, alone):
-        evaluator.hold(parents)
+        evaluator.pin(parents)
         traces.append(evaluator.trace(Episode(parents[0], 0, 3, 200)))
     assert traces[0].logits.tobytes() == traces[1].logits.tobytes()
     assert len(traces[0].rewards) > 5
 
 
-def test_what_listens_does_so_on_this_machine_only_and_its_keys_are_ours_alone(cluster, folder, listening_before):
-    assert eventually(lambda: len(listening() - listening_before) >= 3)  # the scheduler and two workers
+def test_sockets_listen_on_loopback_only_and_only_the_user_can_read_the_keys(
+    cluster, folder, listening_before, wait_until
+):
+    wait_until(lambda: len(listening() - listening_before) >= 3)  # the scheduler and two workers
     sockets = listening() - listening_before
     assert {address for _, address, _ in sockets} == {"127.0.0.1"}
     (keys,) = folder.glob("keys-*")
@@ -182,24 +173,21 @@ for security in (None, Security.temporary()):
     assert python(code, address, check=False).stdout.split() == ["out"] * 4
 
 
-def test_what_goes_wrong_on_a_worker_is_said_in_a_sentence(cluster, parents):
-    cluster.hold(parents)
+def test_an_error_on_a_worker_is_reported_in_one_sentence(cluster, parents):
+    cluster.pin(parents)
     cluster.submit({1: Episode(Genome(10**9), 0, 1, 200)})
     with pytest.raises(NeurozooError, match=r"On a worker of the Dask cluster: .*lies outside the noise table"):
-        cluster.receive(timeout=60)
+        cluster.receive(timeout=600)
 
 
-def test_afterwards_nothing_is_left_but_logs(world, tmp_path, parents):
+def test_after_closing_only_logs_are_left(world, tmp_path, parents, wait_until):
     settings = ClusterSettings.of("local workers=1")
     before = {process.pid for process in started_by_us()}
     with make_evaluator(**world, cluster=settings, cluster_dir=tmp_path) as evaluator:
-        evaluator.hold(parents)
+        evaluator.pin(parents)
         play(evaluator, population(parents, 2))
         address = evaluator._client.scheduler.address
-    end = time.monotonic() + 10
-    while time.monotonic() < end and {process.pid for process in started_by_us()} - before:
-        time.sleep(0.1)
-    assert {process.pid for process in started_by_us()} <= before
+    wait_until(lambda: {process.pid for process in started_by_us()} <= before, what="processes stayed")
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]
     assert not any(
         connection.laddr == ("127.0.0.1", int(address.rpartition(":")[2]))
@@ -219,24 +207,24 @@ def test_keys_that_a_killed_run_left_are_removed(world, tmp_path):
 
 def test_the_batched_engine_is_not_for_a_cluster(world, tmp_path):
     atari = {**world, "game": "pong", "protocol": protocol_of("pong")}
-    with pytest.raises(NeurozooError, match="engine: batched came"):
+    with pytest.raises(NeurozooError, match="got engine: batched"):
         make_evaluator(**atari, engine="batched", cluster=ClusterSettings.of("local"), cluster_dir=tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["sge", "slurm"])
 def test_a_cluster_without_its_commands_is_refused_at_once(world, tmp_path, monkeypatch, kind):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NeurozooError, match="which is not here"):
+    with pytest.raises(NeurozooError, match="which is not on the PATH"):
         make_evaluator(**world, cluster=ClusterSettings.of(kind), cluster_dir=tmp_path)
 
 
-def test_an_address_where_nobody_is_gives_a_sentence(world, tmp_path, monkeypatch):
-    monkeypatch.setattr("neurozoo.clusters.dask_clusters.CONNECT_SECONDS", 1)
+def test_an_address_without_a_scheduler_is_refused(world, tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.compute.dask_clusters.CONNECT_SECONDS", 1)
     with pytest.raises(NeurozooError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "):
         make_evaluator(**world, cluster=ClusterSettings.of("tcp://127.0.0.1:1"), cluster_dir=tmp_path)
 
 
-def test_tasks_last_as_long_as_they_should():
+def test_tasks_have_the_intended_length():
     assert task_size(10**6, slots=16, seconds=0.01) == TASK_SECONDS / 0.01
     assert task_size(10**6, slots=16, seconds=5.0) == 1
 
@@ -246,7 +234,7 @@ def test_tasks_are_longer_where_there_would_be_too_many_for_the_scheduler():
     assert 2000 / (size * 0.1) == pytest.approx(MOST_TASKS_PER_SECOND, rel=0.02)
 
 
-def test_tasks_have_one_episode_while_nobody_knows_how_long_it_takes():
+def test_tasks_have_one_episode_while_its_length_is_unknown():
     assert task_size(10**6, slots=16, seconds=float("inf")) == 1
 
 

@@ -1,14 +1,14 @@
-"""Gymnasium's environments, played in Python: as anybody would write the loop down."""
+"""The stepwise engine gives the results of a simple Gymnasium loop."""
 
 import gymnasium
 import numpy as np
 import pytest
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
-from neurozoo.games import layout_of, protocol_of
-from neurozoo.genomes import Genome, Mutation, Weights, decode
-from neurozoo.noise import open_noise_table
+from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
+from neurozoo.genomes.noise_table import open_noise_table
 
 PARENT = Genome(5, (Mutation(6, 0.5),))
 CHILD = PARENT.mutated(7, 0.5)
@@ -43,7 +43,7 @@ def by_hand(game, theta, layout, seed, *, is_discrete):
 )
 def test_an_episode_is_what_gymnasium_plays_with_the_same_seed(small_noise_table, game, model, is_discrete):
     evaluator = made(small_noise_table, f"gym.{game}", model)
-    evaluator.hold([PARENT])
+    evaluator.pin([PARENT])
     found = play(
         evaluator, {n: Episode(genome, 0, n, 10**6) for n, genome in enumerate([PARENT, CHILD, PARENT, CHILD])}
     )
@@ -59,23 +59,23 @@ def test_an_episode_is_what_gymnasium_plays_with_the_same_seed(small_noise_table
 
 def test_a_frame_limit_ends_an_episode(small_noise_table):
     evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
-    evaluator.hold([PARENT])
+    evaluator.pin([PARENT])
     (result,) = play(evaluator, {0: Episode(PARENT, 0, 0, 3)}).values()
     assert (result.steps, result.score) == (3, 3.0)
 
 
-def test_weights_that_are_no_noise_can_be_held(small_noise_table):
+def test_weights_that_do_not_come_from_the_noise_table_can_be_pinned(small_noise_table):
     evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
-    evaluator.hold([PARENT])
+    evaluator.pin([PARENT])
     center = Genome(Weights.of(evaluator.parameters(PARENT)))
-    evaluator.hold([center, PARENT])
+    evaluator.pin([center, PARENT])
     first, second = play(evaluator, {0: Episode(PARENT, 0, 1, 500), 1: Episode(center, 0, 1, 500)}).values()
     assert (first.score, first.steps) == (second.score, second.steps)
 
 
 def test_results_come_one_by_one_and_closing_drops_the_rest(small_noise_table):
     evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
-    evaluator.hold([PARENT])
+    evaluator.pin([PARENT])
     evaluator.submit({n: Episode(PARENT, 0, n, 500) for n in range(3)})
     assert list(evaluator.receive(timeout=0)) == [0]
     evaluator.close()
@@ -85,8 +85,13 @@ def test_results_come_one_by_one_and_closing_drops_the_rest(small_noise_table):
 @pytest.mark.parametrize(
     ("game", "model", "behaviour", "complaint"),
     [
-        ("gym.CartPole-v1", "small", "none", "needs a network of dense layers such as 'simple', but 'small' came"),
-        ("gym.CartPole-v1", "simple", "ram", "'gym.CartPole-v1' does not give the behaviour 'ram', but: none"),
+        ("gym.CartPole-v1", "small", "none", "needs a network of dense layers such as 'simple', but got 'small'"),
+        (
+            "gym.CartPole-v1",
+            "simple",
+            "ram",
+            "'gym.CartPole-v1' does not have the behaviour 'ram'. Choose one of: none",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(small_noise_table, game, model, behaviour, complaint):
@@ -98,7 +103,7 @@ def test_what_does_not_fit_is_refused(small_noise_table, game, model, behaviour,
         )  # fmt: skip
 
 
-def test_an_episode_of_a_genome_that_is_not_held_is_refused(small_noise_table):
+def test_an_episode_of_a_genome_that_is_not_pinned_is_refused(small_noise_table):
     evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
-    with pytest.raises(NeurozooError, match="must be held first"):
+    with pytest.raises(NeurozooError, match="must be pinned first"):
         evaluator.submit({0: Episode(CHILD, 0, 0, 10)})

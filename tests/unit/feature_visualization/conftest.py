@@ -1,4 +1,4 @@
-"""Networks that are frozen in name only: they act like a frozen model, and were never written to disk."""
+"""Frozen models of any architecture that exist only in memory."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def held():
-    """Makes a frozen model of any architecture: `held(network, shape, change=...)`.
+def make_frozen():
+    """Makes a frozen model of any architecture: `make_frozen(network, shape, change=...)`.
 
-    `change` may alter the named weights, see `Layout.split`, which are random otherwise.
+    Its weights are random; `change` may alter them by name, see `Layout.split`.
     """
-    from neurozoo.games import get_protocol
-    from neurozoo.inspection.frozen import FrozenModel
-    from neurozoo.inspection.graph import layer_record
+    from neurozoo.agents.frozen import FrozenModel
+    from neurozoo.agents.graph import layer_record
+    from neurozoo.environments.protocols import get_protocol
 
     def make(network, shape, *, actions=3, seed=1, change=None):
         layout = network.layout(actions, shape.observation)
@@ -26,7 +26,7 @@ def held():
             change(arrays)
         reference = random.random((16, *layout.observation_shape), np.float32) if layout.needs_reference else None
 
-        class Held(FrozenModel):
+        class InMemoryModel(FrozenModel):
             weights = arrays
 
             @property
@@ -36,7 +36,7 @@ def held():
             def load_keras(self):
                 return layout.keras_model(theta, reference)
 
-        return Held(
+        return InMemoryModel(
             folder=Path("nowhere"),
             game="frostbite",
             model=network.name,
@@ -53,7 +53,7 @@ def held():
 @pytest.fixture(scope="session")
 def tiny():
     """Two convolutions and an output for pictures of 9 x 8 pixels: small enough for loops in Python."""
-    from neurozoo.networks import Layer, Network
+    from neurozoo.networks.description import Layer, Network
 
     return Network(
         "tiny",
@@ -68,6 +68,6 @@ def tiny():
 
 @pytest.fixture(scope="session")
 def tiny_shape():
-    from neurozoo.games import ObservationShape
+    from neurozoo.environments.protocols import ObservationShape
 
     return ObservationShape(9, 8, 1, 4)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.attribution import integrated_gradients
-from neurozoo.filters.layers import kernel_of
-from neurozoo.games import ObservationShape
+from neurozoo.feature_visualization.attribution import integrated_gradients
+from neurozoo.feature_visualization.layers import kernel_of
+from neurozoo.networks.catalogue import get_network
 
 ATARI = ObservationShape(84, 84, 1, 4)
 
@@ -14,8 +14,8 @@ def seen(tiny_shape):
     return np.random.default_rng(5).random((3, *tiny_shape.observation), np.float32)
 
 
-def test_contributions_add_up_to_what_the_output_gained(held):
-    frozen = held(get_network("large"), ATARI)
+def test_contributions_add_up_to_what_the_output_gained(make_frozen):
+    frozen = make_frozen(get_network("large"), ATARI)
     observations = np.random.default_rng(0).random((2, 84, 84, 4), np.float32)
     made = integrated_gradients(frozen, observations, [0, 2], points=128)
     gained = made.outputs - made.baselines
@@ -26,15 +26,15 @@ def test_contributions_add_up_to_what_the_output_gained(held):
     np.testing.assert_allclose(made.outputs, outputs[[0, 1], [0, 2]], rtol=1e-5)
 
 
-def test_more_points_leave_a_smaller_gap(held, tiny, tiny_shape, seen):
-    frozen = held(tiny, tiny_shape)
+def test_more_points_leave_a_smaller_gap(make_frozen, tiny, tiny_shape, seen):
+    frozen = make_frozen(tiny, tiny_shape)
     gaps = [np.abs(integrated_gradients(frozen, seen, [0, 1, 2], points=points).gaps).max() for points in (2, 500)]
     assert gaps[1] < 0.1 * gaps[0]
     assert gaps[1] < 1e-3
 
 
-def test_of_a_linear_network_a_pixel_contributes_its_weight_times_itself(held, tiny_shape, seen):
-    frozen = held(get_network("linear"), tiny_shape)
+def test_in_a_linear_network_a_pixel_contributes_its_value_times_its_weight(make_frozen, tiny_shape, seen):
+    frozen = make_frozen(get_network("linear"), tiny_shape)
     weights = kernel_of(frozen, frozen.layers[0])[:, 1].reshape(tiny_shape.observation)
     made = integrated_gradients(frozen, seen, [1, 1, 1], points=1)
     np.testing.assert_allclose(made.contributions, weights * seen, rtol=1e-5, atol=1e-7)
@@ -42,9 +42,9 @@ def test_of_a_linear_network_a_pixel_contributes_its_weight_times_itself(held, t
     np.testing.assert_allclose(moved.contributions, weights * (seen - seen[0]), rtol=1e-4, atol=1e-6)
 
 
-def test_gradients_are_those_of_finite_differences(held, tiny, tiny_shape, seen):
+def test_gradients_are_those_of_finite_differences(make_frozen, tiny, tiny_shape, seen):
     """Contributions of single pixels against differences of outputs along the same path."""
-    frozen = held(tiny, tiny_shape)
+    frozen = make_frozen(tiny, tiny_shape)
     points, step = 50, 1e-3
     made = integrated_gradients(frozen, seen[:1], [2], points=points)
     model = frozen.load_keras()
@@ -57,16 +57,16 @@ def test_gradients_are_those_of_finite_differences(held, tiny, tiny_shape, seen)
         assert made.contributions[0][pixel] == pytest.approx(expected, rel=0.05, abs=2e-4)
 
 
-def test_a_vector_can_be_explained_too(held):
-    frozen = held(get_network("simple"), ObservationShape(1, 1, 11))
+def test_a_vector_can_be_explained_too(make_frozen):
+    frozen = make_frozen(get_network("simple"), ObservationShape(1, 1, 11))
     seen = np.random.default_rng(0).normal(size=(1, 1, 1, 11)).astype(np.float32)
     made = integrated_gradients(frozen, seen, [0], points=4000)
     np.testing.assert_allclose(made.contributions.sum(), (made.outputs - made.baselines)[0], rtol=0.01)
 
 
-def test_an_output_that_is_none_is_refused(held, tiny, tiny_shape, seen):
-    frozen = held(tiny, tiny_shape)
-    with pytest.raises(NeurozooError, match="outputs 0 to 2, but 3"):
+def test_unknown_outputs_and_too_few_points_are_refused(make_frozen, tiny, tiny_shape, seen):
+    frozen = make_frozen(tiny, tiny_shape)
+    with pytest.raises(NeurozooError, match="outputs 0 to 2, but got 3"):
         integrated_gradients(frozen, seen[:1], [3])
     with pytest.raises(NeurozooError, match="at least 1 point"):
         integrated_gradients(frozen, seen[:1], [0], points=0)

@@ -1,7 +1,7 @@
 import numpy as np
-from neurozoo.filters.guided import draw_in_colours, guided_signals
-from neurozoo.filters.layers import find_layer
-from neurozoo.games import ObservationShape
+from neurozoo.environments.protocols import ObservationShape
+from neurozoo.feature_visualization.guided import draw_in_colours, guided_signals
+from neurozoo.feature_visualization.layers import find_layer
 
 
 def taps(size, kernel, stride):
@@ -34,7 +34,7 @@ def send_back(signal, weights, stride, shape):
 
 
 def by_hand(observation, weights, channel):
-    """The procedure of the original, step by step."""
+    """The original's procedure, step by step."""
     hidden = np.maximum(convolve(observation, weights["conv1/w"], weights["conv1/b"], 2), 0)
     values = convolve(hidden, weights["conv2/w"], weights["conv2/b"], 1)
     position = np.unravel_index(values[..., channel].argmax(), values.shape[:2])
@@ -45,8 +45,8 @@ def by_hand(observation, weights, channel):
     return position, signal
 
 
-def test_signals_are_those_of_the_original_s_procedure(held, tiny, tiny_shape):
-    frozen = held(tiny, tiny_shape)
+def test_signals_are_those_of_the_original_s_procedure(make_frozen, tiny, tiny_shape):
+    frozen = make_frozen(tiny, tiny_shape)
     layer = find_layer(frozen, "conv2")
     random = np.random.default_rng(2)
     seen = random.random((4, *tiny_shape.observation), np.float32) * random.integers(0, 2, (4, *tiny_shape.observation))
@@ -59,24 +59,24 @@ def test_signals_are_those_of_the_original_s_procedure(held, tiny, tiny_shape):
     assert not signals[seen == 0].any()
 
 
-def test_a_silent_filter_sends_nothing_back(held, tiny, tiny_shape):
-    frozen = held(tiny, tiny_shape, change=lambda arrays: arrays["conv2/b"].fill(-100))
+def test_a_silent_filter_sends_nothing_back(make_frozen, tiny, tiny_shape):
+    frozen = make_frozen(tiny, tiny_shape, change=lambda arrays: arrays["conv2/b"].fill(-100))
     seen = np.ones((1, *tiny_shape.observation), np.float32)
     assert not guided_signals(frozen, find_layer(frozen, "conv2"), seen, channels=[0], positions=[(1, 1)]).any()
 
 
-def test_units_of_a_dense_layer_need_no_position(held, tiny, tiny_shape):
-    frozen = held(tiny, tiny_shape, change=lambda arrays: arrays["out/b"].fill(100))
+def test_units_of_a_dense_layer_need_no_position(make_frozen, tiny, tiny_shape):
+    frozen = make_frozen(tiny, tiny_shape, change=lambda arrays: arrays["out/b"].fill(100))
     seen = np.ones((20, *tiny_shape.observation), np.float32)
     signals = guided_signals(frozen, find_layer(frozen, "out"), seen, channels=[1] * 20, positions=[(0, 0)] * 20)
     assert signals.any()
     assert np.array_equal(signals[0], signals[19])
 
 
-def test_what_stands_still_is_grey_and_the_newest_is_blue():
+def test_still_objects_are_grey_and_the_newest_frame_is_blue():
     values = np.zeros((2, 2, 4), np.float32)
     values[0, 0] = 1
     values[0, 1, 3] = 1
-    values[1, 0, 0] = 1  # of the oldest frame nothing is shown
+    values[1, 0, 0] = 1  # the oldest frame is not shown
     picture = draw_in_colours(values, ObservationShape(2, 2, 1, 4))
     assert picture.tolist() == [[[255, 255, 255], [0, 0, 255]], [[0, 0, 0], [0, 0, 0]]]

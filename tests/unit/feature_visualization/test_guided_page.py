@@ -5,23 +5,23 @@ import io
 import numpy as np
 import pytest
 from neurozoo.__main__ import main
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.guided import draw_in_colours
-from neurozoo.filters.guided_page import write_guided_page
-from neurozoo.inspection.frozen import open_frozen
+from neurozoo.feature_visualization.guided import draw_in_colours
+from neurozoo.feature_visualization.guided_page import write_guided_page
 from PIL import Image
 
 
 class Pictures(html.parser.HTMLParser):
-    """Collects a page's pictures by their alternative text, and every address that it names."""
+    """Collects a page's pictures by their alternative text, and every URL in it."""
 
     def __init__(self):
         super().__init__()
-        self.pictures, self.addresses = {}, []
+        self.pictures, self.urls = {}, []
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
-        self.addresses += [attributes[name] for name in ("src", "href") if name in attributes]
+        self.urls += [attributes[name] for name in ("src", "href") if name in attributes]
         if tag == "img":
             data = base64.b64decode(attributes["src"].removeprefix("data:image/png;base64,"))
             self.pictures[attributes["alt"]] = np.asarray(Image.open(io.BytesIO(data)))
@@ -46,7 +46,7 @@ def test_page_shows_for_each_filter_the_state_with_its_highest_value(page, froze
     values = np.array(weights(observations))  # (steps, rows, columns, filters), before the rectifier
     is_settled = observations.reshape(len(observations), -1, 4).any(axis=1).all(axis=-1)
     assert is_settled.tolist() == [False] * 3 + [True] * 37  # frames before the first are black
-    assert values[:3].max() > values[3:].max()  # so that it matters
+    assert values[:3].max() > values[3:].max()  # otherwise the exclusion would not matter
     values[:3] = -np.inf
     for number in range(3):
         step, *place = np.unravel_index(values[..., number].argmax(), values.shape[:3])
@@ -65,7 +65,7 @@ def test_page_needs_nothing_but_itself(page, browser):
     path, _ = page
     shown = Pictures()
     shown.feed(path.read_text())
-    assert all(address.startswith("data:image/png;base64,") for address in shown.addresses)
+    assert all(url.startswith("data:image/png;base64,") for url in shown.urls)
     browser.complaints()
     for scheme in ("dark", "light"):
         browser.show_as(scheme)
@@ -79,7 +79,7 @@ def test_page_needs_nothing_but_itself(page, browser):
 
 
 def test_episode_can_be_played_for_the_page(frozen_folder, tmp_path, capsys, monkeypatch):
-    from neurozoo import inspection
+    from neurozoo.rollouts import rollout
 
     played = []
 
@@ -87,8 +87,8 @@ def test_episode_can_be_played_for_the_page(frozen_folder, tmp_path, capsys, mon
         played.append(action_noise)
         return record(*arguments, action_noise=action_noise, max_steps=5)
 
-    record = inspection.record_rollout
-    monkeypatch.setattr(inspection, "record_rollout", short)
+    record = rollout.record_rollout
+    monkeypatch.setattr(rollout, "record_rollout", short)
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "frozen").symlink_to(frozen_folder("small"))
@@ -99,9 +99,9 @@ def test_episode_can_be_played_for_the_page(frozen_folder, tmp_path, capsys, mon
 
 
 def test_a_network_without_filters_is_refused(frozen_folder, rollout_file, monkeypatch, tmp_path):
-    with pytest.raises(NeurozooError, match="At least 1 channel can be shown, but 0 came"):
+    with pytest.raises(NeurozooError, match="channels to show should be at least 1, but is 0"):
         write_guided_page(frozen_folder("small"), rollout_file("small"), tmp_path / "page.html", filters=0)
-    monkeypatch.setattr("neurozoo.filters.guided_page.CONVOLUTIONS", ())
+    monkeypatch.setattr("neurozoo.feature_visualization.guided_page.CONVOLUTIONS", ())
     with pytest.raises(NeurozooError, match="'small' of ga/breakout/small/1 has no convolution"):
         write_guided_page(frozen_folder("small"), rollout_file("small"), tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.layers import check_pictures, find_convolution, find_layer, kernel_of, model_to
-from neurozoo.games import ObservationShape
+from neurozoo.feature_visualization.layers import check_pictures, find_convolution, find_layer, kernel_of, model_to
+from neurozoo.networks.catalogue import get_network
 
 RIVER = ObservationShape(20, 20, 3)
 
 
 @pytest.mark.parametrize("network", ["small", "virtual_bn", "cshenton", "dense_tanh", "river_test"])
-def test_a_model_stops_before_or_behind_the_activation_function(held, network):
-    frozen = held(get_network(network), RIVER)
+def test_a_model_stops_before_or_behind_the_activation_function(make_frozen, network):
+    frozen = make_frozen(get_network(network), RIVER)
     seen = np.random.default_rng(0).random((3, 20, 20, 3), np.float32)
     for layer in frozen.layers[:2]:
         expected = frozen.activations_model([layer.name])(seen)
@@ -23,13 +23,13 @@ def test_a_model_stops_before_or_behind_the_activation_function(held, network):
 
 
 @pytest.mark.parametrize("network", ["small", "es_atari", "river_test", "recurrent_large_evolved", "linear"])
-def test_kernels_are_the_layer_s_own_weights(held, network):
-    frozen = held(get_network(network), RIVER)
+def test_kernels_are_the_layer_s_own_weights(make_frozen, network):
+    frozen = make_frozen(get_network(network), RIVER)
     for layer in frozen.layers[:2]:
         assert np.array_equal(kernel_of(frozen, layer), frozen.weights[f"{layer.name}/w"])
 
 
-def test_a_signal_is_rescued_only_where_nothing_else_gets_back(held, tiny, tiny_shape):
+def test_a_signal_is_rescued_only_if_no_other_gets_back(make_frozen, tiny, tiny_shape):
     import tensorflow as tf
 
     def slopes(frozen, relu):
@@ -42,17 +42,17 @@ def test_a_signal_is_rescued_only_where_nothing_else_gets_back(held, tiny, tiny_
     def silence(arrays):
         arrays["conv1/b"][:] = -100
 
-    awake, silent = held(tiny, tiny_shape), held(tiny, tiny_shape, change=silence)
+    awake, silent = make_frozen(tiny, tiny_shape), make_frozen(tiny, tiny_shape, change=silence)
     assert np.array_equal(slopes(awake, "rescued"), slopes(awake, "plain"))
     assert not slopes(silent, "plain").any()
     assert slopes(silent, "rescued").any()
 
 
-def test_a_dense_layer_has_no_filters_and_a_vector_no_pictures(held):
-    frozen = held(get_network("small"), RIVER)
+def test_a_dense_layer_has_no_filters_and_a_vector_no_pictures(make_frozen):
+    frozen = make_frozen(get_network("small"), RIVER)
     with pytest.raises(NeurozooError, match=r"'fc'.*is dense.*conv1, conv2"):
         find_convolution(frozen, "fc")
     with pytest.raises(NeurozooError, match="Layers with filters: none"):
-        find_convolution(held(get_network("simple"), RIVER), "fc1")
+        find_convolution(make_frozen(get_network("simple"), RIVER), "fc1")
     with pytest.raises(NeurozooError, match="sees 11 numbers, not a picture"):
-        check_pictures(held(get_network("simple"), ObservationShape(1, 1, 11)))
+        check_pictures(make_frozen(get_network("simple"), ObservationShape(1, 1, 11)))

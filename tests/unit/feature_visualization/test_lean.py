@@ -1,21 +1,21 @@
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.filters import lean as leans
-from neurozoo.filters.lean import COLUMNS, read_leans, temporal_lean, write_lean
-from neurozoo.filters.lean_plot import ALL_GAMES, mean_leans, plot_temporal_lean
-from neurozoo.games import ObservationShape
+from neurozoo.feature_visualization import lean as leans
+from neurozoo.feature_visualization.lean import COLUMNS, read_leans, temporal_lean, write_lean
+from neurozoo.figures.temporal_lean import ALL_GAMES, mean_leans, plot_temporal_lean
+from neurozoo.networks.catalogue import get_network
 
 
 @pytest.mark.parametrize(("network", "layer"), [("small", "conv1"), ("linear", "out")])
-def test_lean_is_the_mean_square_of_each_frame_s_weights_over_the_newest_s(held, monkeypatch, network, layer):
+def test_lean_is_the_mean_square_of_each_frame_s_weights_over_the_newest_s(make_frozen, monkeypatch, network, layer):
     def change(arrays):
         weights = arrays[f"{layer}/w"].reshape(-1, 4, arrays[f"{layer}/w"].shape[-1])
         weights[:] = np.array([0, 1, -3, 2])[:, None]
 
-    frozen = held(get_network(network), ObservationShape(84, 84, 1, 4), change=change)
+    frozen = make_frozen(get_network(network), ObservationShape(84, 84, 1, 4), change=change)
     monkeypatch.setattr(leans, "open_frozen", lambda folder: frozen)
     table = temporal_lean("nowhere")
     assert table["frame"].tolist() == ["T-3", "T-2", "T-1", "Now"]
@@ -24,11 +24,11 @@ def test_lean_is_the_mean_square_of_each_frame_s_weights_over_the_newest_s(held,
     assert table["layer"].unique() == [layer]
 
 
-def test_a_network_that_sees_one_frame_has_no_lean_and_spoils_no_figure(held, monkeypatch, tmp_path):
-    single = held(get_network("small"), ObservationShape(20, 20, 3))
+def test_a_network_that_sees_one_frame_has_no_lean_and_spoils_no_figure(make_frozen, monkeypatch, tmp_path):
+    single = make_frozen(get_network("small"), ObservationShape(20, 20, 3))
     monkeypatch.setattr(leans, "open_frozen", lambda folder: single)
     assert write_lean("nowhere", tmp_path / "none.csv").empty
-    several = held(get_network("small"), ObservationShape(84, 84, 1, 4))
+    several = make_frozen(get_network("small"), ObservationShape(84, 84, 1, 4))
     monkeypatch.setattr(leans, "open_frozen", lambda folder: several)
     written = write_lean("nowhere", tmp_path / "some.csv")
     both = read_leans([tmp_path / "none.csv", tmp_path / "some.csv"])
@@ -72,9 +72,9 @@ def test_every_game_weighs_the_same_in_the_mean_over_games():
     assert over_games["low"].tolist() == pytest.approx([(0.5 + 1) / 2, 1])
 
 
-def test_a_table_that_is_none_is_named(tmp_path):
+def test_a_file_that_is_not_a_lean_table_is_refused(tmp_path):
     (tmp_path / "lean.csv").write_text("a,b\n1,2\n")
     with pytest.raises(NeurozooError, match=r"lean\.csv should have the columns algo"):
         read_leans([tmp_path / "lean.csv"])
-    with pytest.raises(NeurozooError, match="missing or no table"):
+    with pytest.raises(NeurozooError, match="missing or not a table"):
         read_leans([tmp_path / "nothing.csv"])

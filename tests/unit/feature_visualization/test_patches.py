@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.layers import find_layer, model_to
-from neurozoo.filters.patches import KINDS, cut_patch, distinct_steps, find_patches
-from neurozoo.filters.recordings import choose_steps, open_recording, survey
-from neurozoo.inspection import record_rollout
-from neurozoo.inspection.frozen import open_frozen
+from neurozoo.feature_visualization.layers import find_layer, model_to
+from neurozoo.feature_visualization.patches import KINDS, cut_patch, distinct_steps, find_patches
+from neurozoo.feature_visualization.recordings import choose_steps, open_recording, survey
+from neurozoo.rollouts.rollout import record_rollout
 
 
 def test_neighbouring_steps_are_not_taken_twice():
@@ -14,14 +14,14 @@ def test_neighbouring_steps_are_not_taken_twice():
     assert distinct_steps(np.array([7, 8]), 3, 5) == [7]
 
 
-def test_a_patch_at_the_edge_is_filled_up_with_black():
+def test_a_patch_is_black_beyond_the_edge():
     observation = np.arange(1, 17, dtype=np.float32).reshape(4, 4, 1)
     assert cut_patch(observation, (-1, 2), (3, 3))[..., 0].tolist() == [[0, 0, 0], [3, 4, 0], [7, 8, 0]]
 
 
 @pytest.mark.parametrize("layer", ["conv1", "conv2", "conv3"])
 def test_a_patch_is_all_that_its_unit_sees(frozen_folder, rollout_file, layer):
-    """A picture with nothing but the patch, in its place, excites the unit as the whole observation did."""
+    """A picture with only the patch, at its position, excites the unit as the whole observation did."""
     found = find_patches(
         frozen_folder("large"), rollout_file("large"), layer=layer, channels=[0, 9], count=3, distance=4
     )
@@ -61,7 +61,7 @@ def test_a_survey_does_not_depend_on_the_blocks(frozen_folder, rollout_file, mon
     frozen = open_frozen(frozen_folder("small"))
     surveys = []
     for chunk in (64, 7):
-        monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", chunk)
+        monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", chunk)
         with open_recording(frozen, rollout_file("small")) as recording:
             surveys.append(survey(frozen, find_layer(frozen, "conv1"), recording))
             assert [step for step, _ in recording.rows([39, 3, 8])] == [3, 8, 39]
@@ -70,7 +70,7 @@ def test_a_survey_does_not_depend_on_the_blocks(frozen_folder, rollout_file, mon
 
 
 def test_a_rollout_of_another_agent_is_refused(frozen_folder, rollout_file, agent, played, tmp_path):
-    from neurozoo.inspection.freeze import freeze
+    from neurozoo.agents.freeze import freeze
 
     other = agent("small", seed=2)
     freeze(other, tmp_path / "frozen", trace=played(other, 2))
@@ -81,17 +81,17 @@ def test_a_rollout_of_another_agent_is_refused(frozen_folder, rollout_file, agen
         find_patches(tmp_path / "frozen", tmp_path / "rollout.npz", layer="conv1")
 
 
-def test_a_rollout_with_disturbed_weights_is_said_to_be_one(frozen_folder, tmp_path):
+def test_a_rollout_with_parameter_noise_is_refused(frozen_folder, tmp_path):
     record_rollout(frozen_folder("small"), tmp_path / "x.npz", max_steps=3, parameter_noise=0.5)
-    with pytest.raises(NeurozooError, match=r"x.npz was recorded with parameter noise, 0.5, .* without"):
+    with pytest.raises(NeurozooError, match=r"x.npz was recorded with parameter noise 0.5, .* without noise"):
         find_patches(frozen_folder("small"), tmp_path / "x.npz", layer="conv1")
 
 
-def test_channels_and_steps_that_are_none_are_named(frozen_folder, rollout_file):
-    with pytest.raises(NeurozooError, match="channels 0 to 15, but 16"):
+def test_unknown_channels_and_steps_are_refused(frozen_folder, rollout_file):
+    with pytest.raises(NeurozooError, match="channels 0 to 15, but got 16"):
         find_patches(frozen_folder("small"), rollout_file("small"), layer="conv1", channels=[3, 16])
     with (
         open_recording(open_frozen(frozen_folder("small")), rollout_file("small")) as recording,
-        pytest.raises(NeurozooError, match="steps 0 to 39, but 40"),
+        pytest.raises(NeurozooError, match="steps 0 to 39, but got step 40"),
     ):
         choose_steps(recording, [40], 1)

@@ -1,22 +1,22 @@
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.filters.layers import find_layer, model_to
-from neurozoo.filters.receptive_fields import receptive_field
-from neurozoo.games import ObservationShape
+from neurozoo.feature_visualization.layers import find_layer, model_to
+from neurozoo.feature_visualization.receptive_fields import receptive_field
+from neurozoo.networks.catalogue import get_network
 
 ATARI, COLOURS, RIVER = ObservationShape(84, 84, 1, 4), ObservationShape(210, 160, 3), ObservationShape(20, 20, 3)
 
 
 def let_all_through(arrays):
-    """Positive weights and no offsets: whatever a unit can see, it shows, and a black picture gives 0."""
+    """Positive weights without biases: every pixel in a unit's field changes it, and a black picture gives 0."""
     for name, array in arrays.items():
         array[:] = 1 / np.prod(array.shape[:-1]) if name.endswith("/w") else name.endswith(("iotas", "gates"))
 
 
 def pixels_seen(frozen, layer, axis):
-    """For each pixel along an axis which units along it change if it lights up: bool, shape (pixels, units)."""
+    """For each pixel along an axis: which units along the axis change if it lights up. bool, shape (pixels, units)."""
     height, width, channels = frozen.shape.observation
     pictures = np.zeros(((height, width)[axis], height, width, channels), np.float32)
     for i, picture in enumerate(pictures):
@@ -37,8 +37,8 @@ def pixels_seen(frozen, layer, axis):
         ("recurrent_large_iotas", ATARI, ("recu1", "conv2")),
     ],
 )
-def test_a_unit_changes_with_just_the_pixels_of_its_field(held, network, shape, layers):
-    frozen = held(get_network(network), shape, change=let_all_through)
+def test_a_unit_changes_with_just_the_pixels_of_its_field(make_frozen, network, shape, layers):
+    frozen = make_frozen(get_network(network), shape, change=let_all_through)
     for name in layers:
         layer = find_layer(frozen, name)
         field = receptive_field(frozen, layer)
@@ -50,21 +50,21 @@ def test_a_unit_changes_with_just_the_pixels_of_its_field(held, network, shape, 
                 assert np.array_equal(seen[:, unit], (pixels >= first) & (pixels < first + field.size[axis]))
 
 
-def test_sizes_and_strides_are_the_published_ones(held):
-    frozen = held(get_network("large"), ATARI)
+def test_sizes_and_strides_are_the_published_ones(make_frozen):
+    frozen = make_frozen(get_network("large"), ATARI)
     fields = [receptive_field(frozen, find_layer(frozen, name)) for name in ("conv1", "conv2", "conv3")]
     assert [(field.size[0], field.stride[0]) for field in fields] == [(8, 4), (20, 8), (36, 8)]
 
 
-def test_without_padding_fields_begin_at_the_edge_and_end_in_the_picture(held):
-    frozen = held(get_network("simple_dqn"), ATARI)
+def test_without_padding_fields_begin_at_the_edge_and_end_in_the_picture(make_frozen):
+    frozen = make_frozen(get_network("simple_dqn"), ATARI)
     fields = [receptive_field(frozen, find_layer(frozen, name)) for name in ("conv1", "conv2", "conv3")]
     assert [(field.size[0], field.stride[0], field.start[0]) for field in fields] == [(8, 4, 0), (20, 8, 0), (36, 8, 0)]
     assert fields[2].corner(6, 6) == (48, 48)  # 48 + 36 = 84
 
 
-def test_a_dense_layer_and_twenty_cycles_see_everything(held):
-    frozen = held(get_network("recurrent_large"), ATARI)
+def test_a_dense_layer_and_twenty_cycles_see_everything(make_frozen):
+    frozen = make_frozen(get_network("recurrent_large"), ATARI)
     assert receptive_field(frozen, find_layer(frozen, "fc")).size == (84, 84)
     recurrent = receptive_field(frozen, find_layer(frozen, "recu1"))
     assert recurrent.size == (168, 168)
@@ -72,7 +72,7 @@ def test_a_dense_layer_and_twenty_cycles_see_everything(held):
     assert not receptive_field(frozen, find_layer(frozen, "conv1")).covers((84, 84), (21, 21))
 
 
-def test_a_layer_that_is_none_is_answered_with_those_that_are(held):
-    frozen = held(get_network("large"), ATARI)
+def test_an_unknown_layer_is_refused_with_the_known_names(make_frozen):
+    frozen = make_frozen(get_network("large"), ATARI)
     with pytest.raises(NeurozooError, match=r"did you mean 'conv.'.*conv1, conv2, conv3, fc, out"):
         find_layer(frozen, "conv0")

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.filters import objectives
-from neurozoo.filters.inversion import invert
-from neurozoo.filters.layers import find_layer, kernel_of, model_to
-from neurozoo.filters.synthetic import Ascent, _moved, synthesise
-from neurozoo.games import ObservationShape
+from neurozoo.feature_visualization import objectives
+from neurozoo.feature_visualization.inversion import invert
+from neurozoo.feature_visualization.layers import find_layer, kernel_of, model_to
+from neurozoo.feature_visualization.synthetic import Ascent, _shift, synthesise
+from neurozoo.networks.catalogue import get_network
 
 FRAMES, COLOURS = ObservationShape(20, 20, 1, 4), ObservationShape(20, 20, 3)
 FIRM = {"steps": 120, "learning_rate": 0.2, "jitter": 0}
@@ -17,12 +17,12 @@ def make(frozen, layer, goal, count, **settings):
 
 
 @pytest.fixture(scope="module")
-def small(held):
-    return held(get_network("small"), FRAMES)
+def small(make_frozen):
+    return make_frozen(get_network("small"), FRAMES)
 
 
 def test_the_best_picture_of_a_linear_objective_is_found(small):
-    """Of the mean before the first rectifier the maximum is known: every pixel with a positive slope is white."""
+    """The mean before the first ReLU is linear, so the best picture is known: white where the gradient is positive."""
     import tensorflow as tf
 
     model, goal = model_to(small, find_layer(small, "conv1")), objectives.channel_mean([0, 5])
@@ -42,7 +42,7 @@ def test_the_best_picture_of_a_linear_objective_is_found(small):
     ("layer", "goal", "parameterisation"),
     [("conv2", "unit", "pixel"), ("fc", "channel", "pixel"), ("fc", "channel", "fourier"), ("conv2", "unit", "cppn")],
 )
-def test_a_synthetic_input_excites_more_than_any_of_many_others(small, layer, goal, parameterisation):
+def test_a_synthetic_input_excites_more_than_many_random_ones(small, layer, goal, parameterisation):
     chosen = objectives.unit([1, 2], (1, 1)) if goal == "unit" else objectives.channel_mean([1, 2])
     settings = {"parameterisation": parameterisation}
     if parameterisation == "cppn":
@@ -63,33 +63,35 @@ def test_a_synthetic_input_excites_more_than_any_of_many_others(small, layer, go
     )
 
 
-def test_old_frames_stay_black_if_only_the_newest_is_made(small, held):
+def test_old_frames_stay_black_if_only_the_newest_is_optimised(small, make_frozen):
     made = make(small, "fc", objectives.channel_mean([0]), 1, frames="newest", steps=5)
     assert not made.inputs[..., :3].any()
     assert made.inputs[..., 3].any()
-    colours = make(held(get_network("small"), COLOURS), "fc", objectives.channel_mean([0]), 1, frames="newest", steps=5)
+    colours = make(
+        make_frozen(get_network("small"), COLOURS), "fc", objectives.channel_mean([0]), 1, frames="newest", steps=5
+    )
     assert colours.inputs.any(axis=(0, 1, 2)).all()
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_another(small):
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(small):
     pictures = [
         make(small, "conv2", objectives.channel_mean([3]), 1, steps=5, jitter=2, seed=seed).inputs for seed in (1, 1, 2)
     ]
     assert pictures[0].tobytes() == pictures[1].tobytes() != pictures[2].tobytes()
 
 
-def test_jitter_moves_and_mirrors(small):
+def test_jitter_shifts_and_mirrors(small):
     import tensorflow as tf
 
     picture = tf.reshape(tf.range(16.0), (1, 4, 4, 1))
-    assert np.array_equal(_moved(picture, [1, 1], 1), picture)
-    down = _moved(picture, [0, 1], 1).numpy()[0, ..., 0]
+    assert np.array_equal(_shift(picture, [1, 1], 1), picture)
+    down = _shift(picture, [0, 1], 1).numpy()[0, ..., 0]
     assert np.array_equal(down, picture.numpy()[0, [0, 0, 1, 2], :, 0])
 
 
-def test_l1_blackens_what_is_not_worth_it_and_l2_dims_everything(held):
+def test_l1_blackens_what_is_not_worth_it_and_l2_dims_everything(make_frozen):
     """For a linear unit both optima are known: L1 decides pixel by pixel, L2 weighs them."""
-    frozen = held(get_network("linear"), FRAMES)
+    frozen = make_frozen(get_network("linear"), FRAMES)
     worth = kernel_of(frozen, frozen.layers[0])[:, 0].reshape(FRAMES.observation)
     worth = worth / np.abs(worth).sum() * worth.size  # what a pixel adds, in units of the penalties' means
     goal, settings = objectives.channel_mean([0]), {"steps": 400, "learning_rate": 0.1}
@@ -101,7 +103,7 @@ def test_l1_blackens_what_is_not_worth_it_and_l2_dims_everything(held):
     np.testing.assert_allclose(l2, np.clip(worth / 4, 0, 1), atol=0.04)
 
 
-def test_penalties_are_what_they_are_called():
+def test_penalties_match_their_definitions():
     import tensorflow as tf
 
     picture = tf.constant([[[[0.0], [0.5]], [[1.0], [0.25]]]])
@@ -148,7 +150,7 @@ def test_an_inversion_points_where_the_observation_does(small):
     assert (cosines > cosine(made.start)).all()
 
 
-def test_what_cannot_be_is_said(small, held):
+def test_bad_settings_silent_layers_and_vectors_are_refused(small, make_frozen):
     for settings, sentence in (
         ({"steps": 0}, "above 0"),
         ({"l1": -1}, "l1 should be at least 0"),
@@ -157,9 +159,9 @@ def test_what_cannot_be_is_said(small, held):
     ):
         with pytest.raises(NeurozooError, match=sentence):
             Ascent(**settings)
-    silent = held(get_network("small"), FRAMES, change=lambda arrays: arrays["conv2/b"].fill(-100))
+    silent = make_frozen(get_network("small"), FRAMES, change=lambda arrays: arrays["conv2/b"].fill(-100))
     with pytest.raises(NeurozooError, match="silent for these observations"):
         invert(silent, find_layer(silent, "conv2"), np.ones((1, *FRAMES.observation), np.float32))
-    vector = held(get_network("simple"), ObservationShape(1, 1, 11))
+    vector = make_frozen(get_network("simple"), ObservationShape(1, 1, 11))
     with pytest.raises(NeurozooError, match="sees 11 numbers"):
         synthesise(vector, vector.layers[0], objectives.channel_mean([0]), count=1)

@@ -4,12 +4,12 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo import aggregate_plots
-from neurozoo.aggregate_plots import plot_aggregates, plot_improvement, plot_performance_profile
+from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.games import reference_scores
-from neurozoo.improvement import comparison_table
-from neurozoo.tables import score_table
+from neurozoo.figures import aggregates as aggregate_plots
+from neurozoo.figures.aggregates import plot_aggregates, plot_improvement, plot_performance_profile
+from neurozoo.records.improvement import comparison_table
+from neurozoo.records.tables import score_table
 
 
 def runs_of(normalised, *, game="pong", algo="ga", model="large", protocol="uber2018", episodes=30):
@@ -57,7 +57,7 @@ def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
     assert list(dict.fromkeys(figure.data["agent"])) == ["GA, large (2 runs, 1 game)", "ES, large (3 runs, 1 game)"]
     assert "geom_ribbon" in layers(figure)
     words = " ".join(figure.labels.subtitle.split())
-    assert "95 % stratified bootstrap interval over runs. Of fewer than 5 runs per game it is too narrow." in words
+    assert "95 % stratified bootstrap interval over runs. With fewer than 5 runs per game it is too narrow." in words
     assert "Protocol: uber2018." in figure.labels.caption
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
 
@@ -65,15 +65,15 @@ def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
 def test_a_single_run_has_no_band_and_the_profile_says_so(tmp_path):
     figure = drawn(tmp_path, plot_performance_profile, runs_of([0.4], episodes=None))
     assert "geom_ribbon" not in layers(figure)
-    assert "No band where a game has a single run" in " ".join(figure.labels.subtitle.split())
-    assert "a number of episodes that the logs do not say" in " ".join(figure.labels.caption.split())
+    assert "No band if a game has a single run" in " ".join(figure.labels.subtitle.split())
+    assert "an unknown number of episodes" in " ".join(figure.labels.caption.split())
 
 
 def test_agents_with_other_games_and_protocols_are_told_apart(tmp_path):
     table = pd.concat([two_agents(), runs_of([1.2], game="breakout", protocol="machado2018")], ignore_index=True)
     figure = drawn(tmp_path, plot_performance_profile, table, replications=50)
     assert "GA, large, machado2018 (1 run, 1 game)" in set(figure.data["agent"])
-    assert "Not all played the same games" in " ".join(figure.labels.subtitle.split())
+    assert "Not all agents played the same games" in " ".join(figure.labels.subtitle.split())
 
 
 def test_games_without_human_scores_stay_out_of_the_profile(tmp_path):
@@ -110,23 +110,23 @@ def test_aggregates_of_single_runs_are_dots_without_lines(tmp_path):
 def test_improvement_has_a_line_per_pair(tmp_path):
     figure = drawn(tmp_path, plot_improvement, comparison_of(tmp_path, two_agents()))
     (row,) = figure.data.itertuples()
-    # 0.101 beats nobody, 0.301 beats 0.2: one of six pairs.
+    # 0.101 beats no score, 0.301 beats 0.2: one of six pairs.
     assert row.value == pytest.approx(1 / 6)
     assert row.agent == "GA, large over ES, large\n(2 against 3 runs, 1 game)"
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
 
 
 @pytest.mark.parametrize(
-    ("plot", "made", "words"),
+    ("plot", "made", "message"),
     [
         (plot_performance_profile, lambda _, metrics: metrics, "human score"),
         (plot_aggregates, scores_of, "human score"),
         (plot_improvement, comparison_of, "the same game"),
     ],
 )
-def test_where_there_is_nothing_to_draw_the_figure_says_why(tmp_path, plot, made, words):
+def test_where_there_is_nothing_to_draw_the_figure_says_why(tmp_path, plot, made, message):
     figure = drawn(tmp_path, plot, made(tmp_path, runs_of([1, 2], game="hard_maze")))
-    assert words in figure.data["words"].item()
+    assert message in figure.data["message"].item()
 
 
 def test_the_same_data_give_the_same_bytes(tmp_path):

@@ -6,17 +6,9 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 import pytest
-from neurozoo import plots
 from neurozoo.errors import NeurozooError
-from neurozoo.plots import (
-    best_so_far,
-    common_grid,
-    curve_labels,
-    median_curves,
-    plot_learning_curves,
-    si_label,
-    whole_breaks,
-)
+from neurozoo.figures import learning_curves as plots
+from neurozoo.figures.learning_curves import best_so_far, common_grid, median_curves, plot_learning_curves
 
 
 def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018"):
@@ -37,23 +29,7 @@ def small():
     return pd.concat([run_of([1e6, 2e6, 4e6], [1 + run, 5, 3 * run], run=run) for run in (1, 2)], ignore_index=True)
 
 
-@pytest.mark.parametrize(
-    ("value", "label"),
-    [(0, "0"), (250, "250"), (1_000, "1k"), (250_000, "250k"), (1_500_000, "1.5M"), (4e9, "4B"), (2.5e8, "250M")],
-)
-def test_frames_are_labelled_as_people_say_them(value, label):
-    assert si_label(value) == label
-
-
-@pytest.mark.parametrize(
-    ("limits", "breaks"),
-    [((0.6, 2.4), [1, 2]), ((0.5, 1.5), [1]), ((-1.2, 41.3), [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40])],
-)
-def test_what_is_counted_is_labelled_with_whole_numbers(limits, breaks):
-    assert whole_breaks(limits) == breaks
-
-
-def test_runs_meet_on_a_grid_that_ends_with_the_shortest():
+def test_runs_are_interpolated_on_a_grid_that_ends_with_the_shortest():
     frames, scores = common_grid(
         [(np.array([0.0, 10.0]), np.array([0.0, 100.0])), (np.array([2.0, 6.0, 8.0]), np.array([5.0, 5.0, 7.0]))],
         points=4,
@@ -95,21 +71,6 @@ def test_the_best_is_the_maximum_over_all_runs_so_far_to_the_end_of_the_longest(
     table = pd.concat([run_of([1.0, 3.0, 5.0], [4, 2, 9]), run_of([2.0, 4.0, 8.0], [6, 5, 1], run=2)]).assign(curve="x")
     best = best_so_far(table)
     assert best[["frames", "best"]].to_numpy().tolist() == [[1, 4], [2, 6], [5, 9], [8, 9]]
-
-
-def test_curves_are_kept_apart_by_everything_that_differs():
-    table = pd.concat([run_of([1], [1]), run_of([1], [1], algo="nsra_es", model="recurrent_large")], ignore_index=True)
-    assert curve_labels(table, "model").tolist() == ["large, GA", "recurrent large, NSRA-ES"]
-    assert curve_labels(table, "algo_model").tolist() == ["GA, large", "NSRA-ES, recurrent large"]
-    assert curve_labels(table[:1], "model").tolist() == ["large"]
-    assert curve_labels(table[:1], "algo").tolist() == ["GA"]
-
-
-def test_protocols_are_named_where_a_game_was_played_under_two_of_them():
-    two = pd.concat([run_of([1], [1]), run_of([1], [1], protocol="machado2018")], ignore_index=True)
-    assert curve_labels(two, "model").tolist() == ["large, uber2018", "large, machado2018"]
-    other_game = two.assign(game=["pong", "hard_maze"])
-    assert curve_labels(other_game, "model").tolist() == ["large", "large"]
 
 
 def test_a_long_legend_has_several_rows_and_each_game_its_frames_where_they_differ(tmp_path):
@@ -158,10 +119,8 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
     assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]
     assert "median over 2 runs" in figure.labels.subtitle
     caption = " ".join(figure.labels.caption.split())
-    assert caption.startswith(
-        "Protocol: uber2018. Each report's score is the mean of a number of episodes that the logs"
-    )
-    assert "GA: the elite's, which was chosen by it, and so too high" in caption
+    assert caption.startswith("Protocol: uber2018. Each report's score is the mean of an unknown number of episodes.")
+    assert "GA: the elite was selected by this score, so it is too high" in caption
     assert layers(drawn(small(), tmp_path, interval="none", best=False)) == ["geom_line"]
     assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
 
@@ -212,15 +171,15 @@ def test_the_figure_names_the_episodes_behind_its_scores(tmp_path):
     caption = " ".join(drawn(table, tmp_path).labels.caption.split())
     assert (
         caption == "Protocol: uber2018. Each report's score is the mean of 10 to 30 episodes."
-    )  # nothing is chosen by it
+    )  # no elite was selected by it
     table.loc[0, "score_episodes"] = pd.NA
-    assert "10 to 30 episodes, of some unknown." in " ".join(drawn(table, tmp_path).labels.caption.split())
+    assert "10 to 30 episodes, for some an unknown number." in " ".join(drawn(table, tmp_path).labels.caption.split())
 
 
 def test_one_run_with_one_report_is_a_dot(tmp_path):
     figure = drawn(run_of([1e6], [5.0]), tmp_path, best=False)
     assert layers(figure) == ["geom_point", "geom_line"]
-    assert "the one run; no interval is known" in " ".join(figure.labels.subtitle.split())
+    assert "the only run; no interval is known" in " ".join(figure.labels.subtitle.split())
 
 
 def test_the_size_follows_from_the_panels(tmp_path):
@@ -230,17 +189,12 @@ def test_the_size_follows_from_the_panels(tmp_path):
     assert drawn(small(), tmp_path, columns=4).theme.getp("figure_size")[0] == 3.0
 
 
-def test_more_curves_than_named_colours_still_differ():
-    for count in (1, 7, 8, 20):
-        assert len(set(plots.categorical_colours(count))) == count
-
-
 def test_missing_scores_are_left_out(tmp_path):
     table = small().astype({"score": "Float64"})
     table.loc[0, "score"] = pd.NA
     drawn(table, tmp_path)
     table["score"] = pd.NA
-    with pytest.raises(NeurozooError, match="hold no score to draw"):
+    with pytest.raises(NeurozooError, match="contain no score to draw"):
         drawn(table, tmp_path)
 
 

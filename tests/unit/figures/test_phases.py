@@ -4,9 +4,9 @@ import xml.etree.ElementTree
 
 import pytest
 from neurozoo.__main__ import main
-from neurozoo.algorithms.dqn.statistics_csv import COLUMNS
 from neurozoo.errors import NeurozooError
-from neurozoo.phase_panels import DEFAULT_FIELDS, FIELDS, draw_panels
+from neurozoo.figures.phases import DEFAULT_FIELDS, FIELDS, draw_panels
+from neurozoo.records.simple_dqn_csv import COLUMNS
 
 HEADER = ",".join(COLUMNS)
 RANDOM = "0,random,50000,53,-20.5,-21,-19,1,0,50903,0.0001,0,0,46.9,46.9,1065"
@@ -48,7 +48,7 @@ def test_every_field_gets_a_panel_with_its_title(csv, tmp_path):
     said = texts(tmp_path / "p.svg")
     assert {"Some run", "Average reward", "Average Q-value", "Number of games", "Average loss", "Epoch"} <= set(said)
     assert {"Random", "Train", "Test"} <= set(said)
-    assert any("divided by the epoch's number" in text for text in said)
+    assert any("divided by the number of the epoch; here it is multiplied back" in text for text in said)
     draw_panels(csv(RANDOM, EPOCHS), [tmp_path / "p.svg"], fields=["epoch_time"])
     said = texts(tmp_path / "p.svg")
     assert "Phase time" in said
@@ -78,7 +78,7 @@ def test_cost_is_drawn_as_it_is_or_as_it_was_written(csv, tmp_path):
     assert not rises(cost_as_written=True)
     said = texts(tmp_path / "p.svg")
     assert "Average loss, divided by epoch" in said
-    assert "which is undone." not in " ".join(said)
+    assert "multiplied back" not in " ".join(said)
     assert not lines(tmp_path / "p.svg", "#D55E00")  # a test has no cost
 
 
@@ -105,7 +105,7 @@ def test_commands_take_a_table_or_a_folder(csv, tmp_path, capsys):
     assert row.endswith(",3")
 
 
-def test_slips_are_answered_by_a_sentence(csv, tmp_path):
+def test_mistakes_are_refused_with_a_message(csv, tmp_path):
     with pytest.raises(NeurozooError, match=r"field 'mean_q' is unknown; did you mean 'meanq'\?"):
         draw_panels(csv(EPOCHS), [tmp_path / "p.png"], fields=["mean_q"])
     with pytest.raises(NeurozooError, match="At least one field"):
@@ -119,7 +119,7 @@ def test_configuration_knows_the_same_fields():
 
     import yaml
 
-    schema = yaml.safe_load((Path(__file__).parents[2] / "workflow/schemas/config.schema.yaml").read_text())
+    schema = yaml.safe_load((Path(__file__).parents[3] / "workflow/schemas/config.schema.yaml").read_text())
     fields = schema["properties"]["figures"]["properties"]["phases"]["properties"]["fields"]
     assert fields["items"]["enum"] == [*FIELDS]
     assert fields["default"] == [*DEFAULT_FIELDS]

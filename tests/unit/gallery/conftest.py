@@ -1,4 +1,4 @@
-"""A small folder of results, made without any training: tables, networks by name, and movies that count."""
+"""A small results folder, made without training: tables, records of frozen networks, and movies that show the step."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 STEPS = 90
-BLOCK = 16  # pixels of a digit of the step's number, which is written on the game's screen in black and white
+BLOCK = 16  # pixels of one binary digit of the step's number, drawn on the game's screen in black or white
 
 
 def write_run(results, run, scores, *, protocol="uber2018", episodes=10, frames=100_000):
@@ -31,7 +31,7 @@ def write_run(results, run, scores, *, protocol="uber2018", episodes=10, frames=
 
 def write_frozen(folder, *, game="frostbite", model="small", algo="ga", run=1):
     """Writes the `model.json` of the network `small`, without the network."""
-    from neurozoo.games import protocol_of
+    from neurozoo.environments.protocols import protocol_of
 
     layers = [("conv1", "conv", (21, 21, 16)), ("conv2", "conv", (11, 11, 32)), ("fc", "dense", (256,)),
               ("out", "dense", (18,))]  # fmt: skip
@@ -51,10 +51,10 @@ def write_frozen(folder, *, game="frostbite", model="small", algo="ga", run=1):
 
 
 def write_activation_movie(folder, *, steps=STEPS):
-    """Films panels, each of a grey of its own, and the number of the step, from 0, in 8 blocks on the screen."""
-    from neurozoo.inspection.frozen import open_frozen
-    from neurozoo.inspection.panels import Canvas
-    from neurozoo.inspection.video import video_written_whole
+    """Films panels, each in its own grey. The screen shows the step's number, from 0, as 8 binary digits."""
+    from neurozoo.agents.frozen import open_frozen
+    from neurozoo.movies.panels import Canvas
+    from neurozoo.movies.video import video_written_whole
 
     canvas = Canvas(open_frozen(folder / "frozen"), screen_shape=(210, 160, 3), steps=steps)
     with video_written_whole(folder / "activation.mp4", width=canvas.width, height=canvas.height, fps=60) as show:
@@ -111,7 +111,7 @@ def results(pristine, tmp_path):
 @pytest.fixture(scope="session")
 def site(pristine):
     """The results with their gallery: `site.results`, `site.folder` and `site.manifest`."""
-    from neurozoo.site.pages import build_site
+    from neurozoo.gallery.pages import build_site
 
     manifest = build_site(pristine, replications=500)
     return SimpleNamespace(results=pristine, folder=pristine / "site", manifest=manifest)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.site.curves import Series, Strip, draw_chart, draw_strip, median_of
+from neurozoo.gallery.curves import Series, Strip, draw_chart, draw_strip, median_of
 
 
 def series(frames, scores, role="run"):

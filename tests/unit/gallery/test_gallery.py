@@ -42,7 +42,7 @@ def server(site):
         serving.shutdown()
 
 
-def wait(browser, condition, *, seconds=15):
+def wait(browser, condition, *, seconds=1800):
     """Waits until a JavaScript expression is true."""
     end = time.monotonic() + seconds
     while not (value := browser.execute_script(f"return {condition}")):
@@ -196,7 +196,7 @@ def test_a_panel_fills_the_stage_and_the_keyboard_chooses_it(visit, site):
     assert whole[5] - 4 < whole[3] <= whole[5]
     for number, panel in enumerate(movie.panels, 1):
         press(browser, str(number))
-        time.sleep(0.4)  # it glides
+        wait(browser, "document.getAnimations().length == 0")  # it glides
         left, top, width, height, room, tall, scale = browser.execute_script(where, panel.view)
         assert left >= 0
         assert top >= 0

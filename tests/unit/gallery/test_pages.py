@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.site.pages import build_site, bundle_site
+from neurozoo.gallery.pages import build_site, bundle_site
 
 RUN = "runs/ga/frostbite/small/1"
 EVIL = "<img src=x onerror='document.title=1'>\"&'"
@@ -122,13 +122,13 @@ def test_damage_is_named_on_the_page(results):
     build_site(results, replications=100)
     for page in ("index.html", f"{RUN}.html"):
         text = (results / "site" / page).read_text()
-        assert f"{RUN}/activation.mp4 is no whole MP4 movie" in text
+        assert f"{RUN}/activation.mp4 is not a complete MP4 movie" in text
         assert "Damaged" in text
 
 
 def test_a_page_of_nothing_says_so(tmp_path):
     build_site(tmp_path)
-    assert "There is no run here yet." in (tmp_path / "site" / "index.html").read_text()
+    assert "There are no runs yet." in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_pages_lie_in_the_results_that_they_link_to(results, tmp_path):

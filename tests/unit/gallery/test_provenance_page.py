@@ -3,7 +3,7 @@ import json
 import pytest
 from neurozoo import __version__
 from neurozoo.errors import NeurozooError
-from neurozoo.site.origins import find_settings, write_provenance
+from neurozoo.gallery.provenance_page import find_settings, write_provenance
 
 
 def test_provenance_names_configuration_versions_machine_protocols_and_runs(results):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.site.manifest import read_manifest
-from neurozoo.tables import merge_metrics, read_metrics, score_table
+from neurozoo.gallery.scan import read_manifest
+from neurozoo.records.tables import merge_metrics, read_metrics, score_table
 
 RUN = "runs/ga/frostbite/small/1"
 
@@ -67,13 +67,13 @@ def test_an_evaluation_is_preferred_and_has_an_interval(results):
 def test_scores_over_runs_are_of_tests_of_finished_runs_as_in_the_table(results):
     episodes = {"protocol": {"name": "uber2018"}, "episodes": [{"score": 1000.0}, {"score": 3000.0}]}
     (results / RUN / "evaluation.json").write_text(json.dumps(episodes))
-    likes = results / "runs/ga/frostbite/small"
-    shutil.copytree(likes / "1", likes / "3")
-    (likes / "3/metrics.csv").unlink()  # an evaluation is all there is of it
-    shutil.copytree(likes / "2", likes / "4")
-    (likes / "4/checkpoint.npz").unlink()  # still being trained
+    same_kind = results / "runs/ga/frostbite/small"
+    shutil.copytree(same_kind / "1", same_kind / "3")
+    (same_kind / "3/metrics.csv").unlink()  # only its evaluation is left
+    shutil.copytree(same_kind / "2", same_kind / "4")
+    (same_kind / "4/checkpoint.npz").unlink()  # still being trained
     paths = {"csv": results / "metrics.csv", "parquet": results / "metrics.parquet"}
-    merge_metrics([likes / name / "metrics.csv" for name in "12"], **paths)
+    merge_metrics([same_kind / name / "metrics.csv" for name in "12"], **paths)
     score_table(read_metrics(paths["csv"]), results / "tables/scores.csv", replications=500)
     (table,) = pd.read_csv(results / "tables/scores.csv").query("game == 'frostbite'").itertuples()
     runs = [run for name, run in runs_of(results).items() if name.startswith("ga/frostbite/small/")]
@@ -99,7 +99,7 @@ def test_a_run_in_training_shows_what_its_log_has(site):
     assert run.curve == ((1000, 2000), (-19, -18))
     assert run.score is None
     reasons = [entry.reason for entry in site.manifest.missing if entry.path == "runs/es/pong/small/1"]
-    assert reasons == ["This run is still being trained; what is made of its result is to come."]
+    assert reasons == ["This run is still being trained. Files made from its result will follow."]
 
 
 def test_what_is_not_made_yet_is_named(site):
@@ -148,13 +148,13 @@ def test_what_is_damaged_is_named_and_the_rest_is_still_there(results):
         "runs/es/frostbite/virtual_bn/1/evaluation.json",
         "runs/rs/pong/small/1",
     }
-    assert "no whole MP4 movie" in reasons[f"{RUN}/activation.mp4"]
+    assert "not a complete MP4 movie" in reasons[f"{RUN}/activation.mp4"]
     assert "model.json is missing" in reasons["runs/ga/frostbite/small/2/frozen"]
     assert "has no results" in reasons["runs/rs/pong/small/1"]
     assert not any(str(results) in reason for reason in reasons.values())
     runs = {run.id: run for run in manifest.runs}
     assert {run.state for run in manifest.runs} == {"finished", "in training", "no results"}
-    assert len(runs["ga/frostbite/small/2"].movies) == 1  # without panels, since nothing says where they lie
+    assert len(runs["ga/frostbite/small/2"].movies) == 1  # without panels, because model.json is missing
     assert runs["ga/frostbite/small/2"].movies[0].panels == ()
     assert runs["ga/frostbite/small/1"].score.mean == 60
 

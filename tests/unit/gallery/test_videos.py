@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.video import ffmpeg_path
-from neurozoo.site.videos import VideoFacts, crop_picture, draw_poster, read_video
+from neurozoo.gallery.videos import VideoFacts, crop_picture, draw_poster, read_video
+from neurozoo.movies.video import ffmpeg_path
 from PIL import Image
 
 MOVIE = "runs/ga/frostbite/small/1/activation.mp4"
@@ -25,14 +25,14 @@ def test_sound_and_another_rate_are_noticed(tmp_path):
 def test_a_movie_that_was_cut_off_is_refused(pristine, tmp_path, size):
     path = tmp_path / "cut.mp4"
     path.write_bytes((pristine / MOVIE).read_bytes()[:size])
-    with pytest.raises(NeurozooError, match=r"cut\.mp4 is no whole MP4 movie .* make it again"):
+    with pytest.raises(NeurozooError, match=r"cut\.mp4 is not a complete MP4 movie .* make it again"):
         read_video(path)
 
 
 def test_something_else_is_no_movie(tmp_path):
     path = tmp_path / "text.mp4"
     path.write_text("These are not the pictures that you are looking for. " * 20)
-    with pytest.raises(NeurozooError, match="is no whole MP4 movie"):
+    with pytest.raises(NeurozooError, match="is not a complete MP4 movie"):
         read_video(path)
 
 

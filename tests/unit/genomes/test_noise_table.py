@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.noise import (
+from neurozoo.genomes.noise_table import (
     CHUNK,
     PUBLISHED_SHA256,
     PUBLISHED_SIZE,
@@ -122,13 +122,13 @@ def test_a_missing_table_is_refused_with_the_remedy(tmp_path):
 
 def test_a_table_of_the_published_size_needs_the_published_hash(tmp_path, monkeypatch):
     build_noise_table(tmp_path / "table.f32", size=1000)
-    monkeypatch.setattr("neurozoo.noise.PUBLISHED_SIZE", 1000)
+    monkeypatch.setattr("neurozoo.genomes.noise_table.PUBLISHED_SIZE", 1000)
     with pytest.raises(NeurozooError, match=f"is damaged: .*not {PUBLISHED_SHA256}"):
         open_noise_table(tmp_path / "table.f32")
 
 
 def test_a_numpy_that_draws_other_numbers_is_noticed_and_nothing_appears(tmp_path, monkeypatch):
-    monkeypatch.setattr("neurozoo.noise.PUBLISHED_SIZE", 1000)
+    monkeypatch.setattr("neurozoo.genomes.noise_table.PUBLISHED_SIZE", 1000)
     with pytest.raises(NeurozooError, match=r"NumPy .* draws other numbers\. Use the locked NumPy"):
         build_noise_table(tmp_path / "table.f32", size=1000)
     assert not list(tmp_path.iterdir())
@@ -140,7 +140,7 @@ def test_building_onto_a_full_disk_leaves_the_old_table_and_says_so(small_disk):
 import json
 from pathlib import Path
 from neurozoo.errors import NeurozooError
-from neurozoo.noise import build_noise_table, open_noise_table
+from neurozoo.genomes.noise_table import build_noise_table, open_noise_table
 path = Path(sys.argv[1]) / "table.f32"
 build_noise_table(path, size=1000)
 try:
@@ -153,7 +153,7 @@ print(json.dumps([message, len(open_noise_table(path)), sorted(os.listdir(sys.ar
         size="1m",
     )
     assert "table.f32 could not be written: no space left on device" in message
-    assert "What stood there before is untouched; free some space" in message
+    assert "An earlier file of that name is unchanged; free some space" in message
     assert opens == 1000
     assert names == ["table.f32", "table.json"]
 
@@ -162,7 +162,7 @@ def test_building_takes_little_memory(python, tmp_path):
     # A single draw of 40 million values would take 320 MB as float64 and 160 MB as float32.
     code = """
 import resource, sys
-from neurozoo.noise import build_noise_table
+from neurozoo.genomes.noise_table import build_noise_table
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 build_noise_table(sys.argv[1], size=20_000_000)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -3,11 +3,12 @@ import stat
 
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import render_activation_movie, video
-from neurozoo.inspection.activations import Ranges
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.video import video_written_whole
+from neurozoo.movies import video
+from neurozoo.movies.activation_movie import render_activation_movie
+from neurozoo.movies.activations import Ranges
+from neurozoo.movies.video import video_written_whole
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollou
         for step in (0, 17, 39):
             screen = rollout["frames"][step].astype(float)
             shown = frames[step, 580:790, 50:210].astype(float)
-            assert np.abs(screen - shown).mean() < 8  # of 255: what halved colour resolution costs
+            assert np.abs(screen - shown).mean() < 8  # of 255: video halves the resolution of colour
             newest = rollout["observations"][step, ..., 3]
             left = 350 - 341 // 2 + 3 * 85 + 1
             picture = frames[step, 26:110, left : left + 84].mean(axis=-1)
@@ -44,7 +45,7 @@ def test_the_same_rollout_gives_the_same_bytes(movie, frozen_folder, rollout_fil
     assert (tmp_path / "again.mp4").read_bytes() == movie.read_bytes()
 
 
-def test_a_movie_may_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path, decode):
+def test_a_movie_can_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path, decode):
     result = render_activation_movie(
         frozen_folder("recurrent_large"), rollout_file("recurrent_large"), tmp_path / "x.mp4", fps=15, max_steps=5
     )
@@ -54,10 +55,10 @@ def test_a_movie_may_be_shorter_and_slower_than_the_rollout(frozen_folder, rollo
     assert frames.shape[1:] == (1168, 550, 3)
 
 
-def test_a_long_rollout_is_shown_whole_though_it_is_read_in_chunks(frozen_folder, rollout_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", 7)
+def test_a_rollout_that_is_read_in_chunks_is_shown_whole(frozen_folder, rollout_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 7)
     seen = []
-    compose = "neurozoo.inspection.panels.Canvas.compose"
+    compose = "neurozoo.movies.panels.Canvas.compose"
     monkeypatch.setattr(compose, lambda self, pictures, screen, **facts: seen.append((screen, facts)) or self._base)
     render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4")
     with np.load(rollout_file("small")) as rollout:
@@ -66,10 +67,10 @@ def test_a_long_rollout_is_shown_whole_though_it_is_read_in_chunks(frozen_folder
     assert [facts["step"] for _, facts in seen] == list(range(40))
 
 
-def test_the_framed_action_is_the_one_that_the_agent_took(frozen_folder, rollout_file, tmp_path, monkeypatch):
+def test_the_framed_action_is_the_agents_action(frozen_folder, rollout_file, tmp_path, monkeypatch):
     actions = []
     monkeypatch.setattr(
-        "neurozoo.inspection.panels.Canvas.compose",
+        "neurozoo.movies.panels.Canvas.compose",
         lambda self, pictures, screen, **facts: actions.append(facts["action"]) or self._base,
     )
     render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "x.mp4")
@@ -90,7 +91,7 @@ def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_r
     assert scaled[1].dtype == np.uint8
 
 
-def test_what_never_changes_is_black_and_not_nan():
+def test_constant_activations_are_black_and_not_nan():
     ranges = Ranges(2)
     constant = [np.full((3, 2, 2, 1), 0.7, np.float32), np.full((3, 4), -5, np.float32)]
     ranges.widen(constant)
@@ -124,14 +125,14 @@ def test_a_truncated_rollout_is_refused_and_the_old_movie_stays(frozen_folder, r
         },
     ],
 )
-def test_arrays_that_do_not_belong_together_are_refused(frozen_folder, rollout_file, tmp_path, rewritten, changes):
+def test_arrays_of_inconsistent_shapes_are_refused(frozen_folder, rollout_file, tmp_path, rewritten, changes):
     path = rewritten(rollout_file("small"), tmp_path / "x.npz", **changes)
     with pytest.raises(NeurozooError, match="of at least one step, but holds observations"):
         render_activation_movie(frozen_folder("small"), path, tmp_path / "x.mp4")
 
 
 def test_a_rollout_of_another_agent_with_the_same_network_is_refused(frozen_folder, rollout_file, tmp_path):
-    with pytest.raises(NeurozooError, match=r"rollout\.npz is not of the frozen model .* 'fc' makes other values"):
+    with pytest.raises(NeurozooError, match=r"rollout\.npz is not a rollout of the frozen .* 'fc' computes other"):
         render_activation_movie(frozen_folder("small", seed=2), rollout_file("small"), tmp_path / "x.mp4")
     assert not (tmp_path / "x.mp4").exists()
 
@@ -143,9 +144,9 @@ def test_a_frozen_folder_without_model_json_is_refused(own_copy, rollout_file, t
 
 
 def test_bad_numbers_are_refused(frozen_folder, rollout_file, tmp_path):
-    with pytest.raises(NeurozooError, match="fps >= 1, but 0 came"):
+    with pytest.raises(NeurozooError, match="fps of a movie should be >= 1, but is 0"):
         render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", fps=0)
-    with pytest.raises(NeurozooError, match="max_steps >= 0, but -1 came"):
+    with pytest.raises(NeurozooError, match="max_steps of a movie should be >= 0, but is -1"):
         render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", max_steps=-1)
 
 
@@ -202,7 +203,7 @@ def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folde
         """
 import json
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import render_activation_movie
+from neurozoo.movies.activation_movie import render_activation_movie
 try:
     render_activation_movie(sys.argv[2], sys.argv[3], f"{sys.argv[1]}/x.mp4")
     message = "nothing was raised"

@@ -3,19 +3,20 @@ import subprocess
 
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import film_game, record_rollout
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.screens import LINE
-from neurozoo.inspection.video import ffmpeg_path
+from neurozoo.movies.game_movie import film_game
+from neurozoo.movies.screens import LINE
+from neurozoo.movies.video import ffmpeg_path
+from neurozoo.rollouts.rollout import record_rollout
 
 STEPS = 60
 
 
 @pytest.fixture(scope="module")
 def noisy(frozen_folder, tmp_path_factory):
-    """A game that is heard soon, with sticky actions: its frozen model and a rollout."""
+    """A frozen model and a rollout of a game with sticky actions that has sound from early on."""
     folder = frozen_folder("small", game="space_invaders", protocol="machado2018")
     rollout = tmp_path_factory.mktemp("noisy") / "rollout.npz"
     record_rollout(folder, rollout, max_steps=STEPS, seed=1)
@@ -30,7 +31,7 @@ def movie(noisy, tmp_path_factory):
 
 
 def frame_by_frame(folder, rollout):
-    """The slow twin: screens and sounds of every frame."""
+    """The slow twin: returns screen and sound of every frame."""
     frozen = open_frozen(folder)
     emulator = AtariEnvironment(frozen.game, frozen.protocol, is_heard=True)
     screens, sounds = [], []
@@ -58,10 +59,10 @@ def test_every_frame_of_the_console_is_shown_at_its_own_speed(movie, noisy, deco
     assert path.read_bytes().find(b"moov") < path.read_bytes().find(b"mdat")  # plays before it is all there
     for number in (0, 1, 2, 3, 117, len(frames) - 1):
         screen = screens[number].repeat(2, axis=0).repeat(2, axis=1).astype(float)
-        assert np.abs(frames[number, :420] - screen).mean() < 8  # of 255: what halved colour resolution costs
+        assert np.abs(frames[number, :420] - screen).mean() < 8  # of 255: video halves the resolution of colour
 
 
-def test_the_sound_is_the_console_s_and_as_long_as_the_movie(movie, noisy):
+def test_the_sound_is_that_of_the_console_and_as_long_as_the_movie(movie, noisy):
     path, facts = movie
     _, sounds = frame_by_frame(*noisy)
     sound = heard(path)
@@ -80,7 +81,7 @@ def test_the_same_rollout_gives_the_same_bytes(movie, noisy, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["again.mp4"]  # no file of sound is left
 
 
-def test_the_overlay_can_be_left_away_and_the_movie_be_shorter(noisy, tmp_path, decode):
+def test_a_movie_can_be_shorter_and_without_overlay(noisy, tmp_path, decode):
     for overlay, height in ((True, 420 + 2 * LINE), (False, 420)):
         film_game(*noisy, tmp_path / "x.mp4", overlay=overlay, max_steps=5)
         frames, _ = decode(tmp_path / "x.mp4")
@@ -90,7 +91,7 @@ def test_the_overlay_can_be_left_away_and_the_movie_be_shorter(noisy, tmp_path, 
 def test_points_appear_with_the_frame_that_gives_them(noisy, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "neurozoo.inspection.screens.ScreenView.draw",
+        "neurozoo.movies.screens.ScreenView.draw",
         lambda self, image, corner, screen, **facts: seen.append((facts["step"], facts["action"], facts["score"])),
     )
     film_game(*noisy, tmp_path / "x.mp4")
@@ -106,19 +107,19 @@ def test_episodes_follow_each_other(own_copy, tmp_path, monkeypatch):
     (own_copy / "model.json").write_text(json.dumps(record))
     record_rollout(own_copy, tmp_path / "r.npz", episodes=3)
     steps = []
-    monkeypatch.setattr("neurozoo.inspection.screens.ScreenView.draw", lambda *_, **facts: steps.append(facts["step"]))
+    monkeypatch.setattr("neurozoo.movies.screens.ScreenView.draw", lambda *_, **facts: steps.append(facts["step"]))
     film_game(own_copy, tmp_path / "r.npz", tmp_path / "x.mp4")
     assert steps == [1] * 4 + [2] * 4 + [3] * 4 + [1] * 4 + [2] * 4 + [3] * 4 + [1] * 4 + [2] * 4 + [3] * 4
 
 
-def test_disturbed_episodes_are_played_again_as_they_were(frozen_folder, tmp_path):
-    folder = frozen_folder("small")  # whose protocol has no sticky actions
+def test_perturbed_episodes_are_replayed_as_they_were(frozen_folder, tmp_path):
+    folder = frozen_folder("small")  # its protocol has no sticky actions
     record_rollout(folder, tmp_path / "r.npz", max_steps=40, action_noise=0.5, sticky_probability=0.5)
     movie = film_game(folder, tmp_path / "r.npz", tmp_path / "x.mp4")  # compares the screens
     assert movie.frames == 160
 
 
-def test_a_world_without_frames_between_steps_is_shown_slowly_and_silently(frozen_folder, tmp_path, decode):
+def test_a_world_without_frames_between_steps_has_a_slow_silent_movie(frozen_folder, tmp_path, decode):
     folder = frozen_folder("small", game="river_crossing")
     record_rollout(folder, tmp_path / "r.npz", max_steps=30)
     movie = film_game(folder, tmp_path / "r.npz", tmp_path / "x.mp4")
@@ -132,14 +133,14 @@ def test_a_world_without_frames_between_steps_is_shown_slowly_and_silently(froze
     assert not movie.has_sound
 
 
-def test_an_episode_that_cannot_be_played_again_is_refused_and_the_old_movie_stays(noisy, tmp_path, rewritten):
+def test_an_episode_that_cannot_be_replayed_is_refused_and_the_old_movie_stays(noisy, tmp_path, rewritten):
     folder, rollout = noisy
     with np.load(rollout) as file:
         actions = file["actions"].copy()
     actions[20:] = (actions[20:] + 5) % 18
     wrong = rewritten(rollout, tmp_path / "x.npz", actions=actions)
     (tmp_path / "x.mp4").write_bytes(b"old")
-    with pytest.raises(NeurozooError, match=r"cannot be played again as space_invaders .* at step \d+ .*another model"):
+    with pytest.raises(NeurozooError, match=r"cannot be replayed as space_invaders .* at step \d+\. Another model"):
         film_game(folder, wrong, tmp_path / "x.mp4")
     assert (tmp_path / "x.mp4").read_bytes() == b"old"
 

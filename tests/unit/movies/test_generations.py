@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.generations import choose_generations, film_generations
-from neurozoo.inspection.grid import GAP, HEAD, TITLE
-from neurozoo.inspection.screens import LINE
+from neurozoo.movies.generations import choose_generations, film_generations
+from neurozoo.movies.grid import GAP, HEAD, TITLE
+from neurozoo.movies.screens import LINE
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_the_first_and_the_last_generation_and_some_between_are_chosen(last, cho
 
 @pytest.mark.parametrize("choice", [{"count": 0}, {"every": 0}, {"every": -1}])
 def test_numbers_below_one_are_refused(choice):
-    with pytest.raises(NeurozooError, match="count >= 1 and every >= 1"):
+    with pytest.raises(NeurozooError, match="count and every should be >= 1, but count is"):
         choose_generations([1, 2], **choice)
 
 
@@ -42,7 +42,7 @@ GENOMES = [[5], [5, [7, 0.01]], [11, [3, 0.3]]]
 
 @pytest.fixture
 def run_dir(small_noise_table, tmp_path):
-    from neurozoo.imports import import_genome
+    from neurozoo.agents.genome_import import import_genome
 
     folder = import_genome("[5]", noise=small_noise_table, game="breakout", model="small", run_dir=tmp_path / "run")
     records = [
@@ -74,7 +74,7 @@ def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_n
             for step in (0, 11):
                 screen = rollout["frames"][step].repeat(2, axis=0).repeat(2, axis=1).astype(float)
                 picture = shown[step][TITLE + HEAD : TITLE + HEAD + 420, left : left + 320].astype(float)
-                assert np.abs(screen - picture).mean() < 8  # of 255: what halved colour resolution costs
+                assert np.abs(screen - picture).mean() < 8  # of 255: video halves the resolution of colour
     np.testing.assert_array_equal(starts[0], starts[1])
     np.testing.assert_array_equal(starts[0], starts[2])
     assert (tmp_path / "log").read_text().count("generation ") == 3
@@ -82,6 +82,6 @@ def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_n
 
 def test_a_run_without_genomes_of_its_generations_is_refused_before_anything_is_frozen(run_dir, ops, small_noise_table):
     (run_dir / "log.jsonl").write_text('{"Iteration": 1, "frames": 1}\n')
-    with pytest.raises(NeurozooError, match="keeps no genome of generation 1"):
+    with pytest.raises(NeurozooError, match="has no genome for generation 1"):
         film_generations(run_dir, run_dir / "x.mp4", ops=ops, noise=small_noise_table)
     assert not (run_dir / "generations").exists()

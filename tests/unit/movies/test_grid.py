@@ -4,16 +4,15 @@ import shutil
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import film_grid
-from neurozoo.inspection.grid import GAP, HEAD, TITLE
-from neurozoo.inspection.screens import LINE
+from neurozoo.movies.grid import GAP, HEAD, TITLE, film_grid
+from neurozoo.movies.screens import LINE
 
 LENGTHS = {("ga", 1): 10, ("ga", 3): 4, ("es", 1): 7}
 
 
 @pytest.fixture
 def runs(frozen_folder, rollout_file, tmp_path, rewritten):
-    """Folders of three runs of two algorithms, whose rollouts are of different length."""
+    """Folders of three runs of two algorithms, with rollouts of different lengths."""
     folders = []
     for (algo, run), steps in LENGTHS.items():
         folder = tmp_path / algo / str(run)
@@ -53,7 +52,7 @@ def test_algorithms_are_rows_and_runs_are_columns(runs, tmp_path, decode):
     assert empty.min() > 240  # there is no run 3 of es
 
 
-def test_what_has_ended_stands_still_and_is_darker_while_others_go_on(runs, tmp_path, decode):
+def test_a_finished_rollout_shows_its_last_screen_darker_until_the_others_end(runs, tmp_path, decode):
     film_grid(runs, tmp_path / "x.mp4")
     frames, _ = decode(tmp_path / "x.mp4")
     for step in (4, 9):
@@ -61,7 +60,7 @@ def test_what_has_ended_stands_still_and_is_darker_while_others_go_on(runs, tmp_
         assert np.abs(cell(frames[step], 1, 0) - screen_of(runs[0], step)).mean() < 8
 
 
-def test_the_overlay_can_be_left_away_and_the_movie_be_shorter(runs, tmp_path, decode):
+def test_a_grid_can_be_shorter_and_without_overlay(runs, tmp_path, decode):
     movie = film_grid(runs, tmp_path / "x.mp4", overlay=False, max_steps=5, fps=15)
     frames, facts = decode(tmp_path / "x.mp4")
     assert movie.frames == len(frames) == 5
@@ -109,11 +108,11 @@ def test_a_grid_without_any_rollout_is_refused_and_says_why(runs, tmp_path):
         film_grid([tmp_path / "none"], tmp_path / "x.mp4")
 
 
-def test_two_games_do_not_share_a_grid(runs, frozen_folder, tmp_path):
-    with pytest.raises(NeurozooError, match="A grid shows one game, but es/breakout/small/1 and ga/frostbite/large/1"):
+def test_a_grid_of_two_games_is_refused(runs, frozen_folder, tmp_path):
+    with pytest.raises(NeurozooError, match="one game, but es/breakout/small/1 and ga/frostbite/large/1 play two"):
         film_grid([*runs, frozen_folder("large").parent], tmp_path / "x.mp4")
 
 
-def test_one_agent_is_not_shown_twice(runs, tmp_path):
+def test_two_folders_of_one_agent_are_refused(runs, tmp_path):
     with pytest.raises(NeurozooError, match="are both ga/breakout/small/1"):
         film_grid([*runs, runs[0]], tmp_path / "x.mp4")

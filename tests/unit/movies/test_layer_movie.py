@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import record_rollout, render_layer_movie
-from neurozoo.inspection.activations import WatchedStep
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.layer_picture import GAP, TOP, LayerPicture
-from neurozoo.inspection.panels import CHOSEN
-from neurozoo.inspection.screens import LINE
+from neurozoo.movies.activation_movie import render_layer_movie
+from neurozoo.movies.activations import WatchedStep
+from neurozoo.movies.layer_picture import GAP, TOP, LayerPicture
+from neurozoo.movies.panels import CHOSEN
+from neurozoo.movies.screens import LINE
+from neurozoo.rollouts.rollout import record_rollout
 
 SCREEN = np.full((210, 160, 3), 77, np.uint8)
 
@@ -15,7 +16,7 @@ def step_of(layer, *, value=200, action=0, number=4):
     return WatchedStep(number, (np.zeros(1), np.full(layer.shape, value, np.uint8)), SCREEN, 1230.0, action)
 
 
-def test_a_layer_stands_beside_the_game_step_by_step(frozen_folder, rollout_file, tmp_path, decode):
+def test_each_frame_shows_the_layer_beside_the_game(frozen_folder, rollout_file, tmp_path, decode):
     movie = render_layer_movie(
         frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", layer="conv1", max_steps=12
     )
@@ -36,7 +37,7 @@ def test_a_layer_stands_beside_the_game_step_by_step(frozen_folder, rollout_file
     assert np.corrcoef(picture.ravel(), values.repeat(2, axis=0).repeat(2, axis=1).ravel())[0, 1] > 0.95
 
 
-def test_the_layers_of_a_disturbed_network_are_those_that_played(frozen_folder, tmp_path):
+def test_a_movie_of_a_perturbed_network_shows_the_perturbed_layers(frozen_folder, tmp_path):
     folder, rollout = frozen_folder("small"), tmp_path / "r.npz"
     record_rollout(folder, rollout, max_steps=5, noops=1, parameter_noise=0.3, seed=7)
     frozen = open_frozen(folder)
@@ -48,7 +49,7 @@ def test_the_layers_of_a_disturbed_network_are_those_that_played(frozen_folder, 
 
 
 @pytest.mark.parametrize("model", ["small", "large", "recurrent_large"])
-def test_every_layer_fits_and_shows_what_it_is_given(frozen_folder, model):
+def test_every_layer_fits_and_shows_its_values(frozen_folder, model):
     frozen = open_frozen(frozen_folder(model))
     for layer in frozen.layers:
         picture = LayerPicture(frozen, layer, screen_shape=SCREEN.shape)
@@ -82,7 +83,7 @@ def test_without_the_overlay_nothing_is_written_below_the_screen(frozen_folder):
     assert (with_it.compose(step_of(frozen.layers[0]))[TOP + 420 :, : GAP + 320] < 100).any()
 
 
-def test_a_layer_that_does_not_exist_is_refused_with_those_that_do(frozen_folder, rollout_file, tmp_path):
+def test_an_unknown_layer_is_refused_and_the_known_ones_are_named(frozen_folder, rollout_file, tmp_path):
     with pytest.raises(NeurozooError, match=r"'conv3' is unknown; did you mean '.*'\? Known: conv1, conv2, fc, out\."):
         render_layer_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", layer="conv3")
     assert not (tmp_path / "x.mp4").exists()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from neurozoo.inspection.frozen import LayerRecord, open_frozen
-from neurozoo.inspection.panels import CHOSEN, MAP_GAP, UNIT_GAP, Canvas, layer_panel, maps_panel, units_panel
+from neurozoo.agents.frozen import LayerRecord, open_frozen
+from neurozoo.movies.panels import CHOSEN, MAP_GAP, UNIT_GAP, Canvas, layer_panel, maps_panel, units_panel
 
 WHITE = (255, 255, 255)
 
@@ -101,7 +101,7 @@ def test_every_layer_has_its_panel_and_the_canvas_grows_with_them(frozen_folder,
     assert (image[top - 50 + 2 :, 240:] == WHITE).all()
 
 
-def test_the_game_stands_at_its_place_with_score_and_step(frozen_folder):
+def test_the_game_is_at_its_place_with_score_and_step(frozen_folder):
     frozen = open_frozen(frozen_folder("large"))
     image = draw(Canvas(frozen, screen_shape=(210, 160, 3), steps=100), frozen)
     assert (image[580:790, 50:210] == 77).all()

@@ -16,6 +16,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.native import build
 from neurozoo.native.build import ALE_VERSION, build_native_op, check_package, fetch_ale, find_compiler, tool
+from neurozoo.native.sources import hash_sources
 
 PACKAGE = f"ale_py-{ALE_VERSION}"
 CMAKE = """
@@ -70,8 +71,8 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 42; }\n')
-    (tmp_path / "sources" / "emulator").mkdir()
-    (tmp_path / "sources" / "emulator" / "ale.patch").write_text(PATCH)
+    (tmp_path / "sources" / "ale_patch").mkdir()
+    (tmp_path / "sources" / "ale_patch" / "ale.patch").write_text(PATCH)
     package = make_package(tmp_path)
     monkeypatch.setattr(build, "SOURCES", tmp_path / "sources")
     real_check, digest = check_package, sha256_of(package)
@@ -84,6 +85,10 @@ def make(project, **changes):
     build_native_op(
         project / f"{PACKAGE}.tar.gz", project / "libneurozoo_ops.so", project / "build.json", **options | changes
     )
+
+
+def sources_of(project):
+    return json.loads((project / "build.json").read_text())["sources_sha256"]
 
 
 def answer_of(project):
@@ -112,8 +117,10 @@ def test_a_build_leaves_a_library_and_what_it_was_built_with(project):
 def test_a_second_build_sees_what_changed(project):
     make(project)
     (project / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 43; }\n')
+    assert sources_of(project) != hash_sources(project / "sources")
     make(project)
     assert answer_of(project) == 43
+    assert sources_of(project) == hash_sources(project / "sources")
 
 
 def test_a_build_folder_that_was_moved_is_configured_anew(project):
@@ -143,7 +150,7 @@ def test_the_emulator_is_patched_and_a_new_patch_is_applied_to_fresh_sources(pro
     (project / "sources" / "CMakeLists.txt").write_text(CMAKE + includes)
     make(project)
     assert answer_of(project) == 1
-    (project / "sources" / "emulator" / "ale.patch").write_text(PATCH.replace("PATCHED 1", "PATCHED 2"))
+    (project / "sources" / "ale_patch" / "ale.patch").write_text(PATCH.replace("PATCHED 1", "PATCHED 2"))
     make(project)
     assert answer_of(project) == 2
 
@@ -176,7 +183,7 @@ def test_the_emulator_is_trained_once_and_a_training_that_fails_is_no_error(proj
     make(project)
     runs = (project / "sources" / "runs.txt").read_text().split()
     assert runs == [str(len(build.TRAINING_GAMES))] * (1 if succeeds else 2)
-    (project / "sources" / "emulator" / "more.inc").write_text("// other code, which is counted anew")
+    (project / "sources" / "ale_patch" / "more.inc").write_text("// other code, which is counted anew")
     make(project)
     assert len((project / "sources" / "runs.txt").read_text().split()) == len(runs) + 1
 
@@ -185,7 +192,7 @@ def test_the_emulator_is_trained_once_and_a_training_that_fails_is_no_error(proj
 
 
 def test_a_patch_that_does_not_fit_is_told(project):
-    (project / "sources" / "emulator" / "ale.patch").write_text(PATCH.replace("// the", "// another"))
+    (project / "sources" / "ale_patch" / "ale.patch").write_text(PATCH.replace("// the", "// another"))
     failure(project, "does not fit src/ale.hpp: line 1 should be '// another emulator'")
     assert not list((project / "build").rglob("ale_py*"))
 

@@ -5,7 +5,8 @@ import pytest
 from neurozoo import native
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
-from neurozoo.native import load_ops, processor_flags
+from neurozoo.native import check_ops, load_ops, processor_flags
+from neurozoo.native.sources import SOURCES, hash_sources
 
 OPS = ["evaluator", "reference", "hold", "parameters", "submit", "receive", "trace"]
 
@@ -17,7 +18,8 @@ def library(ops, tmp_path):
 
     path = tmp_path / "libneurozoo_ops.so"
     shutil.copyfile(ops, path)
-    write_facts(path, tensorflow=tf.__version__, march="x86-64-v3", sha256=sha256_of(path))
+    facts = {"tensorflow": tf.__version__, "march": "x86-64-v3", "sources_sha256": hash_sources(SOURCES)}
+    write_facts(path, **facts, sha256=sha256_of(path))
     return path
 
 
@@ -40,7 +42,7 @@ def test_a_missing_library_says_how_to_build_it(tmp_path):
 
 def test_a_missing_build_json_says_how_to_get_it(library):
     library.with_name("build.json").unlink()
-    with pytest.raises(NeurozooError, match=r"build\.json is missing\. Build it again: snakemake .*--forcerun"):
+    with pytest.raises(NeurozooError, match=r"build\.json is missing\. Build it again: snakemake .*--force results"):
         load_ops(library)
 
 
@@ -49,6 +51,35 @@ def test_a_damaged_build_json_says_how_to_mend_it(library, content):
     library.with_name("build.json").write_text(content)
     with pytest.raises(NeurozooError, match=r"build\.json .*Build it again: snakemake"):
         load_ops(library)
+
+
+@pytest.mark.parametrize("sources_sha256", ["0" * 64, None])
+def test_other_sources_are_noticed_before_anything_is_loaded(library, sources_sha256, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "load_op_library", lambda path: pytest.fail("it was loaded"))
+    write_facts(library, sources_sha256=sources_sha256)
+    sentence = rf"{library} was built from other sources than those in {SOURCES}\. Build it again: snakemake .*--force "
+    for function in (load_ops, check_ops):
+        with pytest.raises(NeurozooError, match=sentence):
+            function(library)
+
+
+def test_a_build_json_from_before_there_was_a_hash_of_sources_counts_as_other_sources(library):
+    path = library.with_name("build.json")
+    path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "sources_sha256"}))
+    with pytest.raises(NeurozooError, match="was built from other sources"):
+        check_ops(library)
+
+
+def test_a_library_that_fits_its_sources_passes_and_gives_its_facts(library):
+    assert check_ops(library) == json.loads(library.with_name("build.json").read_text())
+
+
+def test_where_there_are_no_sources_any_will_do(library, monkeypatch, tmp_path):
+    monkeypatch.setattr(native, "SOURCES", tmp_path / "nowhere")
+    write_facts(library, sources_sha256="0" * 64)
+    assert check_ops(library)["sources_sha256"] == "0" * 64
 
 
 @pytest.mark.parametrize("version", ["2.3.4", None])

@@ -3,10 +3,10 @@ import math
 
 import numpy as np
 import pytest
-from neurozoo.architectures import NETWORKS, get_network
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes import Genome, Mutation, decode
-from neurozoo.networks import PLAN_FIELDS, PLAN_SCALES, Layer, Network
+from neurozoo.genomes.genome import Genome, Mutation, decode
+from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.description import PLAN_SCALES, Layer, LayerPlan, Network
 
 # Section 2.5 of the specification.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
@@ -76,7 +76,7 @@ def test_the_table_above_knows_every_network():
     assert {model for row in table.args[1] for model in row[0].split()} == set(NETWORKS)
 
 
-def test_parameters_of_the_large_network_lie_where_they_were_published():
+def test_parameters_of_the_large_network_are_at_the_published_places():
     layout = get_network("large").layout(18)
     assert [(placed.layer.name, placed.weight_offset, placed.bias_offset) for placed in layout.layers] == [
         ("conv1", 0, 8192),
@@ -143,7 +143,7 @@ def test_the_scales_of_cshenton_are_the_published_sigmas():
     assert [float(layer.scale) for layer in placed] == pytest.approx(sigmas, rel=1e-7)
 
 
-def test_factors_start_as_noise_gains_at_one_and_offsets_at_nothing():
+def test_iotas_and_gates_start_as_noise_gains_at_one_and_offsets_at_zero():
     def initial(model):
         layout = get_network(model).layout(18)
         return layout.split(layout.initialise(np.full(layout.parameter_count, -3, np.float32)))
@@ -212,7 +212,7 @@ def test_the_scales_of_a_plan_are_those_of_weights_factors_and_outputs():
 
 def test_a_dense_first_layer_sees_the_observation_with_its_shape():
     plan = get_network("simple").layout(4, OBJECTS).plan()
-    first = dict(zip(PLAN_FIELDS, plan[0].tolist(), strict=True))
+    first = dict(zip(LayerPlan._fields, plan[0].tolist(), strict=True))
     assert (first["in_height"], first["in_width"], first["in_channels"]) == OBJECTS
     assert (first["out_channels"], first["bias_offset"]) == (16, 2400 * 16)
 
@@ -223,7 +223,7 @@ def test_gates_round_halves_to_even_and_stop_at_the_width_of_the_map():
     assert recurrent.in_shape == (16, 16, 32)
     gates = np.array([0, 0.5, 1.5, 2.5, -3.5, 3.4, 15.4, 15.6, 99], np.float32) / 16
     assert layout.gate_cycles(gates, recurrent).tolist() == [0, 0, 2, 2, 4, 3, 15, 16, 16]
-    assert layout.plan()[1, PLAN_FIELDS.index("cycles")] == 16
+    assert layout.plan()[1, LayerPlan._fields.index("cycles")] == 16
 
 
 def test_images_shrink_from_84_over_21_to_11():
@@ -242,17 +242,19 @@ def test_simple_dqn_has_weights_only():
     assert list(arrays) == ["conv1/w", "conv2/w", "conv3/w", "fc/w", "out/w"]
 
 
-def test_an_observation_that_no_kernel_fits_into_is_refused():
+def test_an_observation_smaller_than_the_kernels_is_refused():
     assert get_network("nature").layout(3, (36, 36, 1)).layers[2].out_shape == (1, 1, 64)
     for shape in ((36, 35, 1), (20, 20, 3), (4, 84, 1)):
-        with pytest.raises(NeurozooError, match=f"observation of {shape[0]} x {shape[1]}. Take one that pads"):
+        with pytest.raises(
+            NeurozooError, match=f"observation of {shape[0]} x {shape[1]}. Choose a network with padding"
+        ):
             get_network("nature").layout(3, shape)
 
 
 def test_a_plan_has_one_row_for_each_layer():
     rows = get_network("recurrent_large").layout(4).plan()
     assert rows.dtype == np.int64
-    by_name = [dict(zip(PLAN_FIELDS, row.tolist(), strict=True)) for row in rows]
+    by_name = [dict(zip(LayerPlan._fields, row.tolist(), strict=True)) for row in rows]
     assert by_name[1] == {
         "kind": 1,
         "in_height": 21,
@@ -300,7 +302,7 @@ def test_a_plan_has_one_row_for_each_layer():
     }
 
 
-def test_a_parameter_vector_is_cut_into_arrays_without_gap_or_overlap():
+def test_a_parameter_vector_is_split_into_arrays_without_gap_or_overlap():
     layout = get_network("recurrent_large").layout(6)
     theta = np.arange(layout.parameter_count, dtype=np.float32)
     arrays = layout.split(theta)
@@ -315,7 +317,7 @@ def test_a_parameter_vector_is_cut_into_arrays_without_gap_or_overlap():
 
 def test_weights_of_another_network_are_not_split():
     with pytest.raises(
-        ValueError, match=r"small with 3 actions has 1,004,595 parameters, but an array of shape \(7,\)"
+        ValueError, match=r"small with 3 actions has 1,004,595 parameters, but got an array of shape \(7,\)"
     ):
         get_network("small").layout(3).split(np.zeros(7, np.float32))
 
@@ -423,14 +425,14 @@ def test_a_dense_layer_is_normalised_over_the_batch_and_a_convolution_over_space
     assert variance.tolist() == [441.0]
 
 
-def test_a_missing_or_wrong_reference_batch_is_refused_in_a_sentence():
+def test_a_missing_or_wrong_reference_batch_is_refused():
     layout, theta, reference = initialised("virtual_bn", 3, RGB)
     expected = r"The network 'virtual_bn' needs a reference batch of shape \(batch, 20, 20, 3\), but"
-    with pytest.raises(NeurozooError, match=f"{expected} none came"):
+    with pytest.raises(NeurozooError, match=f"{expected} got none"):
         layout.keras_model(theta)
-    with pytest.raises(NeurozooError, match=rf"{expected} one of shape \(7, 20, 20, 2\) came"):
+    with pytest.raises(NeurozooError, match=rf"{expected} got one of shape \(7, 20, 20, 2\)"):
         layout.keras_model(theta, reference[..., :2])
-    with pytest.raises(NeurozooError, match=rf"{expected} one of shape \(0, 20, 20, 3\) came"):
+    with pytest.raises(NeurozooError, match=rf"{expected} got one of shape \(0, 20, 20, 3\)"):
         layout.normalisation(theta, reference[:0])
     assert layout.keras_model().count_params() == layout.parameter_count + 2 * (16 + 32 + 256)
 

@@ -17,7 +17,7 @@ def test_speed_changes_by_five_milliseconds_and_ends_at_full_speed():
     assert pressed(*"ssssssa").delay == 5
 
 
-def test_volume_changes_by_five_and_stays_between_silence_and_all():
+def test_volume_changes_by_five_and_stays_between_0_and_100():
     assert pressed("]", "]", "[").volume == 55
     assert pressed(*"[" * 30).volume == 0
     assert pressed(*"]" * 30).volume == 100
@@ -27,11 +27,11 @@ def test_m_takes_the_joystick_and_gives_it_back():
     assert pressed("m").is_manual
     assert not pressed("m", "m").is_manual
     assert not pressed("m", is_manual=True).is_manual
-    assert pressed("right", "m").joystick(0) == "NOOP"  # nothing is left over from before
+    assert pressed("right", "m").joystick(0) == "NOOP"  # keys pressed before do not count
 
 
 @pytest.mark.parametrize("key", ["q", "escape"])
-def test_two_keys_end_it(key):
+def test_q_and_escape_end_the_game(key):
     assert pressed(key).is_over
     assert not pressed("x").is_over
 
@@ -53,11 +53,11 @@ def test_two_keys_end_it(key):
     ],
 )
 @pytest.mark.parametrize("hold", [None, 0.4])
-def test_keys_together_are_one_action_of_the_joystick(keys, action, hold):
+def test_keys_pressed_together_are_one_action_of_the_joystick(keys, action, hold):
     assert pressed(*keys, hold=hold).joystick(0.1) == action
 
 
-def test_every_name_is_one_of_the_emulator():
+def test_keys_give_exactly_the_actions_of_the_emulator():
     import itertools
 
     import ale_py
@@ -94,5 +94,5 @@ def test_in_a_terminal_a_key_is_held_for_a_while_after_each_repetition():
     assert controls.joystick(1.2) == "NOOP"
     controls.press("up", 1.3)
     controls.press("down", 1.4)
-    controls.press("up", 1.45)  # a hand that went back and forth
+    controls.press("up", 1.45)  # the later direction counts
     assert controls.joystick(1.5) == "UP"

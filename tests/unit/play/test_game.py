@@ -4,16 +4,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from neurozoo.__main__ import main
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import record_rollout
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.player import episode_starts
 from neurozoo.play.game import play_games
+from neurozoo.rollouts.player import episode_starts
+from neurozoo.rollouts.rollout import record_rollout
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only during sleep."""
 
     def __init__(self):
         self.now, self.slept = 100.0, []
@@ -27,14 +27,14 @@ class Clock:
 
 
 class FakeDisplay:
-    """Keeps what was shown; `script` maps the number of a frame, from 0, to keys that are pressed when it is shown."""
+    """Keeps what was shown; `script` maps the number of a frame, from 0, to the keys pressed when it is shown."""
 
     def __init__(self, script, *, hold=None, clock=None):
         self.hold, self.clock, self._script = hold, clock, dict(script)
         self.screens, self.statuses, self.sounds, self.times = [], [], [], []
 
     def show(self, screen, status):
-        if "is being loaded" in status:
+        if status.startswith("Loading "):
             return
         self.screens.append(screen)
         self.statuses.append(status)
@@ -68,7 +68,7 @@ def test_agent_plays_as_in_a_rollout_and_every_frame_is_shown_and_heard(folder, 
     for step, screen in enumerate(recorded["frames"][:11]):
         np.testing.assert_array_equal(display.screens[skip * step], screen)
     assert len(display.screens) == len(display.sounds) == 45
-    assert (game.steps, game.is_finished) == (10, False)  # it was left within the next one
+    assert (game.steps, game.is_finished) == (10, False)  # the human quit during the next step
     assert display.sounds[0][0].shape == (512,)
 
 
@@ -90,8 +90,8 @@ def test_human_takes_the_joystick_and_gives_it_back(folder):
     observation = twin.reset(**next(episode_starts(frozen.protocol, seed=0)))
     model = frozen.load_keras()
     skip = frozen.protocol.frame_skip
-    # Keys that are pressed when the last frame of a step is shown count for the next one. Breakout has no UP and no
-    # LEFTFIRE in its own set, of which the first is nothing there and the second moves.
+    # Keys that are pressed when the last frame of a step is shown count for the next one. LEFTFIRE is not in Breakout's
+    # own action set, but moves like LEFT.
     manual = dict.fromkeys((2, 3), "RIGHT") | dict.fromkeys((4, 5), "LEFT")
     for step in range(9):
         np.testing.assert_array_equal(display.screens[skip * step], twin.screen)
@@ -105,7 +105,7 @@ def test_human_takes_the_joystick_and_gives_it_back(folder):
     assert "agent" in display.statuses[25]
 
 
-def test_actions_stick_as_often_as_it_is_wanted(folder, tmp_path):
+def test_the_sticky_probability_is_that_of_a_rollout(folder, tmp_path):
     record_rollout(folder, tmp_path / "rollout.npz", max_steps=40, sticky_probability=0.9)
     recorded = np.load(tmp_path / "rollout.npz")["frames"]
     skip = open_frozen(folder).protocol.frame_skip
@@ -123,7 +123,7 @@ def test_several_games_are_played_to_their_ends(folder, monkeypatch):
     assert len(display.screens) == 2 * (1 + 3 * 4)
 
 
-def test_a_world_without_an_emulator_is_shown_step_by_step(frozen_folder):
+def test_an_environment_without_an_emulator_is_shown_step_by_step(frozen_folder):
     folder = frozen_folder("small", game="river_crossing")
     _, display = played(folder, {5: ["m", "right"], 12: "q"}, epsilon=0.0)
     gaps = np.diff(display.times)
@@ -133,7 +133,7 @@ def test_a_world_without_an_emulator_is_shown_step_by_step(frozen_folder):
     assert all("volume 50" not in status for status in display.statuses)
 
 
-def test_a_world_that_obeys_all_outputs_has_no_joystick(frozen_folder):
+def test_continuous_actions_have_no_joystick(frozen_folder):
     folder = frozen_folder("simple", game="hard_maze")
     _, display = played(folder, {2: ["m", "right"], 4: "q"})
     assert all("agent" in status for status in display.statuses)
@@ -141,21 +141,21 @@ def test_a_world_that_obeys_all_outputs_has_no_joystick(frozen_folder):
         played(folder, {}, is_manual=True)
 
 
-def test_an_interruption_ends_it_as_a_key_does(folder):
+def test_ctrl_c_ends_the_game_like_the_key_q(folder):
     clock = Clock()
     display = FakeDisplay({}, clock=clock)
 
-    def interrupted():
+    def interrupt():
         if len(display.screens) == 6:
             raise KeyboardInterrupt
         return ()
 
-    display.read_keys = interrupted
+    display.read_keys = interrupt
     (game,) = play_games(folder, display, clock=clock, sleep=clock.sleep)
     assert (game.steps, game.is_finished) == (1, False)
 
 
-def test_slow_displays_are_not_caught_up_with_for_long(folder):
+def test_a_long_delay_is_only_partly_caught_up_with(folder):
     clock = Clock()
     display = FakeDisplay({30: "q"}, clock=clock)
     show, counter = display.show, itertools.count()
@@ -173,9 +173,9 @@ def test_slow_displays_are_not_caught_up_with_for_long(folder):
 
 def test_what_cannot_be_played_is_refused(folder, tmp_path):
     for choices, message in (
-        ({"games": 0}, "games=0, seed=0 came"),
-        ({"seed": -1}, "games=1, seed=-1 came"),
-        ({"epsilon": 1.5}, "action_noise is a probability from 0 to 1"),
+        ({"games": 0}, "got games=0, seed=0"),
+        ({"seed": -1}, "got games=1, seed=-1"),
+        ({"epsilon": 1.5}, "action_noise should be a probability from 0 to 1"),
     ):
         with pytest.raises(NeurozooError, match=message):
             played(folder, {}, **choices)

@@ -1,4 +1,4 @@
-"""The terminal, in a small one of our own and through the kernel's."""
+"""The terminal display, on a simulated terminal and on a real pseudo-terminal."""
 
 import fcntl
 import os
@@ -23,15 +23,15 @@ from neurozoo.play.terminal import KeyReader, TerminalDisplay, cells_of, draw_ce
         ([b"[", b"]"], ["[", "]"]),
         ([b" \r\n"], ["space", "return", "return"]),
         ([b"\x1b[A\x1b[B\x1b[C\x1b[D"], ["up", "down", "right", "left"]),
-        ([b"\x1bOA"], ["up"]),  # in the keypad's mode
+        ([b"\x1bOA"], ["up"]),  # in keypad mode
         ([b"\x1b[1;2C"], ["right"]),  # with shift
         ([b"\x1b", b"[", b"Aq"], ["up", "q"]),
-        ([b"\x1b[5~m"], ["m"]),  # page up is none of ours
+        ([b"\x1b[5~m"], ["m"]),  # page up has no meaning here
         ([b"\x1bq"], ["escape", "q"]),
         ([b"\xc3\xa4p"], ["p"]),
     ],
 )
-def test_bytes_become_keys_however_they_arrive(pieces, keys):
+def test_bytes_become_keys_even_in_pieces(pieces, keys):
     reader = KeyReader()
     found = [key for number, piece in enumerate(pieces) for key in reader.feed(piece, 0.001 * number)]
     assert [key for key in found if key.isascii()] == keys
@@ -44,11 +44,11 @@ def test_an_escape_alone_is_a_key_after_a_moment():
     assert reader.feed(b"", 1.1) == ["escape"]
     assert reader.feed(b"", 2.0) == []
     assert reader.feed(b"\x1b[", 3.0) == []
-    assert reader.feed(b"", 3.1) == []  # a sequence that was cut off is forgotten
+    assert reader.feed(b"", 3.1) == []  # an incomplete sequence is dropped
     assert reader.feed(b"A", 3.2) == ["a"]
 
 
-def test_picture_has_the_shape_of_a_television():
+def test_picture_has_the_format_of_a_television():
     for columns, lines in ((80, 24), (200, 50), (40, 60), (3, 2)):
         width, height = fitting_size(columns, lines)
         assert width <= columns
@@ -60,7 +60,7 @@ def test_picture_has_the_shape_of_a_television():
 
 
 class Terminal:
-    """Understands just as much as is needed to look at what was drawn."""
+    """Understands just enough control sequences to check what was drawn."""
 
     def __init__(self, rows, columns):
         self.cells = np.zeros((rows, columns, 6), np.uint8)
@@ -97,7 +97,7 @@ def test_terminal_shows_every_picture_though_only_changes_are_sent():
     assert draw_cells(before, before, left=2) == ""
 
 
-def test_without_a_terminal_it_says_what_to_do(monkeypatch):
+def test_without_a_terminal_the_message_says_what_to_do(monkeypatch):
     monkeypatch.setattr(sys, "stdin", open(os.devnull))  # noqa: SIM115
     with pytest.raises(NeurozooError, match="leave --terminal out for a window"):
         TerminalDisplay()
@@ -121,7 +121,7 @@ with TerminalDisplay() as display:
 """
 
 
-def test_keys_typed_into_a_real_terminal_arrive_and_it_is_left_as_it_was(tmp_path):
+def test_keys_typed_into_a_real_terminal_arrive_and_its_settings_are_restored(tmp_path):
     child, terminal = pty.fork()
     if child == 0:
         os.dup2(os.open(tmp_path / "keys", os.O_CREAT | os.O_WRONLY), 2)
@@ -147,7 +147,7 @@ def test_keys_typed_into_a_real_terminal_arrive_and_it_is_left_as_it_was(tmp_pat
     assert (tmp_path / "keys").read_text().split() == ["up", "space", "m", "[", "return", "q"]
 
 
-def read_until(terminal, wanted, *, seconds=30):
+def read_until(terminal, wanted, *, seconds=1800):
     data, end = b"", time.monotonic() + seconds
     while wanted not in data:
         assert time.monotonic() < end, f"{wanted} did not come: {data[-300:]}"
@@ -156,8 +156,8 @@ def read_until(terminal, wanted, *, seconds=30):
     return data
 
 
-def finished(child, terminal, *, seconds=30):
-    """Waits for the program, and reads what it still writes, and returns its status."""
+def finished(child, terminal, *, seconds=1800):
+    """Waits for the program while reading its output, and returns its exit status."""
     end = time.monotonic() + seconds
     while True:
         done, status = os.waitpid(child, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""Windows that SDL makes nowhere, each in a process of its own: the whole suite's once ended in one."""
+"""Windows of SDL's dummy drivers, each in its own process, because they once ended the process of the whole suite."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ with WindowDisplay("title") as window:
 
 @pytest.fixture
 def in_window(python):
-    """Runs a piece of Python that has a `window`, and returns the `answer` it leaves; nobody hears its loudspeaker."""
+    """Runs a piece of Python that has a `window`, and returns the `answer` it leaves; there is no audible sound."""
 
     def run(code):
         script = OPEN + textwrap.indent(textwrap.dedent(code), "    ") + "print(json.dumps(answer))"
@@ -29,7 +29,7 @@ def in_window(python):
 
 
 @pytest.mark.parametrize("size", [(640, 504), (1000, 324), (300, 700)])
-def test_screen_is_shown_as_wide_as_a_television_whatever_the_window(in_window, size):
+def test_screen_has_the_format_of_a_television_in_any_window(in_window, size):
     *extents, words = in_window(
         f"""
         screen = np.zeros((210, 160, 3), np.uint8)
@@ -72,7 +72,7 @@ def test_keys_are_pressed_and_released(in_window):
     ]  # fmt: skip
 
 
-def test_sound_is_played_as_loud_as_it_is_wanted(in_window):
+def test_sound_is_played_at_the_given_volume(in_window):
     sound = in_window(
         """
         for _ in range(4):
@@ -97,13 +97,13 @@ def test_a_frozen_agent_plays_a_short_game_in_a_window(python, own_copy):
     assert said.splitlines()[-1].endswith(" in 40 steps")
 
 
-def test_without_the_package_it_says_what_to_do(monkeypatch):
+def test_without_the_package_the_message_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(NeurozooError, match=r"needs the package pygame-ce: pip install .* add --terminal"):
         WindowDisplay("title")
 
 
-def test_without_a_screen_it_says_what_to_do(python):
+def test_without_a_screen_the_message_says_what_to_do(python):
     script = OPEN + "    pass"
     run = python(script, check=False, SDL_VIDEODRIVER="x11", DISPLAY=":999")
     assert run.returncode == 1

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.improvement import comparison_table
+from neurozoo.records.improvement import comparison_table
 
 RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018"}
 
@@ -63,7 +63,7 @@ def test_games_played_in_another_way_are_not_compared(tmp_path):
     assert list(found)[:4] == ["algo", "model", "other_algo", "other_model"]
 
 
-def test_one_agent_alone_has_nobody_to_be_compared_with(tmp_path):
+def test_a_single_agent_gives_an_empty_comparison(tmp_path):
     assert table(tmp_path, run_of(1), run_of(2, run=2)).empty
 
 

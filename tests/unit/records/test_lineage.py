@@ -3,8 +3,8 @@ import json
 import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.lineage import ancestors, individuals, parent_ages, read_lineage, write_lineage
-from neurozoo.lineage_plot import plot_lineage
+from neurozoo.figures.lineage import plot_lineage
+from neurozoo.records.lineage import ancestors, individuals, parent_ages, read_lineage, write_lineage
 
 # Generation, individual, parent, power, training score, validation mean, parent?, elite?
 FIRST = [
@@ -77,9 +77,9 @@ def test_a_parent_is_as_old_as_the_generations_since_its_birth_when_its_children
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_figure_is_the_same_to_the_byte(tmp_path, lineage, ending):
-    (tmp_path / "genome.json").write_text(json.dumps({"algo": "ga", "game": "pong", "iteration": 3}))
+    (tmp_path / "result.json").write_text(json.dumps({"algo": "ga", "game": "pong", "iteration": 3}))
     for name in ("a", "b"):
-        plot_lineage(tmp_path / "lineage.parquet", [tmp_path / f"{name}.{ending}"], genome=tmp_path / "genome.json")
+        plot_lineage(tmp_path / "lineage.parquet", [tmp_path / f"{name}.{ending}"], result=tmp_path / "result.json")
     first, second = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("a", "b"))
     assert first == second
     assert len(first) > 5_000
@@ -87,23 +87,23 @@ def test_the_figure_is_the_same_to_the_byte(tmp_path, lineage, ending):
 
 def test_the_first_generation_alone_is_a_figure(tmp_path):
     write_lineage(write_log(tmp_path / "log.jsonl", [FIRST]), tmp_path / "lineage.parquet")
-    (tmp_path / "genome.json").write_text(json.dumps({"iteration": 1}))
-    plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.png"], genome=tmp_path / "genome.json")
+    (tmp_path / "result.json").write_text(json.dumps({"iteration": 1}))
+    plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.png"], result=tmp_path / "result.json")
     assert (tmp_path / "a.png").exists()
 
 
 def test_random_search_without_parents_is_a_figure(tmp_path):
     rows = [[*row[:7], False, row[8]] for row in FIRST]
     write_lineage(write_log(tmp_path / "log.jsonl", [rows]), tmp_path / "lineage.parquet")
-    (tmp_path / "genome.json").write_text(json.dumps({"iteration": 1}))
-    plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.png"], genome=tmp_path / "genome.json")
+    (tmp_path / "result.json").write_text(json.dumps({"iteration": 1}))
+    plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.png"], result=tmp_path / "result.json")
     assert (tmp_path / "a.png").exists()
 
 
 def test_a_log_without_or_with_a_damaged_lineage_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text('{"frames": 1, "score": 1, "test_score": 1, "Iteration": 1}\n')
-    with pytest.raises(NeurozooError, match="keeps no lineage"):
+    with pytest.raises(NeurozooError, match="has no lineage"):
         write_lineage(log, tmp_path / "lineage.parquet")
     for rows in ([[1, 2]], [[*FIRST[0][:5], "much", *FIRST[0][6:]]], 5, [5]):
         with pytest.raises(NeurozooError, match=r"is damaged: a row of its lineage should have generation"):
@@ -111,18 +111,18 @@ def test_a_log_without_or_with_a_damaged_lineage_is_refused(tmp_path):
     assert not (tmp_path / "lineage.parquet").exists()
 
 
-def test_a_file_that_is_no_lineage_is_refused(tmp_path):
+def test_a_file_that_is_not_a_lineage_is_refused(tmp_path):
     path = tmp_path / "lineage.parquet"
-    with pytest.raises(NeurozooError, match="the rule lineage makes it"):
+    with pytest.raises(NeurozooError, match="The rule lineage makes it"):
         read_lineage(path)
     path.write_bytes(b"PAR1 nonsense")
     with pytest.raises(NeurozooError, match="should be a lineage"):
         read_lineage(path)
     pd.DataFrame({"frames": [1]}).to_parquet(path)
-    with pytest.raises(NeurozooError, match="should be a lineage with the columns"):
+    with pytest.raises(NeurozooError, match=r"should have the columns iteration, generation, .*, but has frames\."):
         read_lineage(path)
 
 
 def test_an_unknown_format_is_refused(tmp_path, lineage):
     with pytest.raises(NeurozooError, match="figure format 'jpg' is unknown"):
-        plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.jpg"], genome=tmp_path / "genome.json")
+        plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.jpg"], result=tmp_path / "result.json")

@@ -1,7 +1,7 @@
 from datetime import datetime
 
 import pytest
-from neurozoo.tabular import GA_FIELDS, format_table, read_tables, restored, stamped
+from neurozoo.records.published_log import GA_FIELDS, format_table, read_tables, restored, stamped
 
 NOW = datetime(2026, 11, 20, 9, 35, 20)
 
@@ -42,7 +42,7 @@ def test_numbers_are_padded_to_eight_characters():
     assert format_table({"A": 5}, now=NOW).splitlines()[2].endswith("|  A   |  5          |")
 
 
-def test_names_that_are_equal_once_cut_are_refused():
+def test_names_that_are_equal_once_shortened_are_refused():
     with pytest.raises(ValueError, match="differ in their last 30"):
         format_table({"a" * 40: 1, "b" * 4 + "a" * 36: 2}, now=NOW)
 
@@ -53,12 +53,12 @@ def test_a_table_that_is_written_can_be_read_back():
     assert table == {name: str(number) for name, number in fields.items()}
 
 
-def test_cut_names_are_restored_whichever_end_was_cut():
+def test_shortened_names_are_restored_whichever_end_is_missing():
     name = "TruncatedPopulationEliteValidationRewMean"
     assert restored("..." + name[-30:]) == name
     assert restored(name[:30] + "...") == name
     assert restored("Iteration") == "Iteration"
-    # Cut at the end, two names of the genetic algorithm look the same; neither is guessed.
+    # Without their ends, two names of the genetic algorithm look the same; neither is guessed.
     assert restored("TruncatedPopulationEliteTestEp...") == "TruncatedPopulationEliteTestEp..."
 
 

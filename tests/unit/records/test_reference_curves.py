@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.reference_curves import read_references
+from neurozoo.records.reference_curves import read_references
 
-FOLDER = Path(__file__).parents[2] / "config" / "reference" / "simple_dqn"
+FOLDER = Path(__file__).parents[3] / "config" / "reference" / "simple_dqn"
 GAMES = ("breakout", "pong", "seaquest", "space_invaders")
 
 
@@ -28,7 +28,7 @@ def test_curves_that_come_with_the_repository_say_what_was_published():
     }  # fmt: skip
 
 
-def test_no_files_are_no_curves():
+def test_without_files_there_are_no_curves():
     assert read_references({}).empty
     assert read_references({"simple_dqn": {}}).columns.tolist() == ["game", "curve", "frames", "score"]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.logs import parse_log, read_identity, read_log
-from neurozoo.tabular import GA_FIELDS, format_table, stamped
+from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
+from neurozoo.records.run_log import parse_log, read_identity, read_log
 
-SAMPLES = Path(__file__).parent.parent / "data" / "logs"
+SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
 GENOMES = [
     [163570948],

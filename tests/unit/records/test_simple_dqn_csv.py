@@ -2,14 +2,14 @@ import json
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.dqn.statistics_csv import (
+from neurozoo.errors import NeurozooError
+from neurozoo.records.simple_dqn_csv import (
     ADDITIONS,
     COLUMNS,
     read_reference,
     read_statistics,
     write_statistics,
 )
-from neurozoo.errors import NeurozooError
 
 # The first rows of the original's pong.csv, and the row of its seaquest.csv in which no game ended.
 ORIGINAL = """\
@@ -96,7 +96,7 @@ def test_log_becomes_the_original_s_rows_with_additions_at_the_end(log, tmp_path
     }
     assert [row["frames"] for row in rows[1:]] == ["6000"] * 2 + ["10000"] * 2
     assert [float(row["total_time"]) for row in rows[1:]] == [10] * 2 + [20] * 2
-    # The first report is of the end of the first epoch, and so says nothing of the end of the random phase.
+    # The first report has the values at the end of the first epoch, not at the end of the random phase.
     assert [rows[0][name] for name in ("frames", "total_time", "meanq", "replay_memory_count")] == ["nan"] * 4
     assert [rows[0][name] for name in ("total_train_steps", "weight_updates", "steps")] == ["0", "0", "500"]
     assert rows[1]["nr_games"] == "3"
@@ -127,18 +127,18 @@ def test_reference_counts_frames_from_the_first_random_step(original):
     assert np.issubdtype(test["frames"].dtype, np.floating)
 
 
-def test_what_is_no_table_of_phases_is_refused(original, tmp_path):
+def test_a_file_without_phases_is_refused(original, tmp_path):
     def text(content):
         (tmp_path / "other").write_text(content)
         return tmp_path / "other"
 
-    with pytest.raises(NeurozooError, match=r"nothing.csv is missing; a CSV of simple_dqn, or a run's log"):
+    with pytest.raises(NeurozooError, match=r"nothing\.csv is missing\. Expected a CSV of simple_dqn, or a run's log"):
         read_statistics(tmp_path / "nothing.csv")
     with pytest.raises(NeurozooError, match="lacks steps, nr_games"):
         read_statistics(text("epoch,phase\n1,train\n"))
-    with pytest.raises(NeurozooError, match="tells no phases apart"):
+    with pytest.raises(NeurozooError, match="has no phases"):
         read_statistics(text('{"frames": 1, "score": 1, "test_score": 1}\n'))
     with pytest.raises(NeurozooError, match="is damaged"):
         read_statistics(text("epoch,phase\n1,train,3\n1,2,3,4\n"))
-    with pytest.raises(NeurozooError, match=r"should have games in the phase 'play', but has none. Its phases: random"):
+    with pytest.raises(NeurozooError, match=r"finished games in the phase 'play', but has none\. Its phases: random"):
         read_reference(original, phase="play")

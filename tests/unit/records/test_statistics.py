@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from neurozoo.statistics import (
+from neurozoo.records.statistics import (
     AGGREGATES,
     bootstrap_intervals,
     interquartile_mean,
@@ -38,7 +38,7 @@ def test_mean_and_median_weigh_every_game_the_same():
     assert median_over_games(unequal) == 4
 
 
-def test_the_optimality_gap_gives_nothing_for_more_than_human_scores():
+def test_the_optimality_gap_counts_scores_above_human_level_as_one():
     assert optimality_gap(games([0.5, 2.0], [-1.0, 1.0])) == pytest.approx(1 - (0.5 + 1 - 1 + 1) / 4)
 
 

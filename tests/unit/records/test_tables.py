@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.games import reference_scores
-from neurozoo.tables import describe_results, final_scores, merge_metrics, read_metrics, score_table
+from neurozoo.records.tables import describe_results, final_scores, merge_metrics, read_metrics, score_table
 
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 1, "protocol": "uber2018"}
 
@@ -69,7 +69,7 @@ def test_a_row_with_too_many_cells_is_an_error_that_names_the_file(tmp_path):
     reports(1).to_csv(tmp_path / "1.csv", index=False)
     with open(tmp_path / "1.csv", "a") as file:
         file.write("ga,pong,large,1,uber2018,8,1.5,2,3,4\n")
-    with pytest.raises(NeurozooError, match=r"1.csv is no metrics table"):
+    with pytest.raises(NeurozooError, match=r"1.csv is not a metrics table"):
         merge_metrics([tmp_path / "1.csv"], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet")
     assert not (tmp_path / "m.csv").exists()
 
@@ -82,13 +82,13 @@ def test_a_genome_of_any_length_fits_a_cell(tmp_path):
 
 def test_text_in_place_of_a_number_is_an_error_that_names_the_file(tmp_path):
     reports(1).astype({"score": object}).replace(0.5, "high").to_csv(tmp_path / "m.csv", index=False)
-    with pytest.raises(NeurozooError, match=r"m.csv is no metrics table .*high"):
+    with pytest.raises(NeurozooError, match=r"m.csv is not a metrics table .*high"):
         read_metrics(tmp_path / "m.csv")
 
 
 def test_a_damaged_parquet_file_says_what_to_do(tmp_path):
     (tmp_path / "m.parquet").write_bytes(b"PAR1 half")
-    with pytest.raises(NeurozooError, match=r"is no metrics table .* made anew"):
+    with pytest.raises(NeurozooError, match=r"is not a metrics table .* made anew"):
         read_metrics(tmp_path / "m.parquet")
     with pytest.raises(NeurozooError, match="is missing"):
         read_metrics(tmp_path / "n.parquet")
@@ -213,7 +213,7 @@ def test_the_results_are_described_with_scores_intervals_and_the_paths_of_movies
 
 def test_a_parquet_of_something_else_is_no_metrics_table(tmp_path):
     pd.DataFrame({"frames": [1], "reward": [2.0]}).to_parquet(tmp_path / "rollout.parquet")
-    with pytest.raises(NeurozooError, match=r"rollout.parquet is no metrics table \(it lacks algo, .*test_score\)"):
+    with pytest.raises(NeurozooError, match=r"rollout.parquet is not a metrics table \(it lacks algo, .*test_score\)"):
         read_metrics(tmp_path / "rollout.parquet")
 
 

@@ -3,10 +3,9 @@
 import json
 
 import pytest
+from neurozoo.agents.scoring import summary
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import play_epsilon_greedily
-from neurozoo.inspection.epsilon_greedy import as_table
-from neurozoo.scoring import summary
+from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
 
 @pytest.fixture
@@ -34,8 +33,8 @@ def test_episodes_are_whole_and_repeat_with_their_seed(short, tmp_path):
     assert episodes_of(play_epsilon_greedily(short, episodes=3, seed=5)) != episodes_of(record)
 
 
-def test_without_random_actions_it_is_the_agent_itself(short, tmp_path):
-    from neurozoo.inspection import record_rollout
+def test_without_random_actions_the_scores_are_those_of_the_rollout(short, tmp_path):
+    from neurozoo.rollouts.rollout import record_rollout
 
     rollout = record_rollout(short, tmp_path / "rollout.npz", episodes=3, seed=4, streamlined=True)
     record = play_epsilon_greedily(short, epsilon=0.0, episodes=3, seed=4)
@@ -44,7 +43,7 @@ def test_without_random_actions_it_is_the_agent_itself(short, tmp_path):
     assert [e["score"] for e in episodes_of(greedy)[0]] != [e["score"] for e in episodes_of(random)[0]]
 
 
-def test_of_another_protocol_the_agent_keeps_its_eyes_and_its_actions(short):
+def test_under_another_protocol_the_agent_keeps_its_observations_and_actions(short):
     record = play_epsilon_greedily(short, protocols=["uber2018", "machado2018"], steps=41)
     own, sticky = (test["protocol"] for test in record["tests"])
     assert (own["sticky_probability"], own["max_noops"], own["max_frames"]) == (0.0, 30, 160)
@@ -65,19 +64,19 @@ def test_of_another_protocol_the_agent_keeps_its_eyes_and_its_actions(short):
     assert float(table[1].split()[4]) == pytest.approx(record["tests"][0]["summary"]["mean"], rel=1e-3)
 
 
-def test_how_often_actions_stick_can_be_chosen(short):
+def test_the_sticky_probability_can_be_chosen(short):
     free, stuck = (play_epsilon_greedily(short, sticky_probability=chance, episodes=2) for chance in (0.0, 0.9))
     assert [test["protocol"]["sticky_probability"] for record in (free, stuck) for test in record["tests"]] == [0, 0.9]
     assert free["tests"][0]["summary"] == summary_of(free)
 
 
 def summary_of(record):
-    from neurozoo.scoring import ScoredEpisode
+    from neurozoo.agents.scoring import ScoredEpisode
 
     return summary([ScoredEpisode(**episode) for episode in record["tests"][0]["episodes"]])
 
 
-def test_a_game_of_several_words_is_known_by_what_the_model_says(frozen_folder):
+def test_a_game_of_several_words_is_taken_from_the_model_file(frozen_folder):
     record = play_epsilon_greedily(frozen_folder("small", game="space_invaders"), steps=1)
     assert record["game"] == "space_invaders"
 
@@ -85,16 +84,16 @@ def test_a_game_of_several_words_is_known_by_what_the_model_says(frozen_folder):
 @pytest.mark.parametrize(
     ("choices", "answer"),
     [
-        ({"epsilon": 1.5}, "epsilon is a probability from 0 to 1, but 1.5 came"),
-        ({"episodes": 0}, "at least 1 episode"),
-        ({"steps": 0}, "at least 1 episode or step"),
-        ({"seed": -1}, "a seed of 0 or more"),
-        ({"sticky_probability": 2.0}, "sticky_probability is a probability from 0 to 1, but 2.0 came"),
+        ({"epsilon": 1.5}, r"epsilon should be a probability from 0 to 1, but is 1\.5\."),
+        ({"episodes": 0}, "episodes >= 1, .* but episodes is 0, steps None and seed 0"),
+        ({"steps": 0}, "steps >= 1 .* but episodes is 30, steps 0 and seed 0"),
+        ({"seed": -1}, "seed >= 0, but episodes is 30, steps None and seed -1"),
+        ({"sticky_probability": 2.0}, r"sticky_probability should be a probability from 0 to 1, but is 2\.0\."),
         ({"protocols": ["machado"]}, "did you mean 'machado2018'"),
         ({"protocols": ["hard_maze"]}, "'breakout' cannot be played under the protocol 'hard_maze'"),
     ],
 )
-def test_bad_input_is_answered_by_a_sentence(short, choices, answer):
+def test_bad_input_is_refused_with_a_sentence(short, choices, answer):
     with pytest.raises(NeurozooError, match=answer):
         play_epsilon_greedily(short, **choices)
 

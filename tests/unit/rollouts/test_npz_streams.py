@@ -4,7 +4,7 @@ import zipfile
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.streams import NpzReader, Spool, npz_written_whole
+from neurozoo.rollouts.npz_streams import NpzReader, Spool, npz_written_whole
 
 REMEDY = "Do it again."
 

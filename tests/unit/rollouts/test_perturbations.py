@@ -1,11 +1,11 @@
-"""Rollouts that are disturbed, streamlined, or have as many steps as are wanted."""
+"""Tests of rollouts with perturbations."""
 
 import json
 
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import record_rollout
+from neurozoo.rollouts.rollout import record_rollout
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +25,13 @@ def recorded(folder, tmp_path):
     return record
 
 
-def test_no_noise_is_no_other_rollout_and_says_nothing(recorded, tmp_path):
+def test_without_noise_the_file_is_the_same_and_names_no_perturbation(recorded, tmp_path):
     assert "disturbance" not in recorded("plain")
     recorded("zero", observation_noise=0.0, parameter_noise=0.0, action_noise=0.0)
     assert (tmp_path / "zero.npz").read_bytes() == (tmp_path / "plain.npz").read_bytes()
 
 
-def test_the_agent_sees_noise_of_the_right_size_anew_in_every_step(recorded):
+def test_the_agent_sees_new_noise_of_the_right_size_in_every_step(recorded):
     plain, noisy = recorded(), recorded(observation_noise=0.05)
     noise = noisy["observations"][0] - plain["observations"][0]
     assert noise.std() == pytest.approx(0.05, rel=0.03)  # of 28,224 draws
@@ -47,13 +47,13 @@ def test_the_agent_sees_noise_of_the_right_size_anew_in_every_step(recorded):
     }
 
 
-def test_noise_is_in_parts_of_the_range_of_what_is_seen(recorded, frozen_folder):
+def test_observation_noise_is_a_part_of_the_range_of_observations(recorded, frozen_folder):
     colours = frozen_folder("small", game="pong", protocol="gym_v4")  # 0 to 255
     plain, noisy = recorded(of=colours, max_steps=2), recorded(of=colours, max_steps=2, observation_noise=0.1)
     assert (noisy["observations"][0] - plain["observations"][0]).std() == pytest.approx(25.5, rel=0.03)
 
 
-def test_every_action_is_random_if_its_chance_is_one(recorded, folder):
+def test_every_action_is_random_if_the_probability_is_one(recorded, folder):
     actions = json.loads((folder / "model.json").read_text())["actions"]
     counts = np.bincount(recorded(action_noise=1.0, max_steps=300)["actions"], minlength=len(actions))
     assert counts.sum() == 300
@@ -88,7 +88,7 @@ def test_the_seed_decides_all_noise(recorded, tmp_path):
     assert a == b != c
 
 
-def test_a_second_episodes_noise_does_not_depend_on_the_first_one(recorded, own_copy, tmp_path):
+def test_the_noise_of_the_second_episode_does_not_depend_on_the_first(recorded, own_copy, tmp_path):
     def noise(limit):
         record = json.loads((own_copy / "model.json").read_text())
         record["protocol"]["max_frames"] = 4 * limit
@@ -103,29 +103,13 @@ def test_a_second_episodes_noise_does_not_depend_on_the_first_one(recorded, own_
     assert not np.allclose(short, own, atol=0.01)
 
 
-def test_more_episodes_are_played_until_there_are_enough_steps(recorded, own_copy):
-    record = json.loads((own_copy / "model.json").read_text())
-    record["protocol"]["max_frames"] = 40
-    (own_copy / "model.json").write_text(json.dumps(record))
-    rollout = recorded(of=own_copy, episodes=1, min_steps=25, max_steps=1000)
-    assert (len(rollout["score"]), len(rollout["ep_rewards"])) == (30, 3)
-
-
-def test_a_streamlined_rollout_has_the_same_scores_and_actions_and_nothing_large(recorded):
-    whole, light = recorded(), recorded(streamlined=True)
-    assert set(light) == {"score", "actions", "ep_rewards", "starts"}
-    for key, values in light.items():
-        np.testing.assert_array_equal(values, whole[key])
-
-
 @pytest.mark.parametrize(
     ("choices", "answer"),
     [
-        ({"observation_noise": -1}, "observation_noise is a standard deviation >= 0, but -1 came"),
-        ({"parameter_noise": float("nan")}, "parameter_noise is a standard deviation >= 0, but nan came"),
-        ({"action_noise": 1.5}, "action_noise is a probability from 0 to 1, but 1.5 came"),
-        ({"sticky_probability": -0.1}, "sticky_probability is a probability from 0 to 1, but -0.1 came"),
-        ({"min_steps": 41}, "min_steps from 0 to max_steps, 40, but 41 came"),
+        ({"observation_noise": -1}, "observation_noise should be a standard deviation >= 0, but is -1"),
+        ({"parameter_noise": float("nan")}, "parameter_noise should be a standard deviation >= 0, but is nan"),
+        ({"action_noise": 1.5}, r"action_noise should be a probability from 0 to 1, but is 1\.5"),
+        ({"sticky_probability": -0.1}, r"sticky_probability should be a probability from 0 to 1, but is -0\.1"),
     ],
 )
 def test_numbers_out_of_range_are_refused(recorded, choices, answer):
@@ -133,9 +117,9 @@ def test_numbers_out_of_range_are_refused(recorded, choices, answer):
         recorded(**choices)
 
 
-def test_what_a_world_does_not_have_is_refused(recorded, frozen_folder):
+def test_noise_that_a_world_cannot_have_is_refused(recorded, frozen_folder):
     maze = frozen_folder("simple", game="hard_maze")
-    with pytest.raises(NeurozooError, match="hard_maze obeys all outputs, so that there is no random action"):
+    with pytest.raises(NeurozooError, match="hard_maze has continuous outputs, so there is no random action"):
         recorded(of=maze, action_noise=0.1)
-    with pytest.raises(NeurozooError, match="hard_maze has no emulator whose actions stick"):
+    with pytest.raises(NeurozooError, match="hard_maze has no emulator that could repeat actions"):
         recorded(of=maze, sticky_probability=0.1)

@@ -1,6 +1,6 @@
 import pytest
-from neurozoo.inspection import progress
-from neurozoo.inspection.progress import Progress
+from neurozoo.rollouts import progress
+from neurozoo.rollouts.progress import Progress
 
 
 def test_without_a_terminal_plain_lines_go_to_standard_error_and_to_the_log(tmp_path, capsys, monkeypatch):
@@ -23,7 +23,7 @@ def test_a_task_of_unknown_length_counts_its_steps(capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("digging: 1,500 steps, ")
 
 
-def test_lines_come_now_and_then_only(capsys):
+def test_lines_are_at_least_ten_seconds_apart(capsys):
     with Progress("digging", total=100) as counter:
         for _ in range(100):
             counter.advance()
@@ -31,7 +31,7 @@ def test_lines_come_now_and_then_only(capsys):
 
 
 @pytest.mark.parametrize(("terminal", "has_bar"), [("bar", True), ("lines", False)])
-def test_a_bar_is_shown_on_a_terminal_unless_lines_are_wanted(monkeypatch, capsys, terminal, has_bar):
+def test_a_terminal_shows_a_bar_unless_lines_are_chosen(monkeypatch, capsys, terminal, has_bar):
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
     with Progress("digging", total=10, terminal=terminal) as counter:
         counter.advance(10)
@@ -39,7 +39,7 @@ def test_a_bar_is_shown_on_a_terminal_unless_lines_are_wanted(monkeypatch, capsy
     assert counter.count == 10
 
 
-def test_a_failure_is_no_success(tmp_path):
+def test_a_failed_task_is_not_reported_as_done(tmp_path):
     with pytest.raises(ValueError, match="stone"), Progress("digging", total=9, log=tmp_path / "x.log"):
         raise ValueError("stone")
     assert (tmp_path / "x.log").read_text() == ""

@@ -2,10 +2,10 @@ import json
 
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import record_rollout
-from neurozoo.inspection.frozen import open_frozen
+from neurozoo.rollouts.rollout import record_rollout
 
 
 def load(path):
@@ -87,6 +87,24 @@ def test_recording_ends_after_max_steps_and_the_last_episode_is_cut_off(frozen_f
     assert len(load(tmp_path / "x.npz")["score"]) == 7
 
 
+def test_more_episodes_are_played_until_there_are_enough_steps(own_copy, tmp_path):
+    record = json.loads((own_copy / "model.json").read_text())
+    record["protocol"]["max_frames"] = 40
+    (own_copy / "model.json").write_text(json.dumps(record))
+    record_rollout(own_copy, tmp_path / "x.npz", episodes=1, min_steps=25, max_steps=1000)
+    rollout = load(tmp_path / "x.npz")
+    assert (len(rollout["score"]), len(rollout["ep_rewards"])) == (30, 3)
+
+
+def test_a_streamlined_rollout_has_the_same_scores_and_actions_and_nothing_large(frozen_folder, tmp_path):
+    for name, streamlined in (("whole", False), ("light", True)):
+        record_rollout(frozen_folder("small"), tmp_path / f"{name}.npz", max_steps=40, streamlined=streamlined)
+    whole, light = load(tmp_path / "whole.npz"), load(tmp_path / "light.npz")
+    assert set(light) == {"score", "actions", "ep_rewards", "starts"}
+    for key, values in light.items():
+        np.testing.assert_array_equal(values, whole[key])
+
+
 def test_a_higher_screen_keeps_its_height(rollout_file):
     assert load(rollout_file("recurrent_large"))["frames"].shape == (40, 214, 160, 3)  # carnival
 
@@ -114,10 +132,12 @@ def test_only_the_keras_file_and_model_json_are_needed(own_copy, tmp_path):
 
 
 def test_bad_numbers_are_refused(frozen_folder, tmp_path):
-    with pytest.raises(NeurozooError, match="episodes >= 1 and max_steps >= 1, but 0 and 5 came"):
+    with pytest.raises(NeurozooError, match="episodes >= 1 and max_steps >= 1, but episodes is 0 and max_steps 5"):
         record_rollout(frozen_folder("small"), tmp_path / "x.npz", episodes=0, max_steps=5)
-    with pytest.raises(NeurozooError, match="seed >= 0, but -1 came"):
+    with pytest.raises(NeurozooError, match="seed of a rollout should be >= 0, but is -1"):
         record_rollout(frozen_folder("small"), tmp_path / "x.npz", seed=-1)
+    with pytest.raises(NeurozooError, match="min_steps should be from 0 to max_steps, which is 40, but is 41"):
+        record_rollout(frozen_folder("small"), tmp_path / "x.npz", min_steps=41, max_steps=40)
 
 
 def test_a_frozen_model_for_another_game_is_refused(own_copy, tmp_path):
@@ -136,7 +156,7 @@ def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folde
         """
 import json
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection import record_rollout
+from neurozoo.rollouts.rollout import record_rollout
 try:
     record_rollout(sys.argv[2], f"{sys.argv[1]}/rollout.npz", max_steps=150, noops=1)
     message = "nothing was raised"

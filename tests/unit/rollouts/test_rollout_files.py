@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.rollout_files import RolloutReader, open_rollout
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.rollout_files import RolloutReader, open_rollout
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def opened(frozen_folder, rollout_file):
 
 
 def test_rows_come_side_by_side_up_to_the_last_step_that_is_shown(opened, rollout_file, monkeypatch):
-    monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", 3)
+    monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 3)
     with np.load(rollout_file("small")) as file, opened(max_steps=10) as rollout:
         rows = list(rollout.rows("frames", "score"))
         assert rollout.steps == len(rows) == 10
@@ -34,7 +35,7 @@ def test_rows_come_side_by_side_up_to_the_last_step_that_is_shown(opened, rollou
 
 @pytest.mark.parametrize("wanted", [[8, 3, 38, 8], {39}, np.array([0, 2, 3]), []])
 def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monkeypatch, wanted):
-    monkeypatch.setattr("neurozoo.inspection.rollout_files.CHUNK", 3)
+    monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 3)
     path = rollout_file("small")
     with np.load(path) as file, RolloutReader(path, keys=["frames"]) as reader:
         rows = list(reader.rows_at("frames", wanted))
@@ -54,15 +55,22 @@ def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monk
         ({"starts": np.array([[0, 0, 2**31]])}, "starts in order from step 0"),
         ({"starts": np.zeros((0, 3), int), "ep_rewards": np.zeros(0)}, "of at least one step"),
         ({"representation": np.zeros((40, 512), np.float32)}, r"representation \(steps, 256\).* but holds"),
-        ({"disturbance": np.array('{"action": 2, "seed": 0}')}, "a disturbance and its seed as JSON"),
-        ({"disturbance": np.array("[" * 9)}, "a disturbance and its seed as JSON"),
+        ({"disturbance": np.array('{"action": 2, "seed": 0}')}, "a perturbation and its seed as JSON"),
+        ({"disturbance": np.array("[" * 9)}, "a perturbation and its seed as JSON"),
         ({"frames": np.zeros((40, 210, 160), np.uint8)}, r"frames \(steps, height, width, 3\).* but holds"),
     ],
 )
-def test_what_no_rollout_of_the_model_can_hold_is_refused(opened, rollout_file, tmp_path, rewritten, changes, message):
+def test_files_that_do_not_suit_the_model_are_refused(opened, rollout_file, tmp_path, rewritten, changes, message):
     path = rewritten(rollout_file("small"), tmp_path / "x.npz", **changes)
     with pytest.raises(NeurozooError, match=message + ".*Record it again"), opened(path):
         pass
+
+
+@pytest.mark.parametrize("key", ["disturbance", "perturbation"])  # the key of today's files, and its new name
+def test_a_perturbation_is_read_under_either_key(opened, rollout_file, tmp_path, rewritten, key):
+    text = np.array('{"observation": 0.1, "parameter": 0, "action": 0.2, "sticky_probability": null, "seed": 9}')
+    with opened(rewritten(rollout_file("small"), tmp_path / "x.npz", **{key: text})) as rollout:
+        assert (rollout.perturbation, rollout.seed) == (Perturbation(observation=0.1, action=0.2), 9)
 
 
 def test_a_rollout_of_another_network_is_refused(opened):

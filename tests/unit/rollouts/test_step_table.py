@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from neurozoo.inspection import record_rollout
-from neurozoo.inspection.frozen import open_frozen
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.rollouts.rollout import record_rollout
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +55,14 @@ def test_episodes_are_numbered_and_their_last_steps_marked(frozen_folder, own_co
     assert np.flatnonzero(table["is_last"]).tolist() == [3, 7]
 
 
-def test_who_played_and_how_is_in_the_metadata(recorded):
+def test_the_metadata_name_the_agent_and_how_it_played(recorded):
     facts = json.loads(pq.read_schema(recorded[1]).metadata[b"neurozoo"])
     assert facts["agent"] == "ga/space_invaders/small/1"
     assert (facts["seed"], facts["disturbance"]["action"]) == (0, 0.5)
     assert facts["protocol"]["name"] == "uber2018"
 
 
-def test_where_outputs_are_obeyed_there_is_no_action_and_without_a_console_no_ram(frozen_folder, tmp_path):
+def test_continuous_outputs_give_no_action_column_and_a_world_without_console_no_ram_columns(frozen_folder, tmp_path):
     maze = frozen_folder("simple", game="hard_maze")
     record_rollout(maze, tmp_path / "x.npz", table=tmp_path / "x.parquet", max_steps=3)
     columns = ["episode", "step", "frame", "reward", "score", "is_last", "output_TURN", "output_SPEED"]

@@ -1,17 +1,18 @@
-"""Frozen models, rollouts and movies of every world and of networks that are no stack of convolutions."""
+"""Frozen models, rollouts and movies of every world, and of networks of other kinds than plain convolutions."""
 
 import dataclasses
 import json
 
 import numpy as np
 import pytest
+from neurozoo.agents.freeze import check_same_actions, freeze, stacked
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments import make_world
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.games import ObservationShape
-from neurozoo.inspection import record_rollout, render_activation_movie
-from neurozoo.inspection.freeze import check_same_actions, freeze, stacked
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.inspection.panels import Canvas, colour_panel, observation_panel
+from neurozoo.movies.activation_movie import render_activation_movie
+from neurozoo.movies.panels import Canvas, colour_panel, observation_panel
+from neurozoo.rollouts.rollout import record_rollout
 
 WORLDS = {
     "river_pixels": ("small", {"game": "river_crossing"}),
@@ -28,7 +29,13 @@ STEPS = 9
 RAM = {"gym_v4": 128, "virtual_bn": 128}
 
 
-@pytest.fixture(scope="module", params=WORLDS)
+FEW = ("river_objects", "maze", "gym_v4", "virtual_bn")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=() if name in FEW else pytest.mark.long) for name in WORLDS],
+)
 def name(request):
     return request.param
 
@@ -158,6 +165,6 @@ def test_a_picture_in_colour_shows_red_green_and_blue_where_they_are():
         (ObservationShape(210, 160, 3), "observation: 210 x 160 in colour", (86, 66)),
     ],
 )
-def test_what_the_agent_sees_has_a_panel_of_its_kind(shape, label, size):
+def test_every_kind_of_observation_has_its_panel(shape, label, size):
     panel = observation_panel(shape)
     assert (panel.label, (panel.height, panel.width)) == (label, size)

@@ -3,8 +3,8 @@ import os
 import socket
 
 import pytest
-from neurozoo.configuration import PlannedRun
-from neurozoo.status.evidence import RESULTS, gather, last_lines
+from neurozoo.plan.planned_runs import PlannedRun
+from neurozoo.status.evidence import gather, last_lines
 from neurozoo.status.workflow_files import WorkflowFiles
 from neurozoo.training.heartbeat import Heartbeat
 
@@ -31,13 +31,24 @@ def report(iteration, **more):
     return {"Iteration": iteration, "frames": 100 * iteration, "score": 1.5, "TimeElapsedTotal": 2.0} | more
 
 
+def read(iteration):
+    """What status keeps of `report(iteration)`."""
+    return {
+        "unit": "frames",
+        "progress": 100 * iteration,
+        "score": 1.5,
+        "Iteration": iteration,
+        "TimeElapsedTotal": 2.0,
+    }
+
+
 def test_a_folder_that_is_not_there_is_no_evidence(tmp_path):
     evidence = look(tmp_path)
     assert (evidence.has_results, evidence.record, evidence.sign, evidence.log) == (False, None, None, None)
 
 
 def test_results_count_only_together(tmp_path, run_dir):
-    for name in RESULTS:
+    for name in ("config.yaml", "checkpoint.npz", "log.jsonl"):
         assert not look(tmp_path).has_results
         (run_dir / name).touch()
     assert look(tmp_path).has_results
@@ -45,7 +56,7 @@ def test_results_count_only_together(tmp_path, run_dir):
 
 def test_the_last_whole_report_counts(tmp_path, run_dir):
     log(run_dir, report(1), report(2), end='{"Iteration": 3, "fra')
-    assert look(tmp_path).record == report(2)
+    assert look(tmp_path).record == read(2)
     log(run_dir, end='{"Iteration": 3, "fra')
     assert look(tmp_path).record is None
 
@@ -53,13 +64,13 @@ def test_the_last_whole_report_counts(tmp_path, run_dir):
 @pytest.mark.parametrize("length", [10, 65_000, 65_530, 200_000])
 def test_reports_may_be_longer_than_what_is_read_at_once(tmp_path, run_dir, length):
     log(run_dir, report(1, genome="x" * length), report(2, genome="y" * length))
-    assert look(tmp_path).record == report(2)
+    assert look(tmp_path).record == read(2)
     log(run_dir, report(1, genome="x" * length))
-    assert look(tmp_path).record == report(1)
+    assert look(tmp_path).record == read(1)
 
 
 def test_the_process_of_this_host_is_looked_at(tmp_path, run_dir):
-    with Heartbeat(run_dir / "state", frames=5):
+    with Heartbeat(run_dir / "state", progress=5):
         assert look(tmp_path).sign.is_alive is True
         sign = json.loads((run_dir / "state" / "process.json").read_text())
         for changes, is_alive in [

@@ -1,20 +1,20 @@
 import itertools
 
 import pytest
-from neurozoo.configuration import PlannedRun
+from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status.evidence import Evidence
 from neurozoo.status.judgement import ago, error_line, judge, status_of
 from neurozoo.status.workflow_files import Job
 from neurozoo.training.heartbeat import Sign
 
 NOW = 1_000_000.0
-RECORD = {"frames": 600, "score": 12.5, "Iteration": 3, "TimeElapsedTotal": 60.0}
+RECORD = {"unit": "frames", "progress": 600, "score": 12.5, "Iteration": 3, "TimeElapsedTotal": 60.0}
 FACTS = {
     "host": "node7",
     "process": 42,
     "job": None,
-    "frames": 800,
-    "frames_per_second": 20.0,
+    "progress": 800,
+    "progress_per_second": 20.0,
     "last_news": NOW - 10,
     "ended": None,
     "error": None,
@@ -44,8 +44,8 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("waiting", {"record": RECORD}),
         # Results.
         ("done", {"has_results": True}),
-        ("done", {"has_results": True, "record": RECORD | {"frames": 1001}}),
-        ("done", {"has_results": True, "record": RECORD | {"frames": 1001}, "under_way": job(3), "sign": sign()}),
+        ("done", {"has_results": True, "record": RECORD | {"progress": 1001}}),
+        ("done", {"has_results": True, "record": RECORD | {"progress": 1001}, "under_way": job(3), "sign": sign()}),
         ("waiting", {"has_results": True, "record": RECORD, "sign": sign(900, ended="finished")}),  # a larger budget
         ("running", {"has_results": True, "record": RECORD, "sign": sign()}),
         # A job, and nothing from the training yet.
@@ -55,7 +55,7 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("queued", {"submitted": job(20, "8"), "failed": job(50, "7")}),
         ("running", {"under_way": job(30)}),
         ("stalled", {"under_way": job(900)}),
-        # Signs of life.
+        # Heartbeats.
         ("running", {"sign": sign()}),
         ("running", {"sign": sign(100)}),
         ("stalled", {"sign": sign(121)}),
@@ -64,14 +64,14 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("stalled", {"sign": sign(last_news=NOW - 3601)}),
         ("failed", {"sign": sign(5, is_alive=False)}),
         ("running", {"sign": sign(), "under_way": job(99)}),
-        # Killed by a limit on another node: Snakemake has learnt it before the signs are old.
+        # Killed by a limit on another node: Snakemake reports it before the heartbeat is too old.
         ("failed", {"sign": sign(50), "failed": job(20, "7")}),
         ("running", {"sign": sign(5), "failed": job(20, "6")}),  # an earlier attempt
         # Lost, and submitted again.
         ("queued", {"sign": sign(900), "failed": job(800, "7"), "under_way": job(799, "8")}),
         ("queued", {"sign": sign(900, is_alive=False), "under_way": job(3, "8")}),
         ("running", {"sign": sign(900, is_alive=False), "under_way": job(3)}),
-        # It has ended.
+        # The training has ended.
         ("failed", {"sign": sign(900, ended="failed", error="no")}),
         ("failed", {"sign": sign(2, ended="failed", error="no"), "under_way": job(99)}),  # not cleaned up yet
         ("waiting", {"sign": sign(900, ended="stopped")}),
@@ -104,38 +104,38 @@ def test_every_combination_of_evidence_gets_an_answer():
         (False, True), signs, jobs, jobs, jobs, (None, (NOW - 20, "no"))
     ):
         evidence = Evidence(has_results, RECORD, one, way, submitted, failed, complaint)
-        status = status_of(PlannedRun("ga", "pong", "small", 1), evidence, budget=1000, now=NOW)
+        status = status_of(PlannedRun("ga", "pong", "small", 1), evidence, budget=1000, unit="frames", now=NOW)
         assert status.state in ("waiting", "queued", "running", "stalled", "failed")
         assert status.note or status.state in ("waiting", "queued", "running", "failed")
 
 
 def test_the_reason_says_who_was_lost_and_since_when():
     note = judge(Evidence(sign=sign(7300)), budget=1000, now=NOW)[1]
-    assert note == "process 42 on node7 has given no sign of life for 2 h 1 min"
+    assert note == "process 42 on node7 has sent no heartbeat for 2 h 1 min"
     note = judge(Evidence(sign=sign(5, is_alive=False)), budget=1000, now=NOW)[1]
-    assert note.startswith("process 42 on node7 ended without a word")
+    assert note.startswith("process 42 on node7 ended without an error message")
     assert judge(Evidence(complaint=(NOW, "Game 'pnog'")), budget=1000, now=NOW) == ("failed", "Game 'pnog'")
 
 
 def status(**evidence):
-    return status_of(PlannedRun("ga", "pong", "small", 1), Evidence(**evidence), budget=1000, now=NOW)
+    return status_of(PlannedRun("ga", "pong", "small", 1), Evidence(**evidence), budget=1000, unit="frames", now=NOW)
 
 
 def test_a_running_run_is_as_far_as_its_last_sign_says():
     running = status(record=RECORD, sign=sign(job="7"))
-    assert (running.frames, running.frames_per_second, running.remaining) == (800, 20.0, 10.0)
+    assert (running.progress, running.progress_per_second, running.remaining) == (800, 20.0, 10.0)
     assert (running.score, running.generation, running.host, running.job) == (12.5, 3, "node7", "7")
 
 
 def test_a_run_that_does_not_run_is_as_far_as_its_last_report_and_has_no_end_in_sight():
     stopped = status(record=RECORD, sign=sign(900, ended="stopped", job="7"))
-    assert (stopped.frames, stopped.frames_per_second, stopped.remaining) == (600, 10.0, None)
+    assert (stopped.progress, stopped.progress_per_second, stopped.remaining) == (600, 10.0, None)
     assert (stopped.host, stopped.job) == (None, None)
 
 
 def test_before_the_first_episodes_the_speed_is_that_of_the_run_so_far():
-    assert status(record=RECORD, sign=sign(frames=600, frames_per_second=0.0)).remaining == pytest.approx(40)
-    assert status(sign=sign(frames=0, frames_per_second=0.0)).remaining is None
+    assert status(record=RECORD, sign=sign(progress=600, progress_per_second=0.0)).remaining == pytest.approx(40)
+    assert status(sign=sign(progress=0, progress_per_second=0.0)).remaining is None
 
 
 def test_the_newest_job_is_named():
@@ -145,10 +145,10 @@ def test_the_newest_job_is_named():
 
 
 def test_the_job_of_an_attempt_that_failed_is_not_that_of_the_next_one():
-    before = {"sign": sign(40, ended="stopped", job="7"), "failed": job(2, "7")}  # noticed in the second of the next
+    before = {"sign": sign(40, ended="stopped", job="7"), "failed": job(2, "7")}  # noticed after the next was submitted
     queued = status(**before, under_way=job(3, "8"))
     assert (queued.state, queued.job) == ("queued", "8")
-    starts = status(**before, under_way=job(1))  # Slurm's job does not say its number until it trains
+    starts = status(**before, under_way=job(1))  # Slurm's job reports its number only once it trains
     assert (starts.state, starts.job) == ("running", None)
 
 

@@ -2,8 +2,8 @@ import io
 from pathlib import Path
 
 import pytest
-from neurozoo.configuration import PlannedRun
 from neurozoo.errors import NeurozooError
+from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status import Overview, RunStatus, as_text, show
 from neurozoo.status.table import as_renderable, short, summary
 from rich.console import Console
@@ -16,9 +16,10 @@ def status(number=1, state="running", **changes):
         "note": "",
         "job": "77",
         "host": "node7",
-        "frames": 1_230_000,
+        "unit": "frames",
+        "progress": 1_230_000,
         "budget": 6_000_000_000,
-        "frames_per_second": 41_200.0,
+        "progress_per_second": 41_200.0,
         "score": 12.5,
         "generation": 3,
         "remaining": 7500.0 if state == "running" else None,
@@ -115,7 +116,7 @@ def test_the_summary_of_nothing_is_a_sentence():
 
 def test_watching_into_a_file_writes_only_when_a_state_changes_and_ends_when_all_is_done():
     looks = iter(
-        Overview(0.0, (status(state=state, frames=frames),))
+        Overview(0.0, (status(state=state, progress=frames),))
         for state, frames in [("queued", 0), ("running", 1), ("running", 2), ("running", 3), ("done", 4)]
     )
     output = io.StringIO()
@@ -127,11 +128,11 @@ def test_watching_into_a_file_writes_only_when_a_state_changes_and_ends_when_all
 def test_a_single_look_does_not_wait():
     output = io.StringIO()
     show(lambda: Overview(0.0, (status(),)), output=output)
-    assert "1 runs: 1 running" in output.getvalue()
+    assert "1 run: 1 running" in output.getvalue()
 
 
 def test_looking_without_a_pause_is_refused():
-    with pytest.raises(NeurozooError, match="--watch should be at least"):
+    with pytest.raises(NeurozooError, match="--watch is 0 seconds, but should be at least"):
         show(lambda: Overview(0.0, ()), watch=0)
 
 

@@ -16,7 +16,7 @@ def runner(ops, small_noise_table, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def undisturbed(runner, tmp_path_factory):
-    run_dir = tmp_path_factory.mktemp("undisturbed") / "run"
+def uninterrupted(runner, tmp_path_factory):
+    run_dir = tmp_path_factory.mktemp("uninterrupted") / "run"
     runner.finish(run_dir)
     return run_dir

@@ -1,4 +1,4 @@
-"""Signs of life of real trainings."""
+"""Heartbeats, also of real trainings."""
 
 import json
 import os
@@ -7,9 +7,9 @@ import socket
 import time
 
 import pytest
+from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
 from neurozoo.training.heartbeat import PERIOD, Heartbeat, job_of_scheduler, process_started
-from neurozoo.training.interruption import Interrupted
 
 
 def sign_of(state):
@@ -17,61 +17,59 @@ def sign_of(state):
 
 
 def beat(heartbeat, **changes):
-    arguments = {"frames": 0, "has_news": False, "phase": "population", "done": 0, "total": 6}
+    arguments = {"progress": 0, "has_news": False, "phase": "population", "done": 0, "total": 6}
     heartbeat.beat(**arguments | changes)
 
 
-def test_a_sign_says_who_trains_and_how_far_it_is(tmp_path, monkeypatch):
+def test_a_heartbeat_says_which_process_trains_and_how_far_it_is(tmp_path, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv("JOB_ID", "77")
-    with Heartbeat(tmp_path, frames=1000) as heartbeat:
-        assert sign_of(tmp_path)["frames"] == 1000
-        beat(heartbeat, frames=500, has_news=True, done=2)
+    before = time.time()
+    with Heartbeat(tmp_path, progress=1000) as heartbeat:
+        assert sign_of(tmp_path)["progress"] == sign_of(tmp_path)["frames"] == 1000  # as version 0.1 reads it
+        beat(heartbeat, progress=500, has_news=True, done=2)
         sign = sign_of(tmp_path)
-        assert sign["frames"] == 1500
-        assert sign["frames_per_second"] > 0
+        assert sign["progress"] == 1500
+        assert sign["progress_per_second"] > 0
         assert (sign["host"], sign["process"], sign["job"]) == (socket.gethostname(), os.getpid(), "77")
         assert sign["process_started"] == process_started(os.getpid())
         assert (sign["phase"], sign["episodes_done"], sign["episodes"]) == ("population", 2, 6)
         assert sign["ended"] is None
-        assert abs(sign["last_news"] - time.time()) < 5
+        assert before <= sign["last_news"] <= time.time()
     assert sign_of(tmp_path)["ended"] == "finished"
 
 
-def test_signs_are_written_now_and_then_and_count_everything_in_between(tmp_path, monkeypatch):
+def test_heartbeats_are_written_now_and_then_and_count_everything_in_between(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("neurozoo.training.heartbeat.time.monotonic", lambda: clock[0])
-    with Heartbeat(tmp_path, frames=0) as heartbeat:
-        beat(heartbeat, frames=10)
+    with Heartbeat(tmp_path, progress=0) as heartbeat:
+        beat(heartbeat, progress=10)
         clock[0] += PERIOD - 0.1
-        beat(heartbeat, frames=10)
-        assert sign_of(tmp_path)["frames"] == 10
+        beat(heartbeat, progress=10)
+        assert sign_of(tmp_path)["progress"] == 10
         clock[0] += 0.2
-        beat(heartbeat, frames=10)
-        assert sign_of(tmp_path)["frames"] == 30
-        assert sign_of(tmp_path)["frames_per_second"] == pytest.approx(30 / (PERIOD + 0.1))
+        beat(heartbeat, progress=10)
+        assert sign_of(tmp_path)["progress"] == 30
+        assert sign_of(tmp_path)["progress_per_second"] == pytest.approx(30 / (PERIOD + 0.1))
 
 
-def test_a_slow_start_gives_signs_until_the_first_beat(tmp_path, monkeypatch):
+def test_a_slow_start_writes_heartbeats_until_the_first_beat(tmp_path, monkeypatch, wait_until):
     monkeypatch.setattr("neurozoo.training.heartbeat.PERIOD", 0.02)
     path = tmp_path / "process.json"
-    with Heartbeat(tmp_path, frames=0) as heartbeat:
+    with Heartbeat(tmp_path, progress=0) as heartbeat:
         for _ in range(2):
             os.utime(path, (1, 1))
-            deadline = time.monotonic() + 10
-            while path.stat().st_mtime < 2 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            assert path.stat().st_mtime > 2
+            wait_until(lambda: path.stat().st_mtime > 2, what="no sign")
         beat(heartbeat)
         os.utime(path, (1, 1))
         time.sleep(0.2)
-        assert path.stat().st_mtime == 1  # from here on a sign means that the training goes on
+        assert path.stat().st_mtime == 1  # from here on a heartbeat means that the training goes on
 
 
-def test_a_slow_start_leaves_a_run_to_who_took_it_over(tmp_path, monkeypatch):
+def test_a_slow_start_leaves_a_run_to_the_training_that_took_it_over(tmp_path, monkeypatch):
     monkeypatch.setattr("neurozoo.training.heartbeat.PERIOD", 0.02)
     path = tmp_path / "process.json"
-    with Heartbeat(tmp_path, frames=0) as heartbeat:
+    with Heartbeat(tmp_path, progress=0) as heartbeat:
         path.write_text(json.dumps(sign_of(tmp_path) | {"host": "elsewhere"}))
         taken = path.read_text()
         time.sleep(0.2)
@@ -88,15 +86,15 @@ def test_a_slow_start_leaves_a_run_to_who_took_it_over(tmp_path, monkeypatch):
         (NeurozooError("The disk is full."), "failed"),
     ],
 )
-def test_the_last_sign_says_how_it_ended(tmp_path, error, ended):
-    with pytest.raises(NeurozooError), Heartbeat(tmp_path, frames=0):
+def test_the_last_heartbeat_says_how_the_training_ended(tmp_path, error, ended):
+    with pytest.raises(NeurozooError), Heartbeat(tmp_path, progress=0):
         raise error
     assert (sign_of(tmp_path)["ended"], sign_of(tmp_path)["error"]) == (ended, str(error))
 
 
 def test_a_folder_that_cannot_be_written_to_does_not_end_a_training(tmp_path):
     (tmp_path / "state").write_text("a file in the place of the folder")
-    with Heartbeat(tmp_path / "state", frames=0) as heartbeat:
+    with Heartbeat(tmp_path / "state", progress=0) as heartbeat:
         beat(heartbeat)
 
 
@@ -113,16 +111,14 @@ def test_a_job_of_an_array_is_named_with_its_task(monkeypatch):
     assert job_of_scheduler() == "9"
 
 
-def test_a_number_that_no_process_has_never_started():
+def test_a_process_that_does_not_exist_has_no_start():
     assert process_started(2**22 + 1) is None
 
 
-def test_a_training_gives_signs_until_it_is_killed(runner, tmp_path):
+def test_a_training_writes_heartbeats_until_it_is_killed(runner, tmp_path, wait_until):
     process = runner.start(tmp_path)
     state = tmp_path / "state"
-    deadline = time.monotonic() + 60
-    while not (state / "journal.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until((state / "journal.jsonl").exists, what="no journal")
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     assert (sign_of(state)["process"], sign_of(state)["ended"]) == (process.pid, None)

@@ -1,12 +1,12 @@
-"""What training keeps of moments that have names."""
+"""Tags that training keeps at named moments."""
 
 import json
 
 import numpy as np
 import pytest
-from neurozoo.inspection import freeze_run
-from neurozoo.inspection.frozen import open_frozen
-from neurozoo.training.checkpoint import read_checkpoint, read_facts
+from neurozoo.agents.checkpoint import read_checkpoint, read_facts
+from neurozoo.agents.freeze import freeze_run
+from neurozoo.agents.frozen import open_frozen
 from training_processes import SETTINGS, reports
 
 ES = {"population_size": 6, "num_test_episodes": 1, "episode_cutoff_mode": 30, "frames": 2_000}
@@ -34,7 +34,7 @@ def test_the_best_is_kept_in_the_generation_that_reaches_a_tag(es_run):
         assert (facts["run_iteration"], facts["test_score"]) == (generation, records[generation - 1]["test_score"])
 
 
-def test_keeping_changes_nothing_of_the_run(runner, es_run, tmp_path):
+def test_keeping_tags_does_not_change_the_run(runner, es_run, tmp_path):
     runner.finish(tmp_path, algo="es", whole_settings=ES)
     assert not (tmp_path / "tags").exists()
     assert reports(tmp_path) == reports(es_run)
@@ -51,19 +51,19 @@ def test_a_tag_is_frozen_as_what_was_kept(es_run, ops, small_noise_table):
     np.testing.assert_array_equal(weights.ravel(), kept_theta[-weights.size - weights.shape[1] : -weights.shape[1]])
 
 
-def test_genomes_in_the_log_need_no_keeping_and_give_the_snapshots_weights(
-    runner, undisturbed, ops, small_noise_table, tmp_path
+def test_a_genome_in_the_log_is_not_kept_and_gives_the_weights_of_the_snapshot(
+    runner, uninterrupted, ops, small_noise_table, tmp_path
 ):
     runner.finish(tmp_path, settings={"frames": 1500}, keep_tags=["initial", "1K"])
     assert SETTINGS["selection_threshold"] > 0
     assert kept(tmp_path) == []
-    freeze_run(undisturbed, ops=ops, noise=small_noise_table, tag="3K")
-    facts = read_facts(undisturbed / "snapshots" / "3000.npz")
-    record = json.loads((undisturbed / "tags" / "3K" / "frozen" / "model.json").read_text())
+    freeze_run(uninterrupted, ops=ops, noise=small_noise_table, tag="3K")
+    facts = read_facts(uninterrupted / "snapshots" / "3000.npz")
+    record = json.loads((uninterrupted / "tags" / "3K" / "frozen" / "model.json").read_text())
     assert record["scores"] == {key: facts[key] for key in record["scores"]}
 
 
-def test_what_was_kept_goes_aside_with_the_state_of_other_settings(runner, tmp_path):
+def test_tags_move_aside_with_the_state_of_other_settings(runner, tmp_path):
     short = ES | {"frames": 700}
     runner.finish(tmp_path, algo="es", whole_settings=short, keep_tags=["initial"])
     runner.finish(tmp_path, algo="es", whole_settings=short | {"seed": 5})

@@ -1,15 +1,18 @@
-"""Two trainings of one run at once: one that starts while another goes on, and one that was believed to be lost."""
+"""Two trainings of one run at once: a double start, and a node that was believed to be lost."""
 
 import json
 import os
 import signal
 import time
+from types import SimpleNamespace
 
+import psutil
 import pytest
+import training_processes
 from neurozoo.errors import NeurozooError
 from neurozoo.training import ownership
 from neurozoo.training.heartbeat import Heartbeat, process_started
-from neurozoo.training.ownership import wait_for_earlier_training
+from neurozoo.training.ownership import PATIENCE, POLL, SILENCE, wait_for_earlier_training
 from training_processes import assert_same_results
 
 
@@ -23,86 +26,82 @@ def change_sign(state, **changes):
 
 
 def let_another_process_train(state):
-    """Leaves the sign of a process of this host that lives on."""
+    """Leaves the heartbeat of a living process of this host."""
     change_sign(state, process=os.getppid(), process_started=process_started(os.getppid()))
-
-
-def wait_for_journal(run_dir):
-    deadline = time.monotonic() + 60
-    while not (run_dir / "state" / "journal.jsonl").exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
 
 
 @pytest.fixture
 def seconds(monkeypatch):
-    """Shortens how long others are waited for, and notes how long that was."""
-    monkeypatch.setattr(ownership, "PATIENCE", 0.8)
-    monkeypatch.setattr(ownership, "SILENCE", 0.4)
-    monkeypatch.setattr(ownership, "POLL", 0.05)
-    begin = time.monotonic()
-    return lambda: time.monotonic() - begin
+    """Puts a clock in place that goes on only while somebody waits, and returns how long that was."""
+    clock = [0.0]
+
+    def sleep(duration):
+        clock[0] += duration
+
+    monkeypatch.setattr(ownership, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep, time=time.time))
+    return lambda: clock[0]
 
 
-def test_a_run_that_nobody_trains_may_begin_at_once(tmp_path, seconds):
+def test_a_run_that_no_process_trains_may_begin_at_once(tmp_path, seconds):
     wait_for_earlier_training(tmp_path, check=nothing)
     (tmp_path / "process.json").write_text("{damaged")
     wait_for_earlier_training(tmp_path, check=nothing)
     (tmp_path / "process.json").unlink()
-    with Heartbeat(tmp_path, frames=0):
+    with Heartbeat(tmp_path, progress=0):
         pass
     wait_for_earlier_training(tmp_path, check=nothing)
-    assert seconds() < 0.4
+    assert seconds() == 0
 
 
-def test_a_run_that_a_living_process_trains_is_refused_with_who_and_what_to_do(tmp_path, seconds, monkeypatch):
+def test_a_run_that_a_living_process_trains_is_refused_with_its_name_and_what_to_do(tmp_path, seconds, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "77")
-    with Heartbeat(tmp_path, frames=0):
+    with Heartbeat(tmp_path, progress=0):
         let_another_process_train(tmp_path)
         with pytest.raises(NeurozooError) as refusal:
             wait_for_earlier_training(tmp_path, check=nothing)
     assert f"is being trained by process {os.getppid()} on " in str(refusal.value)
     assert "(job 77)" in str(refusal.value)
     assert "wait until it has ended, or end it" in str(refusal.value)
-    assert seconds() > 0.8
+    assert seconds() == pytest.approx(PATIENCE, abs=2 * POLL)
 
 
-def test_an_earlier_training_of_the_same_process_has_ended_whatever_its_sign_says(tmp_path, seconds):
-    with Heartbeat(tmp_path, frames=0):  # as left by one that met a full disk
+def test_an_earlier_training_of_the_same_process_has_ended_whatever_its_heartbeat_says(tmp_path, seconds):
+    with Heartbeat(tmp_path, progress=0):  # as after a full disk
         wait_for_earlier_training(tmp_path, check=nothing)
-    assert seconds() < 0.4
+    assert seconds() == 0
 
 
-def test_an_earlier_training_that_ends_meanwhile_is_waited_for(tmp_path, seconds):
+def test_a_training_waits_for_an_earlier_one_that_ends_meanwhile(tmp_path, seconds):
     def check():
-        if seconds() > 0.3:
+        if seconds() > 30:
             change_sign(tmp_path, ended="stopped")
 
-    with Heartbeat(tmp_path, frames=0):
+    with Heartbeat(tmp_path, progress=0):
         let_another_process_train(tmp_path)
         wait_for_earlier_training(tmp_path, check=check)
-        assert 0.3 < seconds() < 0.8
+        assert seconds() == pytest.approx(30, abs=2 * POLL)
 
 
 def test_a_training_on_another_host_counts_as_gone_when_it_is_silent(tmp_path, seconds):
-    with Heartbeat(tmp_path, frames=0):
+    with Heartbeat(tmp_path, progress=0):
         change_sign(tmp_path, host="elsewhere")
         wait_for_earlier_training(tmp_path, check=nothing)
-        assert 0.4 < seconds() < 0.8
+        assert seconds() == pytest.approx(SILENCE, abs=2 * POLL)
 
 
-def test_an_old_sign_of_another_host_is_not_waited_for(tmp_path, seconds):
-    with Heartbeat(tmp_path, frames=0):
+def test_a_training_does_not_wait_for_an_old_heartbeat_of_another_host(tmp_path, seconds):
+    with Heartbeat(tmp_path, progress=0):
         change_sign(tmp_path, host="elsewhere")
         os.utime(tmp_path / "process.json", (time.time() - 121, time.time() - 121))
         wait_for_earlier_training(tmp_path, check=nothing)
-        assert seconds() < 0.4
+        assert seconds() == 0
 
 
-def test_a_training_on_another_host_that_gives_signs_is_not_disturbed(tmp_path, seconds):
+def test_a_training_on_another_host_that_gives_heartbeats_keeps_its_run(tmp_path, seconds):
     def give_a_sign():
-        change_sign(tmp_path, host="elsewhere", process=5, frames=int(100 * seconds()))
+        change_sign(tmp_path, host="elsewhere", process=5, progress=int(100 * seconds()))
 
-    with Heartbeat(tmp_path, frames=0):
+    with Heartbeat(tmp_path, progress=0):
         give_a_sign()
         with pytest.raises(NeurozooError, match="trained by process 5 on elsewhere"):
             wait_for_earlier_training(tmp_path, check=give_a_sign)
@@ -112,50 +111,51 @@ def test_a_signal_ends_the_wait(tmp_path):
     def check():
         raise InterruptedError
 
-    with Heartbeat(tmp_path, frames=0):
+    with Heartbeat(tmp_path, progress=0):
         let_another_process_train(tmp_path)
         with pytest.raises(InterruptedError):
             wait_for_earlier_training(tmp_path, check=check)
 
 
-def test_a_process_that_is_dead_but_whose_parent_has_not_noticed_does_not_train(tmp_path, seconds, runner):
+def test_a_dead_process_that_its_parent_has_not_reaped_does_not_train(tmp_path, seconds, runner, wait_until):
     process = runner.start(tmp_path, settings={"frames": 400_000})
-    wait_for_journal(tmp_path)
+    wait_until((tmp_path / "state" / "journal.jsonl").exists, what="no journal")
     with pytest.raises(NeurozooError, match=f"trained by process {process.pid} on "):
         wait_for_earlier_training(tmp_path / "state", check=nothing)
     os.kill(process.pid, signal.SIGKILL)
+    wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE, what="it lives on")
     start = seconds()
     wait_for_earlier_training(tmp_path / "state", check=nothing)
-    assert seconds() - start < 0.4
+    assert seconds() == start
     process.join()
 
 
-def test_who_was_taken_over_stops_and_leaves_the_new_owner_s_sign(tmp_path):
-    with Heartbeat(tmp_path, frames=0) as first:
+def test_a_training_that_lost_its_run_stops_and_leaves_the_heartbeat_of_the_new_owner(tmp_path):
+    with Heartbeat(tmp_path, progress=0) as first:
         first.check_owner()
-        with Heartbeat(tmp_path, frames=7) as second:
+        with Heartbeat(tmp_path, progress=7) as second:
             second.check_owner()
             with pytest.raises(NeurozooError, match=f"taken over by process {os.getpid()} on "):
                 first.check_owner()
     sign = json.loads((tmp_path / "process.json").read_text())
-    assert (sign["frames"], sign["ended"]) == (7, "finished")
+    assert (sign["progress"], sign["ended"]) == (7, "finished")
 
 
-def test_a_training_that_was_cut_off_and_comes_back_disturbs_nothing(runner, tmp_path):
+def test_a_training_that_was_cut_off_and_comes_back_changes_nothing(runner, tmp_path, wait_until):
     longer = {"frames": 40_000}
-    undisturbed, run_dir = tmp_path / "undisturbed", tmp_path / "run"
-    runner.finish(undisturbed, settings=longer)
+    uninterrupted, run_dir = tmp_path / "uninterrupted", tmp_path / "run"
+    runner.finish(uninterrupted, settings=longer)
     cut_off = runner.start(run_dir, settings=longer)
-    wait_for_journal(run_dir)
+    wait_until((run_dir / "state" / "journal.jsonl").exists, what="no journal")
     os.kill(cut_off.pid, signal.SIGSTOP)
     assert not (run_dir / "checkpoint.npz").exists(), "the training is too short for this test"
     change_sign(run_dir / "state", host="elsewhere")  # as of a node without a network
     os.utime(run_dir / "state" / "process.json", (0, 0))
     runner.finish(run_dir, settings=longer)
-    assert_same_results(run_dir, undisturbed)
+    assert_same_results(run_dir, uninterrupted)
     os.kill(cut_off.pid, signal.SIGCONT)
-    cut_off.join(timeout=60)
+    cut_off.join(timeout=training_processes.PATIENCE)
     assert cut_off.exitcode == 1
-    assert_same_results(run_dir, undisturbed)
-    runner.finish(run_dir, settings=longer)  # its state is as good
-    assert_same_results(run_dir, undisturbed)
+    assert_same_results(run_dir, uninterrupted)
+    runner.finish(run_dir, settings=longer)  # its state is as good as the other's
+    assert_same_results(run_dir, uninterrupted)

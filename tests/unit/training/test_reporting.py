@@ -2,10 +2,11 @@ import re
 from datetime import datetime
 
 import pytest
-from neurozoo.genomes import Genome
-from neurozoo.tabular import GA_FIELDS
+from neurozoo.algorithms.session import Report
+from neurozoo.genomes.genome import Genome
+from neurozoo.records.published_log import GA_FIELDS
 from neurozoo.training import reporting
-from neurozoo.training.reporting import RunReporter, publish, record_genome
+from neurozoo.training.reporting import RunReporter, publish
 
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M "
 
@@ -20,7 +21,7 @@ def reporter(paths, **changes):
     return RunReporter(
         fields=GA_FIELDS,
         **paths,
-        **({"budget": 1000, "frames": 0, "title": "ga/pong/small/1", "terminal": "log"} | changes),
+        **({"budget": 1000, "unit": "frames", "progress": 0, "title": "ga/pong/small/1", "terminal": "log"} | changes),
     )
 
 
@@ -36,6 +37,22 @@ def record(**changes):
     return facts | changes
 
 
+def reported(**changes):
+    """A log's record, and the report that it is made from."""
+    made = record(**changes)
+    text = Genome.from_json(made["TruncatedPopulationEliteSeeds"]).to_text()
+    report = Report(
+        iteration=made["Iteration"],
+        progress=made["frames"],
+        score=made["score"],
+        test_score=made["test_score"],
+        fields=made,
+        printed={"TruncatedPopulationEliteSeeds": text},
+        notes=[f"Current elite: {text}"],
+    )
+    return made, report
+
+
 def test_every_message_goes_to_both_logs_with_the_date_before_it(paths):
     log = reporter(paths)
     log.say("Hello")
@@ -44,7 +61,7 @@ def test_every_message_goes_to_both_logs_with_the_date_before_it(paths):
     assert paths["kept"].read_text() == paths["shown"].read_text()
 
 
-def test_a_message_is_there_at_once_and_not_when_the_run_ends(paths):
+def test_a_message_is_written_at_once_and_not_when_the_run_ends(paths):
     log = reporter(paths)
     log.say("Hello")
     assert "Hello" in paths["shown"].read_text()
@@ -54,7 +71,7 @@ def test_a_message_is_there_at_once_and_not_when_the_run_ends(paths):
 
 def test_a_generation_is_reported_in_the_published_layout_with_its_whole_genome(paths):
     log = reporter(paths)
-    log.report(record())
+    log.report(*reported())
     log.close()
     text = paths["shown"].read_text()
     assert re.search(rf"{STAMP}\|  Iteration  +\|  7 {{7}} +\|", text)
@@ -68,11 +85,11 @@ def test_a_generation_is_reported_in_the_published_layout_with_its_whole_genome(
 
 
 def test_the_logs_reader_understands_what_was_written(paths):
-    from neurozoo.tabular import read_tables
+    from neurozoo.records.published_log import read_tables
 
     log = reporter(paths)
-    log.report(record())
-    log.report(record(Iteration=8))
+    log.report(*reported())
+    log.report(*reported(Iteration=8))
     log.close()
     first, second = read_tables(paths["shown"].read_text().splitlines())
     assert (first["Iteration"], second["Iteration"]) == ("7", "8")
@@ -104,7 +121,7 @@ def test_progress_is_a_line_every_few_seconds(paths, monkeypatch):
     monkeypatch.setattr(reporting.time, "monotonic", lambda: next(clock))
     log = reporter(paths)
     for done in range(1, 5):
-        log.progress(frames=40, steps=10 * done, seconds=2.0 * done, done=done, total=4)
+        log.progress(40, steps=10 * done, seconds=2.0 * done, done=done, total=4)
     monkeypatch.undo()
     log.close()
     lines = [re.sub(STAMP, "", line) for line in paths["shown"].read_text().splitlines()]
@@ -116,10 +133,10 @@ def test_progress_is_a_line_every_few_seconds(paths, monkeypatch):
 
 def test_a_bar_starts_where_the_run_continues_and_never_goes_beyond_its_end(paths, capsys, monkeypatch):
     monkeypatch.setattr(reporting.sys.stderr, "isatty", lambda: True)
-    log = reporter(paths, terminal="bar", frames=400)
+    log = reporter(paths, terminal="bar", progress=400)
     for _ in range(3):
-        log.progress(frames=300, steps=1, seconds=1.0, done=1, total=2)
-    log.report(record())
+        log.progress(300, steps=1, seconds=1.0, done=1, total=2)
+    log.report(*reported())
     log.close()
     shown = capsys.readouterr().err
     assert "ga/pong/small/1" in shown
@@ -132,24 +149,18 @@ def test_a_bar_starts_where_the_run_continues_and_never_goes_beyond_its_end(path
 @pytest.mark.parametrize("terminal", ["lines", "bar"])
 def test_where_there_is_no_terminal_a_generation_is_a_line(paths, capsys, terminal):
     log = reporter(paths, terminal=terminal)
-    log.progress(frames=300, steps=1, seconds=1.0, done=1, total=2)
-    log.report(record())
+    log.progress(300, steps=1, seconds=1.0, done=1, total=2)
+    log.report(*reported())
     log.close()
     assert capsys.readouterr().err == "ga/pong/small/1:  50%, generation 7, score 12.5\n"
 
 
 def test_the_whole_log_can_go_to_the_terminal(paths, capsys):
     log = reporter(paths, terminal="log")
-    log.report(record())
+    log.report(*reported())
     log.say("Hello")
     log.close()
     assert capsys.readouterr().err == paths["shown"].read_text()
-
-
-def test_a_genome_is_printed_as_the_original_does():
-    genome = Genome.from_json([1, [2, 0.002], [3, 1e-05]])
-    assert record_genome({"TruncatedPopulationEliteSeeds": genome.to_json()}) == "(1, (2, 0.002), (3, 1e-05))"
-    assert record_genome({"TruncatedPopulationEliteSeeds": [1]}) == "(1,)"
 
 
 def test_publishing_copies_the_reports_whole(tmp_path):
@@ -167,18 +178,20 @@ def test_the_date_is_that_of_the_message(paths):
     assert before <= stamp <= datetime.now()
 
 
-def test_a_full_disk_is_a_sentence(small_disk):
+def test_a_full_disk_is_explained(small_disk):
     outcome = small_disk(
         """
 import json
 from pathlib import Path
 from neurozoo.errors import NeurozooError
+from neurozoo.algorithms.session import Report
 from neurozoo.training.reporting import RunReporter
 
 folder = Path(sys.argv[1])
 def start():
     return RunReporter(
-        kept=folder / "kept.log", shown=folder / "shown.log", budget=1, frames=0, title="", fields=(), terminal="lines"
+        kept=folder / "kept.log", shown=folder / "shown.log", budget=1, unit="frames", progress=0, title="", fields=(),
+        terminal="lines",
     )
 def fails(act):
     try:

@@ -1,14 +1,15 @@
-"""What a run keeps on its way. Kills change nothing of it: the runs of test_loop keep snapshots, too."""
+"""Snapshots of a run. That kills do not change them is tested in test_loop, whose runs keep snapshots, too."""
 
 import json
 
 import numpy as np
 import pytest
+from neurozoo.agents.checkpoint import read_checkpoint, read_facts
+from neurozoo.agents.freeze import freeze_run
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes import Genome, decode
-from neurozoo.inspection import freeze_run, record_rollout
-from neurozoo.noise import open_noise_table
-from neurozoo.training.checkpoint import read_checkpoint, read_facts
+from neurozoo.genomes.genome import Genome, decode
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.rollouts.rollout import record_rollout
 from training_processes import SETTINGS, assert_same_results, reports
 
 
@@ -16,13 +17,13 @@ def snapshots(run_dir):
     return sorted(int(path.stem) for path in (run_dir / "snapshots").glob("*"))
 
 
-def test_each_generation_that_passes_a_multiple_keeps_the_best_so_far(undisturbed, small_noise_table):
-    records, noise = reports(undisturbed), open_noise_table(small_noise_table)
+def test_each_generation_that_passes_a_multiple_keeps_the_best_so_far(uninterrupted, small_noise_table):
+    records, noise = reports(uninterrupted), open_noise_table(small_noise_table)
     assert SETTINGS["snapshot_frames"] == 1000
-    assert snapshots(undisturbed) == [record["frames"] // 1000 * 1000 for record in records]
-    assert len(set(snapshots(undisturbed))) == len(records) >= 3
-    for number, frames in enumerate(snapshots(undisturbed)):
-        path = undisturbed / "snapshots" / f"{frames}.npz"
+    assert snapshots(uninterrupted) == [record["frames"] // 1000 * 1000 for record in records]
+    assert len(set(snapshots(uninterrupted))) == len(records) >= 3
+    for number, frames in enumerate(snapshots(uninterrupted)):
+        path = uninterrupted / "snapshots" / f"{frames}.npz"
         checkpoint, facts = read_checkpoint(path), read_facts(path)
         best = max(records[: number + 1], key=lambda record: record["score"])
         assert facts["genome"] == best["TruncatedPopulationEliteSeeds"]
@@ -32,31 +33,31 @@ def test_each_generation_that_passes_a_multiple_keeps_the_best_so_far(undisturbe
         np.testing.assert_array_equal(checkpoint.theta, theta)
 
 
-def test_the_last_snapshot_says_what_the_results_say(undisturbed):
-    path = undisturbed / "snapshots" / f"{snapshots(undisturbed)[-1]}.npz"
-    result, facts = json.loads((undisturbed / "genome.json").read_text()), read_facts(path)
+def test_the_last_snapshot_says_what_the_results_say(uninterrupted):
+    path = uninterrupted / "snapshots" / f"{snapshots(uninterrupted)[-1]}.npz"
+    result, facts = json.loads((uninterrupted / "genome.json").read_text()), read_facts(path)
     assert {key: facts[key] for key in result} == result
     assert set(facts) - set(result) == {"run_frames", "run_iteration"}
-    np.testing.assert_array_equal(read_checkpoint(path).theta, read_checkpoint(undisturbed / "checkpoint.npz").theta)
+    np.testing.assert_array_equal(read_checkpoint(path).theta, read_checkpoint(uninterrupted / "checkpoint.npz").theta)
 
 
 @pytest.mark.parametrize("nothing", [0, None])
 def test_snapshots_can_be_turned_off_on_again_and_moved_apart_in_the_middle_of_a_run(
-    runner, undisturbed, tmp_path, nothing
+    runner, uninterrupted, tmp_path, nothing
 ):
     runner.finish(tmp_path, settings={"snapshot_frames": nothing, "frames": 1500})
     assert not (tmp_path / "snapshots").exists()
     runner.finish(tmp_path, settings={"snapshot_frames": 3000})
     assert snapshots(tmp_path) == [3000]
     assert not (tmp_path / "superseded").exists()
-    whole = undisturbed / "snapshots" / "3000.npz"
+    whole = uninterrupted / "snapshots" / "3000.npz"
     assert (tmp_path / "snapshots" / "3000.npz").read_bytes() == whole.read_bytes()
     (tmp_path / "snapshots").rename(tmp_path / "mine")
-    (tmp_path / "snapshots").symlink_to(undisturbed / "snapshots")
-    assert_same_results(tmp_path, undisturbed)
+    (tmp_path / "snapshots").symlink_to(uninterrupted / "snapshots")
+    assert_same_results(tmp_path, uninterrupted)
 
 
-def test_evolution_strategies_keep_weights_that_no_genome_tells(runner, ops, small_noise_table, tmp_path):
+def test_snapshots_of_evolution_strategies_hold_weights_without_a_genome(runner, ops, small_noise_table, tmp_path):
     settings = {"population_size": 6, "num_test_episodes": 1, "episode_cutoff_mode": 30, "frames": 2_000}
     runner.finish(tmp_path, algo="es", whole_settings=settings | {"snapshot_frames": 700})
     (first, *_) = snapshots(tmp_path)
@@ -67,10 +68,10 @@ def test_evolution_strategies_keep_weights_that_no_genome_tells(runner, ops, sma
 
 
 def test_a_snapshot_is_frozen_and_played_without_the_run_around_it(
-    undisturbed, ops, small_noise_table, tmp_path, runner
+    uninterrupted, ops, small_noise_table, tmp_path, runner
 ):
     (tmp_path / "snapshots").mkdir()
-    (tmp_path / "snapshots" / "1000.npz").write_bytes((undisturbed / "snapshots" / "1000.npz").read_bytes())
+    (tmp_path / "snapshots" / "1000.npz").write_bytes((uninterrupted / "snapshots" / "1000.npz").read_bytes())
     check = freeze_run(tmp_path, ops=ops, noise=small_noise_table, snapshot=1000)
     assert check["steps"] > 0
     folder = tmp_path / "snapshots" / "1000"
@@ -81,6 +82,6 @@ def test_a_snapshot_is_frozen_and_played_without_the_run_around_it(
     assert record_rollout(folder / "frozen", folder / "rollout.npz", max_steps=3).steps == 3
 
 
-def test_a_snapshot_that_is_not_there_is_answered_by_those_that_are(undisturbed, ops, small_noise_table):
-    with pytest.raises(NeurozooError, match="no snapshot of 5 frames; it has: 1000, 3000, 4000"):
-        freeze_run(undisturbed, ops=ops, noise=small_noise_table, snapshot=5)
+def test_the_error_for_a_missing_snapshot_names_those_that_exist(uninterrupted, ops, small_noise_table):
+    with pytest.raises(NeurozooError, match=r"no snapshot of 5 frames\. Its snapshots: 1000, 3000, 4000"):
+        freeze_run(uninterrupted, ops=ops, noise=small_noise_table, snapshot=5)

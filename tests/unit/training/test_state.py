@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.training.state import RunState
@@ -17,7 +18,7 @@ def open_state(run_dir, *, identity=None, budget=1000):
 
 def save_generation(state, iteration, *, frames=100):
     state.report({"Iteration": iteration})
-    state.save({"iteration": iteration, "frames": frames}, ELAPSED)
+    state.save({"iteration": iteration, "frames": frames}, ELAPSED, progress=frames)
 
 
 def names(folder):
@@ -67,7 +68,7 @@ def test_lost_reports_are_noticed(tmp_path):
     save_generation(state, 1)
     state.log.write_text("")
     with pytest.raises(
-        NeurozooError, match=r"should have at least 17 bytes, but has 0: reports are lost\. Bring it back"
+        NeurozooError, match=r"should have at least 17 bytes, but has 0: reports are lost\. Restore the file"
     ):
         open_state(tmp_path)
 
@@ -91,7 +92,7 @@ def test_arrays_come_back_to_the_bit(tmp_path):
     assert again["archive-0"].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_an_array_that_is_there_is_not_written_again_and_one_that_is_not_named_any_more_goes(tmp_path):
+def test_an_array_is_written_once_and_removed_when_the_state_no_longer_names_it(tmp_path):
     state = open_state(tmp_path)
     save_arrays(state, 1, archive_0=np.zeros(3), theta_1=np.ones(3))
     written = (state.folder / "arrays" / "archive-0.npy").stat()
@@ -101,7 +102,7 @@ def test_an_array_that_is_there_is_not_written_again_and_one_that_is_not_named_a
     assert (after.st_ino, after.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
 
-def test_a_kill_between_arrays_and_state_leaves_the_state_before(tmp_path, monkeypatch):
+def test_a_kill_between_arrays_and_state_leaves_the_previous_state(tmp_path, monkeypatch):
     state = open_state(tmp_path)
     save_arrays(state, 1, theta_1=np.ones(3))
 
@@ -117,7 +118,7 @@ def test_a_kill_between_arrays_and_state_leaves_the_state_before(tmp_path, monke
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"\x93NUMPY")])
-def test_a_lost_or_damaged_array_is_a_sentence(tmp_path, damage):
+def test_a_lost_or_damaged_array_is_explained(tmp_path, damage):
     save_arrays(open_state(tmp_path), 1, theta_1=np.ones(3))
     damage(tmp_path / "state" / "arrays" / "theta-1.npy")
     with pytest.raises(NeurozooError, match=r"theta-1\.npy is missing or damaged .*Delete .*state to train"):
@@ -145,7 +146,7 @@ def test_finished_episodes_survive(tmp_path):
     state = open_state(tmp_path)
     state.journal(0, "population", {3: RESULT, 1: EpisodeResult(-0.1, 2, 8)})
     state.journal(0, "validation", {7: RESULT})
-    again = open_state(tmp_path)  # the other one was killed: nothing was closed
+    again = open_state(tmp_path)  # as after a kill: nothing was closed
     assert again.finished_episodes(0, "population") == {
         3: EpisodeResult(1.5, 10, 39),
         1: EpisodeResult(-0.1, 2, 8),
@@ -210,7 +211,7 @@ def test_a_journal_of_an_older_generation_does_not_count(tmp_path):
 # ---- other settings
 
 
-def test_a_place_on_the_shelf_is_never_taken_twice(tmp_path):
+def test_superseded_states_never_share_a_folder(tmp_path):
     (tmp_path / "superseded" / "1").mkdir(parents=True)
     (tmp_path / "superseded" / "3").mkdir()
     for seed in (1, 2, 3):
@@ -239,7 +240,7 @@ def test_changed_settings_move_the_old_state_out_of_the_way(tmp_path):
     assert names(tmp_path / "superseded") == ["1", "2"]
 
 
-def test_snapshots_of_a_run_that_is_no_more_move_out_of_the_way_with_its_state(tmp_path):
+def test_snapshots_move_out_of_the_way_with_the_state_of_their_run(tmp_path):
     save_generation(open_state(tmp_path), 1)
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / "1000.npz").write_bytes(b"old")
@@ -281,7 +282,7 @@ def test_a_state_that_went_through_json_is_the_same_settings(tmp_path):
         (1000, 1040, 1020, True),  # a larger budget that is spent already
         (1000, 500, 1000, True),
         (1000, 500, 800, True),  # a smaller one that is not spent
-        (1000, 800, 800, False),  # an undisturbed run with this budget might have stopped earlier
+        (1000, 800, 800, False),  # an uninterrupted run with this budget might have stopped earlier
         (1000, 1040, 800, False),
     ],
 )
@@ -314,7 +315,7 @@ def test_a_budget_that_was_lowered_and_raised_again_continues(tmp_path):
         (lambda text: text.replace('"log_bytes": 17', '"log_bytes": "few"'), "is damaged"),
         (lambda text: text.replace('"log_bytes": 17', '"log_bytes": -1'), "is damaged"),
         (lambda text: text.replace('"total": 2.0', '"total": null'), "is damaged"),
-        (lambda text: text.replace('"frames": 100', '"frames": null'), "is damaged"),
+        (lambda text: text.replace('"progress": 100', '"progress": null'), "is damaged"),
         (lambda text: json.dumps(json.loads(text) | {"algorithm": []}), "is damaged"),
         (lambda text: json.dumps(json.loads(text) | {"elapsed": {}}), "is damaged"),
     ],
@@ -334,7 +335,7 @@ def test_a_damaged_state_is_refused_with_the_remedy_and_nothing_is_touched(tmp_p
 # ---- a full disk
 
 
-def test_a_full_disk_is_a_sentence_at_every_write(small_disk):
+def test_a_full_disk_is_explained_at_every_write(small_disk):
     outcome = small_disk(
         """
 import json
@@ -384,7 +385,7 @@ print(json.dumps([
     assert added == [5000]
 
 
-def test_a_full_disk_leaves_the_arrays_and_the_state_before(small_disk):
+def test_a_full_disk_leaves_the_previous_arrays_and_state(small_disk):
     message, iteration, names, values = small_disk(
         """
 import json
@@ -412,3 +413,16 @@ print(json.dumps([message, again.saved["algorithm"]["iteration"], list(arrays), 
     )
     assert "theta-2.npy could not be written: no space left on device" in message
     assert (iteration, names, values) == (1, ["theta-1"], 1000.0)
+
+
+def test_a_state_from_before_settings_were_renamed_is_continued_and_has_the_new_names_from_then_on(tmp_path):
+    former = {"algo": "dqn", "worlds": 4, "target_steps": 9}
+    present = {"algo": "dqn", "num_envs": 4, "target_update_period": 9}
+    save_generation(RunState(tmp_path, identity=former, budget=1000), 3)
+    again = RunState(tmp_path, identity=present, budget=1000, read_identity=DqnSettings.renamed)
+    assert again.saved["algorithm"]["iteration"] == 3
+    save_generation(again, 4)
+    assert json.loads((tmp_path / "state" / "state.json").read_text())["identity"] == present
+    other = RunState(tmp_path, identity=present | {"num_envs": 5}, budget=1000, read_identity=DqnSettings.renamed)
+    assert other.saved is None
+    assert other.superseded_by_settings is not None

@@ -13,6 +13,7 @@ import pytest
 import training_processes
 import yaml
 from neurozoo.__main__ import main
+from training_processes import PATIENCE
 
 ENDLESS = 10**9  # frames
 
@@ -37,8 +38,8 @@ def folder(project, run):
 
 
 def wait_for_reports(run_dir, process):
-    log, deadline = run_dir / "state" / "log.jsonl", time.monotonic() + 60
-    while process.is_alive() and time.monotonic() < deadline:
+    log, end = run_dir / "state" / "log.jsonl", time.monotonic() + PATIENCE
+    while process.is_alive() and time.monotonic() < end:
         if log.exists() and log.read_text().count("\n") >= 2:
             return
         time.sleep(0.02)
@@ -50,7 +51,7 @@ def status(project, capsys):
     return {run["run"]: run for run in facts["runs"]}
 
 
-def test_every_run_is_what_was_done_to_it(runner, project, capsys):
+def test_the_state_of_every_run_is_what_happened_to_it(runner, project, capsys):
     endless = {"frames": ENDLESS}
     runner.finish(folder(project, 1))
     processes = {run: runner.start(folder(project, run), run=run, settings=endless) for run in (2, 3)}
@@ -61,10 +62,12 @@ def test_every_run_is_what_was_done_to_it(runner, project, capsys):
         for run, process in processes.items():
             wait_for_reports(folder(project, run), process)
         folder(project, 6).mkdir(parents=True)  # as Snakemake does for the log
-        runner.start_script(folder(project, 6), run=6, settings=endless, noise=project / "no.f32").join(timeout=60)
+        runner.start_script(folder(project, 6), run=6, settings=endless, noise=project / "no.f32").join(
+            timeout=PATIENCE
+        )
         for run, number in {3: signal.SIGKILL, 4: signal.SIGTERM, 5: signal.SIGUSR1}.items():
             os.kill(processes[run].pid, number)
-            processes[run].join(timeout=60)
+            processes[run].join(timeout=PATIENCE)
         runs = status(project, capsys)
         states = {number: facts["state"] for number, facts in runs.items()}
         assert states == {1: "done", 2: "running", 3: "failed", 4: "waiting", 5: "queued", 6: "failed", 7: "waiting"}
@@ -75,7 +78,7 @@ def test_every_run_is_what_was_done_to_it(runner, project, capsys):
 
     assert (runs[1]["frames"] >= 4000, runs[1]["budget"], runs[1]["remaining"]) == (True, 4000, None)
     assert runs[2]["frames"] >= 3200
-    assert runs[2]["frames_per_second"] > 100
+    assert runs[2]["frames_per_second"] > 0
     left = (ENDLESS - runs[2]["frames"]) / runs[2]["frames_per_second"]
     assert runs[2]["remaining"] == pytest.approx(left)
     last = json.loads((folder(project, 3) / "state" / "log.jsonl").read_text().splitlines()[-1])
@@ -88,7 +91,7 @@ def test_every_run_is_what_was_done_to_it(runner, project, capsys):
     assert "no.f32" in runs[6]["log_tail"][-1]
     assert runs[7] == runs[7] | {"frames": 0, "job": None, "note": "", "frames_per_second": None, "score": None}
 
-    # The same, for people; and the run that ran has been killed since.
+    # The same, for people. The run that was running has been killed since.
     main(["status", "--directory", str(project)])
     text = capsys.readouterr().out
     assert [line.split()[1] for line in text.splitlines() if line.startswith("ga/assault") and "%" in line] == [
@@ -122,10 +125,10 @@ def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, p
             said += os.read(ours, 10_000)
         except OSError:  # how Linux says that the other end is closed
             break
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     text = said.decode()
     assert "\x1b[" in text
-    assert "1 runs: 1 done." in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    assert "1 run: 1 done." in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +140,7 @@ def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, p
         (["--watch", "0"], "--watch should be at least"),
     ],
 )
-def test_a_slip_is_answered_by_a_sentence(project, capsys, words, sentence):
+def test_a_wrong_argument_is_explained(project, capsys, words, sentence):
     (project / "text.yaml").write_text("just text")
     config = (project / "config.yaml").read_text().replace("algo: ga", "algo: gaa")
     (project / "wrong.yaml").write_text(config)

@@ -1,4 +1,4 @@
-"""A training that real signals cut into slices, started again as a job's script would, and the same in the end."""
+"""A training that real signals cut into slices, and that is started again as a job script would do it."""
 
 import os
 import random
@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from training_processes import assert_same_results
+from training_processes import PATIENCE, assert_same_results, wait_for_news
 
 
 @pytest.fixture
@@ -14,19 +14,8 @@ def again(tmp_path):
     return tmp_path / "job" / "again"
 
 
-def wait_for_news(run_dir, process):
-    """Waits until a run has got ahead."""
-    watched = [run_dir / "state" / name for name in ("journal.jsonl", "state.json")]
-    before = [path.stat().st_mtime_ns if path.exists() else 0 for path in watched]
-    deadline = time.monotonic() + 60
-    while process.is_alive() and time.monotonic() < deadline:
-        if [path.stat().st_mtime_ns if path.exists() else 0 for path in watched] != before:
-            return
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
-def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, undisturbed, tmp_path, again, number):
+def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted, tmp_path, again, number):
     run_dir, dice, slices = tmp_path / "run", random.Random(1), 0
     while True:
         process = runner.start_script(run_dir, variables={"NEUROZOO_AGAIN": str(again)})
@@ -34,38 +23,38 @@ def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, undisturbed, 
         time.sleep(dice.uniform(0, 0.1))
         if process.is_alive():
             os.kill(process.pid, number)
-        process.join(timeout=60)
+        process.join(timeout=PATIENCE)
         if process.exitcode == 0:
             break
-        assert process.exitcode == 1, runner.said()  # not by the signal: what was done is saved
+        assert process.exitcode == 1, runner.said()  # not killed by the signal: its work is saved
         assert again.read_text() == "again\n"
         assert f"Stopped by {number.name}; the state is saved" in runner.said()
         slices += 1
-        assert slices < 60, "it does not get ahead"
+        assert slices < 60, "the run makes no progress"
     assert slices >= 2
     assert not again.exists()
-    assert_same_results(run_dir, undisturbed)
+    assert_same_results(run_dir, uninterrupted)
 
 
 @pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGUSR1, signal.SIGTERM]])
-def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, undisturbed, tmp_path, again, numbers):
+def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, uninterrupted, tmp_path, again, numbers):
     again.parent.mkdir()
     again.write_text("again\n")  # left by an earlier slice
     process = runner.start_script(tmp_path / "run", variables={"NEUROZOO_AGAIN": str(again)})
     wait_for_news(tmp_path / "run", process)
     for number in numbers:
         os.kill(process.pid, number)
-    process.join(timeout=60)
+    process.join(timeout=PATIENCE)
     assert process.exitcode == 1
     assert f"Stopped by {numbers[-1].name}; the state is saved" in runner.said()
     assert not again.exists()
     runner.finish(tmp_path / "run")
-    assert_same_results(tmp_path / "run", undisturbed)
+    assert_same_results(tmp_path / "run", uninterrupted)
 
 
 def test_a_run_that_fails_is_not_started_again(runner, tmp_path, again):
     process = runner.start_script(tmp_path / "run", game="pnog", variables={"NEUROZOO_AGAIN": str(again)})
-    process.join(timeout=60)
+    process.join(timeout=PATIENCE)
     assert process.exitcode == 1
     assert "did you mean 'pong'" in runner.said()
     assert not again.exists()
@@ -80,7 +69,7 @@ def test_a_job_of_slurm_puts_itself_back_into_the_queue(runner, tmp_path):
     process = runner.start_script(tmp_path / "run", variables=variables)
     wait_for_news(tmp_path / "run", process)
     os.kill(process.pid, signal.SIGUSR1)
-    process.join(timeout=60)
+    process.join(timeout=PATIENCE)
     assert process.exitcode == 1, runner.said()
     assert (tmp_path / "asked").read_text() == "requeue 123\n"
 
@@ -94,7 +83,7 @@ def test_where_the_scheduler_refuses_the_error_says_what_it_said(runner, tmp_pat
     process = runner.start_script(tmp_path / "run", variables=variables)
     wait_for_news(tmp_path / "run", process)
     os.kill(process.pid, signal.SIGUSR1)
-    process.join(timeout=60)
+    process.join(timeout=PATIENCE)
     assert process.exitcode == 1
     assert "the state is saved" in runner.said()
     assert "The scheduler could not be told to do so: slurm_requeue error: Requeue is disabled" in runner.said()

@@ -9,14 +9,17 @@ import multiprocessing
 import os
 import runpy
 import signal
+import time
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from unittest import mock
 
 from neurozoo import files
-from neurozoo.training import loop, results, train
+from neurozoo.algorithms import results
+from neurozoo.training import loop, make_context, train
 from neurozoo.training.state import RunState
 
+PATIENCE = 1800  # seconds: ends what hangs, and nothing that is only slow on a busy machine
 TRAIN_SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "train.py"
 SETTINGS = {
     "population_size": 6,
@@ -47,11 +50,16 @@ def context():
     return forking
 
 
+def train_run(*, terminal: str = "log", keep_tags: tuple[str, ...] = (), **run: object) -> None:
+    """Trains the run that the arguments of `make_context` describe."""
+    train(make_context(**run), terminal=terminal, keep_tags=keep_tags)
+
+
 def call(error_file: str, crash: str | None = None, **arguments: object) -> None:
-    """Trains; leaves what standard error got in a file; with `crash`, dies there for the second time it comes by.
+    """Trains, with standard error in a file. With `crash`, the process dies when it is there for the second time.
 
     Raises:
-        SystemExit: Status 1 after any exception, with its words at the end of the file.
+        SystemExit: Status 1 after any exception, with its message at the end of the file.
     """
     with open(error_file, "w") as file:
         os.dup2(file.fileno(), 2)
@@ -59,7 +67,7 @@ def call(error_file: str, crash: str | None = None, **arguments: object) -> None
         if crash:
             for patch in CRASHES[crash]():
                 stack.enter_context(patch)
-        train(**arguments)
+        train_run(**arguments)
 
 
 def call_script(error_file: str, variables: dict[str, str], **arguments: object) -> None:
@@ -71,8 +79,8 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
     job = SimpleNamespace(
         wildcards=SimpleNamespace(**{name: arguments[name] for name in ("algo", "game", "model", "run")}),
         params=SimpleNamespace(settings=arguments["settings"]),
-        input=SimpleNamespace(ops=arguments["ops"], noise=arguments["noise"]),
-        output=SimpleNamespace(checkpoint=folder / "checkpoint.npz"),
+        input={"ops": arguments["ops"], "noise": arguments["noise"]},
+        output=SimpleNamespace(config=folder / "config.yaml"),
         resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed=""),
         config={"zoo": {"keep_tags": []}},
         threads=arguments["threads"],
@@ -120,7 +128,7 @@ def _method(name: str, **crash: object) -> mock._patch:
 
 
 def _rename(suffix: str, when: str) -> mock._patch:
-    """Dies before or after the second file whose name ends so gets its name."""
+    """Dies before or after the second rename to a name with this end."""
     original, count = os.replace, 0
 
     def replace(source, target):
@@ -151,7 +159,8 @@ CRASHES = {
     "between snapshot and state": lambda: [_rename("000.npz", "after")],
     "before the checkpoint": lambda: [_writing(results, "write_checkpoint")],
     "between checkpoint and genome": lambda: [_writing(results, "write_json")],
-    "between genome and log": lambda: [_writing(loop, "publish")],
+    "between genome and result": lambda: [_writing(results, "write_run_result")],
+    "between result and log": lambda: [_writing(loop, "publish")],
 }
 
 
@@ -189,14 +198,25 @@ class Runner:
         return process
 
     def finish(self, run_dir, **changes):
-        """Trains to the end; returns what standard error got."""
+        """Trains to the end; returns the output on standard error."""
         process = self.start(run_dir, **changes)
-        process.join(timeout=120)
+        process.join(timeout=PATIENCE)
         assert process.exitcode == 0, self.said()
         return self.said()
 
     def said(self):
         return (self.folder / "stderr").read_text()
+
+
+def wait_for_news(run_dir, process):
+    """Waits until a run has got ahead, or has ended."""
+    watched = [run_dir / "state" / name for name in ("journal.jsonl", "state.json")]
+    before = [path.stat().st_mtime_ns if path.exists() else 0 for path in watched]
+    end = time.monotonic() + PATIENCE
+    while process.is_alive() and time.monotonic() < end:
+        if [path.stat().st_mtime_ns if path.exists() else 0 for path in watched] != before:
+            return
+        time.sleep(0.01)
 
 
 def reports(run_dir):
@@ -205,11 +225,11 @@ def reports(run_dir):
 
 
 def _is_time(name):
-    return name in TIMES or name.endswith(("_time", "_steps_per_second"))  # the latter of a learner's phases
+    return name in TIMES or name.endswith(("_time", "_steps_per_second"))  # fields of deep Q-learning's phases
 
 
 def assert_same_results(run_dir, expected):
-    for name in ("checkpoint.npz", "genome.json"):
+    for name in ("checkpoint.npz", "result.json", *(["genome.json"] if (expected / "genome.json").exists() else [])):
         assert (run_dir / name).read_bytes() == (expected / name).read_bytes(), name
     names = {path.name for path in (expected / "snapshots").glob("*")}
     assert {path.name for path in (run_dir / "snapshots").glob("*")} == names

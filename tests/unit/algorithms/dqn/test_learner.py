@@ -7,18 +7,18 @@ import pytest
 from neurozoo.algorithms.dqn import learner as module
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.architectures import get_network
+from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.games import output_names, protocol_of
+from neurozoo.networks.catalogue import get_network
 
 TINY = {
-    "epoch_steps": 400, "random_steps": 100, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
-    "worlds": 1, "train_frequency": 4, "batch_size": 8, "keep_replay": False, "replay_size": 2_000,
+    "epoch_steps": 400, "learning_starts": 100, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
+    "num_envs": 1, "train_frequency": 4, "batch_size": 8, "keep_replay": False, "replay_size": 2_000,
 }  # fmt: skip
 
 
 class StillNetwork:
-    """Counts what it is asked for; its values prefer action 2."""
+    """Counts its updates; its values prefer action 2."""
 
     def __init__(self, layout, settings, *, random):
         self.updates = self.targets = 0
@@ -62,7 +62,7 @@ def opened(monkeypatch, tmp_path):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
-        learner = DeepQLearner(settings, run=1, layout=layout, noise=np.zeros(1, np.float32), protocol=protocol)
+        learner = DeepQLearner(settings, run=1, layout=layout, protocol=protocol)
         if state:
             learner.set_state(*state)
         learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
@@ -82,11 +82,11 @@ def report_of(learner):
     report = None
     while report is None:
         report = learner.learn(watch)
-    return report
+    return {"test_score": report.test_score, "test_episodes": report.test_episodes, **report.fields}
 
 
-def test_the_chance_of_a_random_action_falls_as_in_the_original(opened):
-    learner = opened("simple_dqn", random_steps=50_000, epsilon_steps=1_000_000)
+def test_epsilon_falls_as_in_the_original(opened):
+    learner = opened("simple_dqn", learning_starts=50_000, epsilon_steps=1_000_000)
     expected = {0: 1.0, 250_000: 0.775, 999_999: 0.1000009, 1_000_000: 0.1, 2_000_000: 0.1}
     for train_steps, epsilon in expected.items():
         learner.steps = 50_000 + train_steps
@@ -95,18 +95,18 @@ def test_the_chance_of_a_random_action_falls_as_in_the_original(opened):
     assert learner._epsilon() == 1.0
 
 
-@pytest.mark.parametrize(("target_steps", "count"), [(16, 25), (0, 0)])
-def test_the_target_is_renewed_25_times_in_an_epoch_of_25_periods(opened, target_steps, count):
-    learner = opened(target_steps=target_steps)
+@pytest.mark.parametrize(("target_update_period", "count"), [(16, 25), (0, 0)])
+def test_the_target_is_renewed_25_times_in_an_epoch_of_25_periods(opened, target_update_period, count):
+    learner = opened(target_update_period=target_update_period)
     report_of(learner)
     assert learner._network.targets == count
     report_of(learner)
     assert learner._network.targets == 2 * count
 
 
-@pytest.mark.parametrize("worlds", [1, 4])
-def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(opened, worlds):
-    learner = opened(worlds=worlds, train_repeat=2)
+@pytest.mark.parametrize("num_envs", [1, 4])
+def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(opened, num_envs):
+    learner = opened(num_envs=num_envs, train_repeat=2)
     report = report_of(learner)
     assert report["train_steps"] == 400
     assert report["random_steps"] == 100
@@ -115,22 +115,21 @@ def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(op
 
 
 def test_the_random_phase_fills_the_memory_with_all_actions(opened):
-    learner = opened()
-    learner.settings.__dict__["epoch_steps"] = 1
+    learner = opened(epoch_steps=1)
     learner.learn(watch)
     assert len(learner._replay) >= 100
     drawn = learner._replay.sample(64, np.random.default_rng(0)).actions
     assert set(drawn.tolist()) == {0, 1, 2, 3}
 
 
-def test_without_chance_the_best_action_is_played(opened):
-    learner = opened(epsilon_start=0.0, epsilon_end=0.0, random_steps=0)
+def test_with_an_epsilon_of_0_the_best_action_is_played(opened):
+    learner = opened(epsilon_start=0.0, epsilon_end=0.0, learning_starts=0)
     learner.learn(watch)
     assert set(learner._replay.sample(64, np.random.default_rng(0)).actions.tolist()) == {2}
 
 
 def test_rewards_are_clipped_for_learning_and_raw_in_the_statistics(opened):
-    learner = opened(game="seaquest", worlds=4, epoch_steps=4_000, replay_size=8_000)
+    learner = opened(game="seaquest", num_envs=4, epoch_steps=4_000, replay_size=8_000)
     report = report_of(learner)
     assert report["train_max_game_reward"] > 20
     assert max(np.abs(sample.returns).max() for sample in learner._network.samples) == 1.0
@@ -139,7 +138,7 @@ def test_rewards_are_clipped_for_learning_and_raw_in_the_statistics(opened):
 # ---- lives and waiting
 
 
-def test_a_lost_life_ends_what_is_expected_but_not_the_game(opened):
+def test_a_lost_life_ends_the_episode_for_learning_but_not_the_game(opened):
     counts = {}
     for life_loss in ("terminal", "ignore"):
         report = report_of(opened(life_loss=life_loss, epoch_steps=1_500))
@@ -148,17 +147,20 @@ def test_a_lost_life_ends_what_is_expected_but_not_the_game(opened):
     assert counts["terminal"][1] >= 5 * counts["terminal"][0]
 
 
-def test_waiting_takes_5_to_31_decisions_that_are_neither_counted_nor_stored(opened):
-    learner = opened("simple_dqn", epoch_steps=2_000, random_steps=0, train_frequency=1_000, life_loss="terminal")
+def test_waiting_takes_5_to_31_decisions_that_are_neither_stored_nor_steps(opened):
+    learner = opened("simple_dqn", epoch_steps=2_000, learning_starts=0, train_frequency=1_000, life_loss="terminal")
     waits, actions, original = [], [], learner._wait
 
-    def noted(worlds):
-        original(worlds)
-        waits.extend(learner._waits[worlds].tolist())
+    def noted(environments):
+        original(environments)
+        waits.extend(learner._waits[environments].tolist())
 
     learner._wait = noted
-    send = learner._worlds.send
-    learner._worlds.send = lambda chosen: (actions.append((int(learner._waits[0]) > 0, int(chosen[0]))), send(chosen))
+    send = learner._environments.send
+    learner._environments.send = lambda chosen: (
+        actions.append((int(learner._waits[0]) > 0, int(chosen[0]))),
+        send(chosen),
+    )
     while learner.steps < 2_000:
         learner.learn(watch)
     assert len(waits) >= 20
@@ -174,7 +176,7 @@ def test_waiting_takes_5_to_31_decisions_that_are_neither_counted_nor_stored(ope
 # ---- tests
 
 
-def test_a_test_plays_as_many_whole_episodes_and_changes_nothing_of_training(opened):
+def test_a_test_plays_whole_episodes_and_does_not_change_training(opened):
     reports = []
     for episodes in (1, 11):
         learner = opened(num_test_episodes=episodes, test_cutoff=25)
@@ -188,7 +190,7 @@ def test_a_test_plays_as_many_whole_episodes_and_changes_nothing_of_training(ope
     assert first == second
 
 
-def test_a_test_of_so_many_steps_drops_the_unfinished_episode(opened):
+def test_a_test_of_a_number_of_steps_drops_the_unfinished_episode(opened):
     report = report_of(opened(test_steps=130, test_cutoff=50))
     assert report["test_steps"] == 130
     assert report["test_nr_games"] == 2
@@ -199,8 +201,8 @@ def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
     learner = opened()
     for iteration in (1, 2):
         report = report_of(learner)
-        assert (learner.best.iteration, learner.best.test_score) == (iteration, report["test_score"])
-        assert learner.best.frames == learner.frames == 4 * (100 + 400 * iteration)
+        assert (learner.tested.iteration, learner.tested.score) == (iteration, report["test_score"])
+        assert learner.tested.frames == learner.frames == 4 * (100 + 400 * iteration)
     assert learner.is_done
 
 
@@ -208,8 +210,8 @@ def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
 
 
 @pytest.mark.parametrize("prioritised", [False, True])
-def test_a_learner_that_continues_plays_on_as_an_undisturbed_one(opened, tmp_path, prioritised):
-    choices = {"worlds": 4, "keep_replay": True, "prioritised": prioritised, "n_steps": 3}
+def test_a_learner_that_continues_plays_on_like_one_that_was_never_interrupted(opened, tmp_path, prioritised):
+    choices = {"num_envs": 4, "keep_replay": True, "prioritised": prioritised, "n_steps": 3}
     whole = opened(folder=tmp_path / "whole", **choices)
     expected = [report_of(whole) for _ in range(3)]
     first = opened(folder=tmp_path / "first", **choices)
@@ -228,18 +230,24 @@ def test_a_learner_that_continues_plays_on_as_an_undisturbed_one(opened, tmp_pat
 
 
 @pytest.mark.parametrize("prioritised", [False, True])
-@pytest.mark.parametrize("worlds", [1, 4])
-def test_saving_after_any_round_changes_nothing(opened, monkeypatch, prioritised, worlds):
+@pytest.mark.parametrize("num_envs", [1, 4])
+def test_saving_after_any_round_changes_nothing(opened, monkeypatch, prioritised, num_envs):
     errors = lambda self, sample: (self.samples.append(sample), np.arange(8, dtype=np.float32) * len(self.samples))[1]  # noqa: E731
     monkeypatch.setattr(StillNetwork, "update", errors)
-    choices = {"worlds": worlds, "prioritised": prioritised, "n_steps": 3, "epoch_steps": 100, "random_steps": 40}
-    saved, undisturbed = opened(**choices), opened(**choices)
+    choices = {
+        "num_envs": num_envs,
+        "prioritised": prioritised,
+        "n_steps": 3,
+        "epoch_steps": 100,
+        "learning_starts": 40,
+    }
+    saved, uninterrupted = opened(**choices), opened(**choices)
     while saved.iteration < 2:
         saved.learn(lambda frames, steps: saved.get_state())
-    while undisturbed.iteration < 2:
-        undisturbed.learn(watch)
+    while uninterrupted.iteration < 2:
+        uninterrupted.learn(watch)
     assert len(saved._network.samples) >= 40
-    for one, other in zip(saved._network.samples, undisturbed._network.samples, strict=True):
+    for one, other in zip(saved._network.samples, uninterrupted._network.samples, strict=True):
         np.testing.assert_array_equal(one.rows, other.rows)
         np.testing.assert_array_equal(one.screens, other.screens)
 
@@ -253,7 +261,7 @@ def test_a_memory_that_was_not_kept_begins_empty_and_says_so(opened):
     assert second._network.updates < first._network.updates  # it had to remember something first
 
 
-def test_a_memory_that_is_gone_is_named(opened, tmp_path):
+def test_a_missing_file_of_the_replay_memory_is_named(opened, tmp_path):
     first = opened(keep_replay=True, folder=tmp_path / "replay")
     report_of(first)
     state = first.get_state(), first.get_arrays()
@@ -262,8 +270,8 @@ def test_a_memory_that_is_gone_is_named(opened, tmp_path):
         opened(keep_replay=True, folder=tmp_path / "replay", state=state)
 
 
-def test_states_of_another_number_of_worlds_are_refused(opened):
+def test_states_of_another_number_of_environments_are_refused(opened):
     first = opened()
     report_of(first)
-    with pytest.raises(ValueError, match="1 worlds"):
-        opened(worlds=4, state=(first.get_state(), first.get_arrays()))
+    with pytest.raises(ValueError, match="1 environments"):
+        opened(num_envs=4, state=(first.get_state(), first.get_arrays()))

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
-from neurozoo.algorithms.dqn.settings import DQN_PRESETS, DqnSettings
-from neurozoo.architectures import get_network
+from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import get_network
 
 ACTIONS = 4
 BATCH = 3
@@ -89,7 +90,7 @@ def test_the_centred_rmsprop_is_that_of_deepmind():
 
 
 def test_without_a_bound_the_gradient_is_the_error():
-    network = network_of(dataclasses.replace(PLAIN, clip_error=0.0, optimizer="adam", learning_rate=0.001))
+    network = network_of(dataclasses.replace(PLAIN, huber_delta=0.0, optimizer="adam", learning_rate=0.001))
     bounded = network_of(dataclasses.replace(PLAIN, optimizer="adam", learning_rate=0.001))
     for number in range(2):
         np.testing.assert_allclose(network.update(sample_of(seed=number))[2], -40, atol=3)
@@ -107,9 +108,9 @@ def test_the_target_stays_until_it_is_updated():
     assert (parts(network)[2] != before).any()
 
 
-@pytest.mark.parametrize(("worlds", "keeps"), [(1, True), (4, False)])  # a minibatch every 4 steps
-def test_the_network_that_acts_stays_until_it_is_updated_if_rounds_are_played_meanwhile(worlds, keeps):
-    network = network_of(dataclasses.replace(PLAIN, worlds=worlds))
+@pytest.mark.parametrize(("num_envs", "keeps"), [(1, True), (4, False)])  # a minibatch every 4 steps
+def test_the_network_that_acts_stays_until_it_is_updated_if_rounds_are_played_meanwhile(num_envs, keeps):
+    network = network_of(dataclasses.replace(PLAIN, num_envs=num_envs))
     sample = sample_of()
     stacks = sample.screens[:, :4]
     before = network.acting_values(stacks)
@@ -122,7 +123,7 @@ def test_the_network_that_acts_stays_until_it_is_updated_if_rounds_are_played_me
 
 
 def test_without_a_target_network_the_online_network_is_its_own():
-    network = network_of(dataclasses.replace(PLAIN, target_steps=0))
+    network = network_of(dataclasses.replace(PLAIN, target_update_period=0))
     network.online.weights[0].assign(network.online.weights[0] + 0.3)
     weight, bias, *_ = parts(network)
     errors, _ = by_hand(sample_of(), weight, bias, weight, bias)
@@ -133,7 +134,7 @@ def test_without_a_target_network_the_online_network_is_its_own():
 @pytest.mark.parametrize("is_dueling", [False, True])
 def test_theta_gives_the_layouts_own_network_the_same_values(model, is_dueling):
     layout = get_network(model).layout(ACTIONS)
-    settings = dataclasses.replace(DQN_PRESETS["neurozoo"], batch_size=BATCH, dueling=is_dueling, n_steps=1)
+    settings = dataclasses.replace(PRESETS["neurozoo"], batch_size=BATCH, dueling=is_dueling, n_steps=1)
     network = network_of(settings, layout)
     for number in range(2):  # so that offsets are not zero
         network.update(sample_of(seed=number, shape=(84, 84)))
@@ -171,7 +172,7 @@ def test_gaussian_weights_have_the_published_deviation():
 
 @pytest.mark.parametrize("model", ["recurrent_large", "virtual_bn"])
 def test_networks_with_other_layers_are_refused(model):
-    with pytest.raises(NeurozooError, match="learns networks of convolutions and dense layers"):
+    with pytest.raises(NeurozooError, match="trains networks of convolutions and dense layers"):
         network_of(layout=get_network(model).layout(ACTIONS))
 
 

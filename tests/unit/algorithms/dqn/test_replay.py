@@ -1,4 +1,4 @@
-"""The replay memory against a slow twin that keeps the whole stream, row by row, and reads the rules off it."""
+"""The replay memory against a slow twin that keeps the whole stream, row by row, and applies the rules to it."""
 
 import dataclasses
 import itertools
@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import pytest
-from neurozoo import memory
 from neurozoo.algorithms.dqn.replay import Replay
+from neurozoo.compute import memory
 from neurozoo.errors import NeurozooError
 
 SHAPE = (2, 3)
@@ -29,61 +29,63 @@ class Row:
 
 
 class Stream:
-    """Plays games of random lengths in some worlds, tells the memory, and remembers everything."""
+    """Plays games of random lengths in some environments, and stores them in the memory and in a list."""
 
-    def __init__(self, replay, *, worlds, windows, seed=0):
-        self.replay, self.worlds, self.windows = replay, worlds, windows
+    def __init__(self, replay, *, num_envs, windows, seed=0):
+        self.replay, self.num_envs, self.windows = replay, num_envs, windows
         self.random = np.random.default_rng(seed)
-        self.rows = [[] for _ in range(worlds)]
-        self.segments = [0] * worlds
-        self.is_over = [windows == "padded"] * worlds
+        self.rows = [[] for _ in range(num_envs)]
+        self.segments = [0] * num_envs
+        self.is_over = [windows == "padded"] * num_envs
 
-    def screen(self, world):
-        """The world, the number of the row and the segment, so that no two screens of a test are equal."""
-        number = len(self.rows[world])
-        return np.array([[world + 1, number % 256, number // 256], [self.segments[world] % 256, 7, 7]], np.uint8)
+    def screen(self, environment):
+        """The environment, the number of the row and the segment, so that no two screens of a test are equal."""
+        number = len(self.rows[environment])
+        return np.array(
+            [[environment + 1, number % 256, number // 256], [self.segments[environment] % 256, 7, 7]], np.uint8
+        )
 
     def go(self, count):
         for _ in range(count):
-            going = np.flatnonzero(self.random.random(self.worlds) < 0.8)  # not all worlds are equally quick
-            ready = [world for world in going if not self.is_over[world]]
-            waiting = [world for world in going if self.is_over[world]]
+            going = np.flatnonzero(self.random.random(self.num_envs) < 0.8)  # not all environments are equally quick
+            ready = [environment for environment in going if not self.is_over[environment]]
+            waiting = [environment for environment in going if self.is_over[environment]]
             if waiting:
                 self.begin(waiting)
             if ready:
                 self.step(ready)
 
-    def begin(self, worlds):
-        for world in worlds:
-            self.segments[world] += 1
-            self.is_over[world] = False
-        screens = np.array([self.screen(world) for world in worlds])
+    def begin(self, environments):
+        for environment in environments:
+            self.segments[environment] += 1
+            self.is_over[environment] = False
+        screens = np.array([self.screen(environment) for environment in environments])
         if self.windows == "whole":
-            self.replay.seam(np.array(worlds))
+            self.replay.seam(np.array(environments))
             return
-        self.replay.begin(np.array(worlds), screens)
-        for world, screen in zip(worlds, screens, strict=True):
-            self.rows[world].append(Row(screen, 0, 0.0, False, self.segments[world], True))
+        self.replay.begin(np.array(environments), screens)
+        for environment, screen in zip(environments, screens, strict=True):
+            self.rows[environment].append(Row(screen, 0, 0.0, False, self.segments[environment], True))
 
-    def step(self, worlds):
-        size = len(worlds)
-        screens = np.array([self.screen(world) for world in worlds])
+    def step(self, environments):
+        size = len(environments)
+        screens = np.array([self.screen(environment) for environment in environments])
         actions = self.random.integers(18, size=size)
         rewards = self.random.choice([-2.5, -1, 0, 0.25, 1, 7], size=size)
         terminals = self.random.random(size) < 0.08
         breaks = self.random.random(size) < 0.04  # a game cut off, or over, or the seam before a test phase
-        self.replay.append(np.array(worlds), actions, rewards, screens, terminals)
-        for world, *row in zip(worlds, screens, actions, rewards, terminals, strict=True):
-            self.rows[world].append(Row(*row, self.segments[world]))
-        for world, is_terminal, is_break in zip(worlds, terminals, breaks, strict=True):
+        self.replay.append(np.array(environments), actions, rewards, screens, terminals)
+        for environment, *row in zip(environments, screens, actions, rewards, terminals, strict=True):
+            self.rows[environment].append(Row(*row, self.segments[environment]))
+        for environment, is_terminal, is_break in zip(environments, terminals, breaks, strict=True):
             if self.windows == "whole" and is_terminal:
-                self.segments[world] += 1
-            self.is_over[world] = bool(is_break)
+                self.segments[environment] += 1
+            self.is_over[environment] = bool(is_break)
 
     def valid(self, *, length, history, steps):
-        """The rows that may be drawn, {(world, number), ...}, by the words of the specification."""
+        """The rows that may be drawn, {(environment, number), ...}, by the words of the specification."""
         valid = set()
-        for world, rows in enumerate(self.rows):
+        for environment, rows in enumerate(self.rows):
             oldest = max(0, len(rows) - length)
             for number in range(oldest, len(rows)):
                 row = rows[number]
@@ -100,17 +102,17 @@ class Stream:
                     if ahead.segment != row.segment:
                         break  # cut off without a terminal
                     if ahead.is_terminal:
-                        valid.add((world, number))
+                        valid.add((environment, number))
                         break
                 else:
-                    valid.add((world, number))
+                    valid.add((environment, number))
         return valid
 
     def check(self, sample, *, history, steps, discount, bounds):
         """Compares a batch with the stream, element by element."""
         for entry, name in enumerate(sample.rows.tolist()):
-            world, number = name % self.worlds, name // self.worlds
-            rows = self.rows[world]
+            environment, number = name % self.num_envs, name // self.num_envs
+            rows = self.rows[environment]
             row = rows[number]
             for back in range(1, history + 1):
                 expected = np.zeros(SHAPE)
@@ -130,44 +132,42 @@ class Stream:
             assert sample.discounts[entry] == pytest.approx(0.0 if is_over else discount**steps)
 
 
-def make(*, windows="padded", capacity=120, worlds=3, **options):
-    return Replay(capacity=capacity, worlds=worlds, shape=SHAPE, windows=windows, **options)
+def make(*, windows="padded", capacity=120, num_envs=3, **options):
+    return Replay(capacity=capacity, num_envs=num_envs, shape=SHAPE, windows=windows, **options)
 
 
-def named(rows, worlds):
-    return {(row % worlds, row // worlds) for row in rows.tolist()}
+def named(rows, num_envs):
+    return {(row % num_envs, row // num_envs) for row in rows.tolist()}
 
 
 @pytest.mark.parametrize(("windows", "steps"), KINDS)
 @pytest.mark.parametrize("prioritised", [False, True])
-@pytest.mark.parametrize(("worlds", "history", "slack"), [(1, 4, 0), (3, 4, 0), (3, 2, 7)])
-def test_what_is_drawn_is_what_the_stream_allows_and_nothing_is_left_out(
-    windows, steps, prioritised, worlds, history, slack
-):
+@pytest.mark.parametrize(("num_envs", "history", "slack"), [(1, 4, 0), (3, 4, 0), (3, 2, 7)])
+def test_all_valid_rows_are_drawn_and_no_others(windows, steps, prioritised, num_envs, history, slack):
     length = 40
     replay = make(
         windows=windows,
-        capacity=length * worlds,
-        worlds=worlds,
+        capacity=length * num_envs,
+        num_envs=num_envs,
         history=history,
         steps=steps,
         slack=slack,
         prioritised=prioritised,
         discount=0.9,
     )
-    stream = Stream(replay, worlds=worlds, windows=windows, seed=worlds + steps)
+    stream = Stream(replay, num_envs=num_envs, windows=windows, seed=num_envs + steps)
     random = np.random.default_rng(1)
     wrapped = 0
     for _ in range(14):
         stream.go(11)
         assert len(replay) == sum(min(length, len(rows)) for rows in stream.rows)
         valid = stream.valid(length=length, history=history, steps=steps)
-        assert named(replay.valid_rows(), worlds) == valid
+        assert named(replay.valid_rows(), num_envs) == valid
         assert replay.can_sample == bool(valid)
         if not valid:
             continue
         sample = replay.sample(300, random)
-        drawn = named(sample.rows, worlds)
+        drawn = named(sample.rows, num_envs)
         assert drawn <= valid
         assert len(drawn) > 0.7 * len(valid)
         stream.check(sample, history=history, steps=steps, discount=0.9, bounds=(-1, 1))
@@ -178,7 +178,7 @@ def test_what_is_drawn_is_what_the_stream_allows_and_nothing_is_left_out(
 @pytest.mark.parametrize(("windows", "steps"), KINDS)
 def test_every_row_is_drawn_equally_often(windows, steps):
     replay = make(windows=windows, steps=steps)
-    stream = Stream(replay, worlds=3, windows=windows)
+    stream = Stream(replay, num_envs=3, windows=windows)
     stream.go(200)
     valid = replay.valid_rows()
     counts = np.unique(replay.sample(200 * len(valid), np.random.default_rng(0)).rows, return_counts=True)[1]
@@ -188,12 +188,12 @@ def test_every_row_is_drawn_equally_often(windows, steps):
     assert abs(chi_square - len(valid)) < 5 * np.sqrt(2 * len(valid))
 
 
-# By hand: one world, two lives of four and six rows; the screen after row i is i + 1 everywhere.
+# By hand: one environment, two lives of four and six rows; the screen after row i is i + 1 everywhere.
 TERMINALS = [False, False, False, True, False, False, False, False, False, True, False]
 
 
 def by_hand(**options):
-    replay = make(worlds=1, history=2, discount=0.5, **options)
+    replay = make(num_envs=1, history=2, discount=0.5, **options)
     if options["windows"] == "padded":
         replay.begin([0], np.full((1, *SHAPE), 100, np.uint8))
     for row, is_terminal in enumerate(TERMINALS):
@@ -219,7 +219,7 @@ def test_whole_windows_by_hand_leave_out_what_follows_a_terminal_and_end_with_it
     }
 
 
-def test_padded_windows_by_hand_begin_in_the_dark_and_run_on_over_a_lost_life():
+def test_padded_windows_by_hand_begin_with_zeros_and_continue_over_a_lost_life():
     all_drawn = drawn(by_hand(windows="padded", capacity=20, reward_bounds=None))
     assert sorted(all_drawn) == list(range(11))
     assert all_drawn[0] == ([0, 100, 1], 0.0, 0.5)
@@ -244,7 +244,7 @@ def test_a_full_ring_stays_at_its_length_and_mixes_no_old_with_new():
 
 
 def test_rewards_are_clipped_when_drawn_and_may_be_fractions():
-    replay = make(worlds=1, windows="whole", history=1, reward_bounds=(-1, 0.5))
+    replay = make(num_envs=1, windows="whole", history=1, reward_bounds=(-1, 0.5))
     for row in range(4):
         replay.append([0], [row], [[0, -7, 0.25, 3][row]], np.zeros((1, *SHAPE)), [False])
     assert {action: value[1] for action, value in drawn(replay).items()} == {1: -1.0, 2: 0.25, 3: 0.5}
@@ -252,7 +252,7 @@ def test_rewards_are_clipped_when_drawn_and_may_be_fractions():
 
 def test_equal_generators_draw_equal_batches_and_a_batch_is_the_callers_own():
     replay = make()
-    Stream(replay, worlds=3, windows="padded").go(100)
+    Stream(replay, num_envs=3, windows="padded").go(100)
     first, again, other = (replay.sample(32, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert_equal(first, again)
     assert not np.array_equal(first.rows, other.rows)
@@ -267,7 +267,7 @@ def assert_equal(one, other):
 
 @pytest.mark.parametrize("prioritised", [False, True])
 def test_two_transitions_among_many_rows_are_found_and_none_is_refused(prioritised):
-    replay = make(capacity=6_000, worlds=1, windows="whole", prioritised=prioritised)
+    replay = make(capacity=6_000, num_envs=1, windows="whole", prioritised=prioritised)
 
     def append(lengths):
         for length in lengths:
@@ -286,8 +286,8 @@ def test_two_transitions_among_many_rows_are_found_and_none_is_refused(prioritis
     assert (rows == 2_804).mean() == pytest.approx(0.5, abs=0.06)
 
 
-def test_rows_that_can_no_longer_be_drawn_do_not_stand_in_the_way_whatever_their_priority():
-    replay = make(capacity=10, worlds=1, windows="whole", history=1, prioritised=True, exponent=1.0)
+def test_invalid_rows_do_not_hinder_drawing_whatever_their_priority():
+    replay = make(capacity=10, num_envs=1, windows="whole", history=1, prioritised=True, exponent=1.0)
     for row in range(20):
         replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [False])
         if row == 10:
@@ -299,8 +299,8 @@ def test_rows_that_can_no_longer_be_drawn_do_not_stand_in_the_way_whatever_their
 
 
 def test_rows_are_drawn_in_proportion_to_their_priorities_and_weighted_against_it():
-    replay = make(worlds=2, capacity=200, prioritised=True, exponent=0.5)
-    stream = Stream(replay, worlds=2, windows="padded", seed=3)
+    replay = make(num_envs=2, capacity=200, prioritised=True, exponent=0.5)
+    stream = Stream(replay, num_envs=2, windows="padded", seed=3)
     stream.go(250)
     rows = replay.valid_rows()
     errors = np.random.default_rng(0).normal(size=len(rows)) * 4
@@ -318,17 +318,17 @@ def test_rows_are_drawn_in_proportion_to_their_priorities_and_weighted_against_i
     np.testing.assert_allclose(sample.weights, weights / weights.max(), rtol=1e-5)
 
 
-def test_without_priorities_all_weights_are_1_and_errors_mean_nothing():
+def test_without_priorities_all_weights_are_1_and_errors_are_ignored():
     replay = make()
-    Stream(replay, worlds=3, windows="padded").go(50)
+    Stream(replay, num_envs=3, windows="padded").go(50)
     before = replay.sample(32, np.random.default_rng(1))
     replay.update(before.rows, np.full(32, 9.0))
     assert_equal(replay.sample(32, np.random.default_rng(1)), before)
     np.testing.assert_array_equal(before.weights, 1)
 
 
-def test_new_rows_have_the_highest_priority_so_far_and_old_names_change_nothing():
-    replay = make(worlds=1, capacity=40, windows="whole", history=1, prioritised=True, exponent=1.0)
+def test_new_rows_have_the_highest_priority_so_far_and_overwritten_rows_are_ignored():
+    replay = make(num_envs=1, capacity=40, windows="whole", history=1, prioritised=True, exponent=1.0)
 
     def append(count):
         for _ in range(count):
@@ -347,13 +347,13 @@ def test_new_rows_have_the_highest_priority_so_far_and_old_names_change_nothing(
     assert not (rows == 50).any()
     counts = np.unique(rows[rows >= 30], return_counts=True)[1]
     assert len(counts) == 20
-    assert counts.min() > 20  # of 50 expected: nobody got the priority of rows 1 and 5
+    assert counts.min() > 20  # of 50 expected: no row got the priority of rows 1 and 5
 
 
 @pytest.mark.parametrize("error", [np.nan, np.inf])
-def test_errors_that_are_no_numbers_are_refused(error):
-    replay = make(worlds=1, prioritised=True)
-    Stream(replay, worlds=1, windows="padded").go(50)
+def test_errors_that_are_not_finite_are_refused(error):
+    replay = make(num_envs=1, prioritised=True)
+    Stream(replay, num_envs=1, windows="padded").go(50)
     with pytest.raises(ValueError, match="finite"):
         replay.update(replay.valid_rows()[:2], [1.0, error])
 
@@ -361,7 +361,7 @@ def test_errors_that_are_no_numbers_are_refused(error):
 @pytest.mark.parametrize(("windows", "steps"), KINDS)
 @pytest.mark.parametrize("prioritised", [False, True])
 @pytest.mark.parametrize("before", [10, 25, 90, 200])
-def test_a_killed_run_continues_from_its_saved_state_although_the_files_went_on(
+def test_a_killed_run_continues_from_its_saved_state_although_rows_were_added(
     tmp_path, windows, steps, prioritised, before
 ):
     options = {
@@ -384,19 +384,19 @@ def test_a_killed_run_continues_from_its_saved_state_although_the_files_went_on(
         return samples
 
     replay = make(**options)
-    stream = Stream(replay, worlds=3, windows=windows)
+    stream = Stream(replay, num_envs=3, windows=windows)
     play(replay, stream, before, seed=1)
     state = json.dumps(replay.get_state())
     arrays = replay.get_arrays()
     twin = {name: getattr(stream, name) for name in ("segments", "is_over")}
     kept = {name: list(value) for name, value in twin.items()}
     lengths, kept_random = [len(rows) for rows in stream.rows], stream.random.bit_generator.state
-    undisturbed = play(replay, stream, 28, seed=2)
+    uninterrupted = play(replay, stream, 28, seed=2)
 
     def resumed():
         other = make(**options)
         other.set_state(json.loads(state), arrays)
-        again = Stream(other, worlds=3, windows=windows)
+        again = Stream(other, num_envs=3, windows=windows)
         again.rows = [rows[:length] for rows, length in zip(stream.rows, lengths, strict=True)]
         again.segments, again.is_over = list(kept["segments"]), list(kept["is_over"])
         again.random.bit_generator.state = kept_random
@@ -405,24 +405,24 @@ def test_a_killed_run_continues_from_its_saved_state_although_the_files_went_on(
     for count in (9, 28):  # killed once more, then to the end
         other, again = resumed()
         samples = play(other, again, count, seed=2)
-        for one, same in zip(undisturbed, samples, strict=False):
+        for one, same in zip(uninterrupted, samples, strict=False):
             assert_equal(one, same)
-    assert len(samples) == len(undisturbed) > 20
+    assert len(samples) == len(uninterrupted) > 20
 
 
 def test_what_a_continued_run_adds_is_there_when_it_continues_once_more(tmp_path):
     options = {"slack": 30, "capacity": 90, "folder": tmp_path, "prioritised": True}
-    replay, undisturbed = make(**options), make(**{**options, "folder": None})
-    stream, twin = (Stream(each, worlds=3, windows="padded") for each in (replay, undisturbed))
+    replay, uninterrupted = make(**options), make(**{**options, "folder": None})
+    stream, twin = (Stream(each, num_envs=3, windows="padded") for each in (replay, uninterrupted))
     for _ in range(12):
         stream.go(20)
         twin.go(20)
         priorities = replay.get_arrays()["priorities"]
-        assert (priorities > 0).sum() <= len(replay)  # rows that are out of reach lie in nobody's way
+        assert (priorities > 0).sum() <= len(replay)  # rows that cannot be drawn have no priority
         state = replay.get_state()
         stream.replay = replay = make(**options)
         replay.set_state(state, {"priorities": priorities})
-    assert replay.valid_rows().tolist() == undisturbed.valid_rows().tolist()
+    assert replay.valid_rows().tolist() == uninterrupted.valid_rows().tolist()
     sample = replay.sample(300, np.random.default_rng(0))
     assert named(sample.rows, 3) <= stream.valid(length=30, history=4, steps=1)
     stream.check(sample, history=4, steps=1, discount=0.99, bounds=(-1, 1))
@@ -435,7 +435,7 @@ import numpy as np
 from neurozoo.algorithms.dqn.replay import Replay
 
 folder = Path(sys.argv[1])
-replay = Replay(capacity=100, worlds=2, shape=(2, 3), windows="whole", folder=folder, slack=1_000_000)
+replay = Replay(capacity=100, num_envs=2, shape=(2, 3), windows="whole", folder=folder, slack=1_000_000)
 number = 0
 while True:
     screens = np.full((2, 2, 3), number % 251, np.uint8)
@@ -455,16 +455,16 @@ def test_a_process_that_is_killed_while_it_writes_leaves_files_to_continue_from(
             process.wait(0.1)
         process.send_signal(signal.SIGKILL)
     state, expected = json.loads((tmp_path / "state.json").read_text())
-    replay = Replay(capacity=100, worlds=2, shape=SHAPE, windows="whole", folder=tmp_path, slack=1_000_000)
+    replay = Replay(capacity=100, num_envs=2, shape=SHAPE, windows="whole", folder=tmp_path, slack=1_000_000)
     replay.set_state(state, {})
     assert replay.sample(64, np.random.default_rng(0)).screens.tolist() == expected
 
 
 def saved(folder, **options):
     """Returns the options and the state of a memory with files."""
-    options = {"worlds": 2, "capacity": 60, "slack": 5, "folder": folder, "windows": "padded", **options}
+    options = {"num_envs": 2, "capacity": 60, "slack": 5, "folder": folder, "windows": "padded", **options}
     replay = make(**options)
-    Stream(replay, worlds=2, windows="padded").go(100)
+    Stream(replay, num_envs=2, windows="padded").go(100)
     return options, replay.get_state(), replay
 
 
@@ -474,7 +474,7 @@ def test_more_rows_than_the_slack_are_refused_until_the_state_is_saved_again(tmp
     for _ in range(2):
         for _ in range(5):
             replay.begin([1], screens)
-        with pytest.raises(ValueError, match="6 rows of a world since the state was saved, but slack is 5"):
+        with pytest.raises(ValueError, match="6 rows of an environment since the state was saved, but slack is 5"):
             replay.begin([1], screens)
         replay.begin([0], screens)
         replay.get_state()
@@ -482,18 +482,18 @@ def test_more_rows_than_the_slack_are_refused_until_the_state_is_saved_again(tmp
 
 def test_without_a_folder_a_state_says_that_nothing_is_kept_and_gives_an_empty_memory():
     replay = make(prioritised=True)
-    stream = Stream(replay, worlds=3, windows="padded")
+    stream = Stream(replay, num_envs=3, windows="padded")
     stream.go(100)
     state = json.loads(json.dumps(replay.get_state()))
     assert not state["is_kept"]
     assert replay.get_arrays() == {}
-    stream.go(100)  # no slack to be heeded
+    stream.go(100)  # there is no slack
     replay.set_state(state, {})
     assert len(replay) == 0
     assert not replay.can_sample
     with pytest.raises(ValueError, match="begin"):
         replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [False])
-    stream = Stream(replay, worlds=3, windows="padded", seed=5)
+    stream = Stream(replay, num_envs=3, windows="padded", seed=5)
     stream.go(60)
     assert named(replay.sample(200, np.random.default_rng(0)).rows, 3) <= stream.valid(length=40, history=4, steps=1)
 
@@ -544,7 +544,7 @@ def test_a_missing_or_damaged_file_is_named_together_with_what_to_do(tmp_path, n
 
 def test_files_of_another_size_than_the_state_are_refused(tmp_path):
     options, state, _ = saved(tmp_path)
-    with pytest.raises(NeurozooError, match=r"2 worlds with 30 \+ 5 screens, but 2 with 40 \+ 5 were expected"):
+    with pytest.raises(NeurozooError, match=r"2 environments with 30 \+ 5 screens, but 2 with 40 \+ 5 were expected"):
         make(**{**options, "capacity": 80}).set_state(state, {})
 
 
@@ -558,27 +558,27 @@ def test_a_copy_of_the_folder_serves_as_well(tmp_path):
 
 
 def test_a_million_screens_take_7_1_gigabytes():
-    assert Replay.bytes_needed(capacity=1_000_000, worlds=1) == 1_000_000 * (84 * 84 + 1 + 4 + 1 + 4)
-    assert Replay.bytes_needed(capacity=1_000_000, worlds=8, slack=1_000) == 1_008_000 * (84 * 84 + 10)
+    assert Replay.bytes_needed(capacity=1_000_000, num_envs=1) == 1_000_000 * (84 * 84 + 1 + 4 + 1 + 4)
+    assert Replay.bytes_needed(capacity=1_000_000, num_envs=8, slack=1_000) == 1_008_000 * (84 * 84 + 10)
 
 
 def test_a_memory_that_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "available_memory", lambda: 5_000_000_000)
     with pytest.raises(NeurozooError) as error:
-        Replay(capacity=1_000_000, worlds=1, windows="whole")
+        Replay(capacity=1_000_000, num_envs=1, windows="whole")
     assert "needs 7.1 GB of memory, but 5.0 GB are available. Choose a smaller replay_size" in str(error.value)
     assert "keep_replay: true" in str(error.value)
     monkeypatch.setattr(memory, "available_disk", lambda folder: 1_000_000_000)
     with pytest.raises(NeurozooError, match=r"needs 7.1 GB on the disk of .*, but 1.0 GB are available"):
-        Replay(capacity=1_000_000, worlds=1, windows="whole", folder=tmp_path)
+        Replay(capacity=1_000_000, num_envs=1, windows="whole", folder=tmp_path)
 
 
 def test_the_size_is_announced(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "available_memory", lambda: 21_300_000_000)
     monkeypatch.setattr(memory, "available_disk", lambda folder: 100_000_000_000)
-    replay = Replay(capacity=10_000, worlds=2, windows="whole")
+    replay = Replay(capacity=10_000, num_envs=2, windows="whole")
     assert replay.announcement == "Replay memory: 10,000 screens, 70.7 MB in memory (21.3 GB available)"
-    replay = Replay(capacity=1_000_000, worlds=2, windows="whole", folder=tmp_path / "replay")
+    replay = Replay(capacity=1_000_000, num_envs=2, windows="whole", folder=tmp_path / "replay")
     assert replay.announcement == f"Replay memory: 1,000,000 screens, 7.1 GB in {tmp_path}/replay (100.0 GB available)"
 
 
@@ -587,11 +587,11 @@ def test_a_disk_that_is_too_small_after_all_is_noticed_at_the_first_row(small_di
         """
 import json
 import numpy as np
-from neurozoo import memory
+from neurozoo.compute import memory
 from neurozoo.algorithms.dqn.replay import Replay
 from neurozoo.errors import NeurozooError
 memory.available_disk = lambda folder: 10**9  # as if another program took the space afterwards
-replay = Replay(capacity=10_000, worlds=1, windows="whole", folder=sys.argv[1])
+replay = Replay(capacity=10_000, num_envs=1, windows="whole", folder=sys.argv[1])
 try:
     replay.append([0], [0], [0], np.zeros((1, 84, 84)), [False])
     message = "nothing was raised"
@@ -606,9 +606,9 @@ print(json.dumps([message, os.listdir(sys.argv[1])]))
     assert left == []
 
 
-def test_what_does_not_hold_a_transition_is_refused():
+def test_a_memory_without_room_for_a_transition_is_refused():
     with pytest.raises(NeurozooError, match="replay_size to at least 18"):
-        make(capacity=15, worlds=3)
+        make(capacity=15, num_envs=3)
     with pytest.raises(ValueError, match="windows"):
         make(windows="half")
     with pytest.raises(ValueError, match="seam"):

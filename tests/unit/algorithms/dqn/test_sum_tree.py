@@ -6,7 +6,7 @@ from neurozoo.algorithms.dqn.sum_tree import SumTree
 
 
 @pytest.mark.parametrize("num_leaves", [1, 2, 31, 32, 33, 1_024, 1_025, 40_000])
-def test_the_total_is_the_sum_whatever_was_changed_in_whatever_order(num_leaves):
+def test_the_total_is_the_sum_after_changes_in_any_order(num_leaves):
     random = np.random.default_rng(num_leaves)
     tree, twin = SumTree(num_leaves), np.zeros(num_leaves)
     assert tree.total == 0
@@ -36,7 +36,7 @@ def test_leaves_are_drawn_in_proportion_to_their_priorities(num_leaves):
     assert abs(chi_square - len(expected)) < 5 * np.sqrt(2 * len(expected))
 
 
-def test_a_draw_depends_on_the_leaves_alone_and_not_on_how_they_came_about():
+def test_a_draw_depends_only_on_the_leaves_and_not_on_their_history():
     random = np.random.default_rng(0)
     tree = SumTree(5_000)
     for _ in range(2_500):  # so often that sums are brought up to date in between

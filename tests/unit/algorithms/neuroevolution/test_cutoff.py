@@ -2,13 +2,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.cutoff import EpisodeCutoff
-from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
+from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import get_protocol
 
 
 def test_a_number_of_steps_never_changes():
@@ -79,7 +78,7 @@ def test_what_is_no_limit_is_refused(setting):
         EpisodeCutoff.from_setting(setting)
 
 
-@pytest.mark.parametrize("algo", [name for name, kind in ALGORITHMS.items() if not issubclass(kind, DeepQLearner)])
+@pytest.mark.parametrize("algo", ALGORITHMS)
 @pytest.mark.parametrize(("test_cutoff", "limit"), [(None, 400), (70, 70), (9_999, 400)])
 def test_only_tests_have_the_cutoff_of_tests(algo, test_cutoff, limit):
     changes = {"population_size": 4, "num_test_episodes": 2, "episode_cutoff_mode": 30, "test_cutoff": test_cutoff}

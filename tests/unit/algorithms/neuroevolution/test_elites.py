@@ -1,14 +1,21 @@
-"""What a race promises, for any scores, lengths and budgets; single races worked out by hand are in test_genetic.py."""
+"""Properties of races for any scores, lengths and budgets; races worked out by hand are in test_genetic.py."""
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.elites import ELITE_RULES, Elite, Evidence, Individual, Race, racing_candidates
-from neurozoo.algorithms.settings import ELITE_RULES as NAMES
-from neurozoo.algorithms.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.elites import (
+    ELITE_RULES,
+    Elite,
+    Individual,
+    Race,
+    RaceTotals,
+    racing_candidates,
+)
+from neurozoo.algorithms.neuroevolution.settings import EliteRule, GaSettings
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes import Genome
+from neurozoo.genomes.genome import Genome
 
 
 def individual(number, *, generation=2):
@@ -16,7 +23,7 @@ def individual(number, *, generation=2):
 
 
 def elite(*, frames=40):
-    return Elite(individual(0, generation=1), 5.0, Evidence(10, 50.0, 10 * frames, 10, 50.0))
+    return Elite(individual(0, generation=1), 5.0, RaceTotals(10, 50.0, 10 * frames, 10, 50.0))
 
 
 def settings(population_size, count, episodes):
@@ -43,7 +50,7 @@ def run(race, play):
     ("episodes", "population", "expected"),
     [(300, 1000, 64), (300, 50, 32), (50, 80, 16), (9, 20, 2), (2, 20, 1), (300, 1, 1), (96, 32, 32), (95, 32, 16)],
 )
-def test_a_third_of_the_episodes_rounded_down_to_a_power_of_two_start(episodes, population, expected):
+def test_a_race_starts_with_a_third_of_its_episodes_rounded_down_to_a_power_of_two(episodes, population, expected):
     assert racing_candidates(episodes, population) == expected
 
 
@@ -70,7 +77,7 @@ def test_no_race_has_more_episodes_than_the_published_rule_whatever_happens(has_
                 assert [contest.phase for contest, _ in rounds] == [f"validation-{n + 1}" for n in range(len(sizes))]
 
 
-def test_the_whole_budget_is_played_but_for_what_cannot_be_shared_out():
+def test_the_whole_budget_is_played_except_for_remainders():
     race = Race([individual(n) for n in range(1, 101)], elite(), settings(100, 10, 30))
     rounds = run(race, lambda player, repeat: EpisodeResult(1.0, 10, 40))
     assert [len(contest.players) for contest, _ in rounds] == [64, 32, 16, 8, 4, 2, 2]
@@ -80,7 +87,7 @@ def test_the_whole_budget_is_played_but_for_what_cannot_be_shared_out():
 
 
 def test_a_race_among_longer_players_is_shorter_than_its_episodes_would_allow():
-    # Whoever wins plays 10 times as long as the elite and most of those whom the published rule would validate.
+    # The winners play 10 times as long as the elite and most of those that the published rule would validate.
     def play(player, repeat):
         best = player.birth[1] in (17, 18)
         return EpisodeResult(10.0 if best else 1.0, 10, 400 if best else 40)
@@ -104,7 +111,7 @@ def test_lengths_that_vary_leave_the_mean_of_frames_at_or_below_the_published():
             length = lengths[player.birth[1]] * random.uniform(0.2, 1.8)
             return EpisodeResult(float(length), 1, round(length))  # long episodes score well: the expensive case
 
-        history = Evidence(20, 20 * lengths[0], round(20 * lengths[0]), 20, 20 * lengths[0])
+        history = RaceTotals(20, 20 * lengths[0], round(20 * lengths[0]), 20, 20 * lengths[0])
         race = Race(ranked, Elite(individual(0, generation=1), lengths[0], history), settings(100, 10, 30))
         frames = sum(result.frames for _, results in run(race, play) for result in results)
         spent.append(frames / (30 * lengths[:10].sum()))
@@ -135,4 +142,4 @@ def test_elites_survive_json():
 
 
 def test_every_rule_has_a_class():
-    assert tuple(ELITE_RULES) == NAMES
+    assert tuple(ELITE_RULES) == get_args(EliteRule)

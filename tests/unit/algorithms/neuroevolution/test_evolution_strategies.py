@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.evolution_strategies import EvolutionStrategy
-from neurozoo.algorithms.settings import EsSettings
+from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
+from neurozoo.algorithms.neuroevolution.settings import EsSettings
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import get_protocol
-from neurozoo.genomes import Genome, Weights, decode
-from neurozoo.tabular import ES_FIELDS
+from neurozoo.genomes.genome import Genome, Weights, decode
+from neurozoo.records.published_log import ES_FIELDS
 
 PARAMETERS, TABLE_SIZE = 5, 1_000
 NOISE = np.random.default_rng(0).standard_normal(TABLE_SIZE, np.float32)
@@ -84,7 +84,7 @@ def crooked(weights):
     return np.round(np.sin(97 * weights).sum(), 1)
 
 
-# ---- what is asked for
+# ---- episodes
 
 
 def test_the_initial_weights_are_a_scaled_slice_of_noise_and_are_tested_first():
@@ -93,7 +93,7 @@ def test_the_initial_weights_are_a_scaled_slice_of_noise_and_are_tested_first():
     assert batch.phase == "initial"
     assert not batch.is_counted
     assert len(batch.episodes) == 3
-    (center,) = batch.held
+    (center,) = batch.parents
     assert {episode.genome for episode in batch.episodes} == {center}
     slices = np.lib.stride_tricks.sliding_window_view(np.float32(0.5) * NOISE, PARAMETERS)
     assert (slices == theta(es)).all(axis=1).sum() == 1
@@ -107,12 +107,12 @@ def test_the_population_are_mirrored_pairs_around_the_weights():
     batch = es.ask()
     assert batch.phase == "population"
     assert batch.is_counted
-    assert batch.held == (Genome(Weights.of(theta(es))),)
+    assert batch.parents == (Genome(Weights.of(theta(es))),)
     for plus, minus in zip(batch.episodes[::2], batch.episodes[1::2], strict=True):
         (up,), (down,) = plus.genome.mutations, minus.genome.mutations
         assert up.index == down.index
         assert (up.power, down.power) == (0.5, -0.5)
-        assert plus.genome.parent == minus.genome.parent == batch.held[0]
+        assert plus.genome.parent == minus.genome.parent == batch.parents[0]
         np.testing.assert_allclose((played(plus) + played(minus)) / 2, theta(es), atol=1e-6)  # the published check
     assert {episode.max_frames for episode in batch.episodes} == {400}
     assert len({(episode.noops, episode.seed) for episode in batch.episodes}) == 4
@@ -147,8 +147,8 @@ def test_the_weights_move_by_ranks_times_noise():
     # Centered ranks -1/6, 1/6 and 1/2, -1/2: differences -1/3 and 1; of 4 values.
     gradient = (-1 / 3 * NOISE[first : first + PARAMETERS] + NOISE[second : second + PARAMETERS]) / 4
     np.testing.assert_allclose(theta(es), before + gradient, rtol=1e-5, atol=1e-6)
-    assert es.ask().held == (Genome(Weights.of(theta(es))),)
-    assert {episode.genome for episode in es.ask().episodes} == set(es.ask().held)
+    assert es.ask().parents == (Genome(Weights.of(theta(es))),)
+    assert {episode.genome for episode in es.ask().episodes} == set(es.ask().parents)
 
 
 def test_weight_decay_is_part_of_the_gradient():
@@ -296,7 +296,7 @@ def test_a_schedule_sets_the_power_of_the_generation_it_is_logged_with():
     assert [episode.genome.mutations[0].power for episode in es.ask().episodes] == pytest.approx([0.2, -0.2] * 2)
 
 
-def test_the_budget_is_asked_for_between_generations():
+def test_the_budget_is_checked_between_generations():
     es = algorithm(frames=300)
     assert not es.is_done
     tell(es, "initial", [0] * 3, steps=1000)
@@ -369,5 +369,5 @@ def test_arrays_that_do_not_fit_are_refused(array):
 def test_too_few_or_too_many_results_are_an_error(count):
     es = algorithm()
     tell(es, "initial", [0, 0, 0])
-    with pytest.raises(ValueError, match="4 results were asked for"):
+    with pytest.raises(ValueError, match="4 results were expected"):
         es.tell(results([0] * count))

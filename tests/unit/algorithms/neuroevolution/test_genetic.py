@@ -2,14 +2,15 @@
 
 import json
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.genetic import GeneticAlgorithm
-from neurozoo.algorithms.settings import ELITE_RULES, FIRST_GENERATIONS, GaSettings
+from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.settings import EliteRule, FirstGeneration, GaSettings
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import get_protocol
-from neurozoo.tabular import GA_FIELDS
+from neurozoo.records.published_log import GA_FIELDS
 
 PARAMETERS, TABLE_SIZE = 100, 1_000
 TIMES = {
@@ -63,7 +64,7 @@ def players(batch):
 
 
 def by_rule(ga):
-    """Scores and lengths that depend on genome, no-ops and seed in a crooked but fixed way."""
+    """Scores and lengths that depend on genome, no-ops and seed in an irregular but fixed way."""
     found = []
     for episode in ga.ask().episodes:
         code = sum(gene if isinstance(gene, int) else gene[0] for gene in episode.genome.to_json())
@@ -85,7 +86,7 @@ def generation(ga):
 def test_the_first_population_are_fresh_genomes_one_episode_each():
     batch = algorithm().ask()
     assert batch.phase == "population"
-    assert batch.held == ()
+    assert batch.parents == ()
     genomes = [episode.genome for episode in batch.episodes]
     assert len(set(genomes)) == 4
     assert all(genome.mutations == () for genome in genomes)
@@ -181,10 +182,10 @@ def after_one(scores=(1, 3, 0, 2), validation=(0, 1, 4, 6, 5, 2), **changes):
 def test_children_have_one_more_mutation_of_the_present_power_than_one_of_the_parents():
     ga, genomes = after_one()
     batch = ga.ask()
-    assert set(batch.held) == {genomes["b"], genomes["d"]}
+    assert set(batch.parents) == {genomes["b"], genomes["d"]}
     for episode in batch.episodes:
         (mutation,) = episode.genome.mutations
-        assert episode.genome.parent in batch.held
+        assert episode.genome.parent in batch.parents
         assert mutation.power == 0.5
         assert 0 <= mutation.index <= TABLE_SIZE - PARAMETERS
 
@@ -196,8 +197,8 @@ def test_every_parent_has_children():
     tell(ga, "validation", [0, 0])
     tell(ga, "test", [0, 0, 0])
     batch = ga.ask()
-    assert {episode.genome.parent for episode in batch.episodes} == set(batch.held)
-    assert len(batch.held) == 3
+    assert {episode.genome.parent for episode in batch.episodes} == set(batch.parents)
+    assert len(batch.parents) == 3
 
 
 def test_an_elite_among_the_top_takes_no_place_away():
@@ -320,7 +321,7 @@ def test_a_schedule_sets_the_power_of_the_generation_it_is_logged_with():
     assert [episode.genome.mutations[-1].power for episode in ga.ask().episodes] == pytest.approx([0.2] * 4)
 
 
-def test_the_budget_is_asked_for_between_generations():
+def test_the_budget_is_checked_between_generations():
     ga = algorithm(frames=300)
     assert not ga.is_done
     tell(ga, "population", [0] * 4, steps=1000)
@@ -338,7 +339,7 @@ def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_e
     offspring = [episode.genome for episode in batch.episodes]
     assert all(genome.mutations == () for genome in offspring)
     assert not set(offspring) & set(genomes.values())
-    assert batch.held == (genomes["d"],)
+    assert batch.parents == (genomes["d"],)
     tell(ga, "population", [0, 5, 6, 1])
     assert players(ga.ask()) == [genomes["d"], offspring[2], offspring[1]]
     tell(ga, "validation", [3, 3, 1, 1, 3, 3])
@@ -351,7 +352,7 @@ def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_e
 # ---- the elite carried on its old score
 
 
-def test_a_carried_elite_is_who_had_the_best_training_score_of_all_and_plays_no_validation():
+def test_a_carried_elite_has_the_best_training_score_of_all_and_plays_no_validation():
     ga = algorithm(elite_rule="carried")
     first = [episode.genome for episode in ga.ask().episodes]
     tell(ga, "population", [1, 9, 0, 3])
@@ -382,7 +383,7 @@ def test_the_score_of_a_displaced_elite_ranks_it_among_the_survivors():
     assert (ga.best.genome, ga.best.iteration) == (second[1], 2)
 
 
-def test_without_validation_no_field_speaks_of_it():
+def test_without_validation_there_are_no_fields_about_it():
     ga = algorithm(elite_rule="carried")
     report = generation(ga)
     unknown = {name for name in GA_FIELDS if name not in report} - TIMES
@@ -403,11 +404,11 @@ def test_the_first_generation_can_be_children_of_one_genome():
     ga = algorithm(first_generation="mutations", population_size=30)
     batch = ga.ask()
     genomes = [episode.genome for episode in batch.episodes]
-    assert len(batch.held) == 1
-    assert {genome.parent for genome in genomes} == set(batch.held)
+    assert len(batch.parents) == 1
+    assert {genome.parent for genome in genomes} == set(batch.parents)
     assert {genome.mutations[0].power for genome in genomes} == {0.5}
     assert len(set(genomes)) > 15
-    # The parent was nobody's choice: it has no row of its own.
+    # The parent was never selected, so it has no row of its own.
     rows = generation(ga)["Lineage"]
     assert {(row[2], row[3]) for row in rows} == {(0, 0)}
     assert {row[0] for row in rows} == {1}
@@ -415,7 +416,7 @@ def test_the_first_generation_can_be_children_of_one_genome():
 
 def test_random_search_around_one_genome_mutates_it_in_every_generation():
     ga = algorithm(first_generation="mutations", selection_threshold=0)
-    (founder,) = ga.ask().held
+    (founder,) = ga.ask().parents
     for _ in range(3):
         assert {episode.genome.parent for episode in ga.ask().episodes} == {founder}
         generation(ga)
@@ -495,8 +496,8 @@ def test_all_players_of_a_race_meet_the_same_starts_and_no_start_comes_twice():
 # ---- lineage
 
 
-@pytest.mark.parametrize("rule", ELITE_RULES)
-@pytest.mark.parametrize("first", FIRST_GENERATIONS)
+@pytest.mark.parametrize("rule", get_args(EliteRule))
+@pytest.mark.parametrize("first", get_args(FirstGeneration))
 def test_every_parent_of_a_lineage_was_selected_in_the_generation_before_its_child_was_born(rule, first):
     ga = algorithm(elite_rule=rule, first_generation=first, population_size=8, num_validation_episodes=4)
     parents = {0: {(0, 0)} if first == "mutations" else {(None, None)}}
@@ -513,23 +514,23 @@ def test_every_parent_of_a_lineage_was_selected_in_the_generation_before_its_chi
         assert elite[6] == (None if rule == "carried" else report["score"])
 
 
-# ---- what the evaluator relies on
+# ---- requirements of the evaluator
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 2, 4])
-@pytest.mark.parametrize("rule", ELITE_RULES)
-@pytest.mark.parametrize("first", FIRST_GENERATIONS)
-def test_whoever_plays_is_held_or_a_child_of_one_who_is_or_has_no_mutations(threshold, rule, first):
+@pytest.mark.parametrize("rule", get_args(EliteRule))
+@pytest.mark.parametrize("first", get_args(FirstGeneration))
+def test_every_genome_that_plays_is_a_parent_or_a_child_of_one_or_has_no_mutations(threshold, rule, first):
     ga = algorithm(selection_threshold=threshold, elite_rule=rule, first_generation=first)
     for _ in range(6):
         report = None
         while report is None:
             batch = ga.ask()
-            held = set(batch.held)
-            assert len(held) == len(batch.held)
+            parents = set(batch.parents)
+            assert len(parents) == len(batch.parents)
             for episode in batch.episodes:
                 genome = episode.genome
-                assert genome in held or genome.parent in held or not genome.mutations
+                assert genome in parents or genome.parent in parents or not genome.mutations
             report = ga.tell(by_rule(ga))
 
 

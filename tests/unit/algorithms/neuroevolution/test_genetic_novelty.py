@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.genetic_novelty import NoveltyGeneticAlgorithm
-from neurozoo.algorithms.settings import GaNoveltySettings
+from neurozoo.algorithms.neuroevolution.genetic_novelty import NoveltyGeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import get_protocol
 
 
 def algorithm(*, protocol="hard_maze", **changes):
@@ -21,7 +21,7 @@ def algorithm(*, protocol="hard_maze", **changes):
         "mutation_power": 0.5,
         "episode_cutoff_mode": 100,
         "frames": 10_000,
-        "nearest": 1,
+        "num_neighbours": 1,
         "archive_probability": 0.0,
     }
     return NoveltyGeneticAlgorithm(
@@ -59,7 +59,7 @@ def test_parents_are_the_most_novel_and_the_result_is_the_best():
     assert report["PopulationEpRewMax"] == 9.0
     assert {"NoveltyMax", "NoveltyMean", "ArchiveSize"} <= set(ga.fields)
     json.dumps(report, allow_nan=False)
-    assert set(ga.ask().held) == {genomes[3], genomes[2], genomes[0]}
+    assert set(ga.ask().parents) == {genomes[3], genomes[2], genomes[0]}
 
 
 def test_of_equally_novel_ones_the_better_comes_first():

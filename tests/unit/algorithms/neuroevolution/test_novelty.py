@@ -1,10 +1,17 @@
 import numpy as np
 import pytest
-from neurozoo.algorithms import novelty as module
-from neurozoo.algorithms.novelty import Archive, behaviours_of, choose_behaviour, distances, mean_behaviour, novelty
+from neurozoo.algorithms.neuroevolution import novelty as module
+from neurozoo.algorithms.neuroevolution.novelty import (
+    Archive,
+    behaviours_of,
+    choose_behaviour,
+    distances,
+    mean_behaviour,
+    novelty,
+)
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import get_protocol
 
 
 def ram(*rows):
@@ -79,7 +86,7 @@ def test_with_few_neighbours_all_count():
     assert novelty([places((0, 0))], [], nearest=10).tolist() == [0.0]
 
 
-def test_a_population_can_be_its_own_neighbours_but_nobody_is_so_of_themselves():
+def test_members_of_a_population_can_be_neighbours_but_not_of_themselves():
     population = [places((0, 0)), places((0, 0)), places((3, 4))]
     assert novelty(population, [places((0, 1))], nearest=1, among_themselves=True).tolist() == [0, 0, np.sqrt(18)]
     # The others of the first: 0 and 5, and the archive 1.

@@ -5,17 +5,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.novelty_search import (
+from neurozoo.algorithms.neuroevolution.novelty_search import (
     AdaptiveNoveltyStrategy,
     NoveltyRewardStrategy,
     NoveltyStrategy,
     WeightSchedule,
 )
-from neurozoo.algorithms.settings import NoveltySettings, NsraSettings
+from neurozoo.algorithms.neuroevolution.settings import NoveltySettings, NsraSettings
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.games import get_protocol
-from neurozoo.genomes import Genome, Weights, decode
-from neurozoo.tabular import NOVELTY_FIELDS
+from neurozoo.genomes.genome import Genome, Weights, decode
+from neurozoo.records.published_log import NOVELTY_FIELDS
 
 PARAMETERS, TABLE_SIZE = 5, 1_000
 NOISE = np.random.default_rng(0).standard_normal(TABLE_SIZE, np.float32)
@@ -41,7 +41,7 @@ def algorithm(kind="ns_es", *, run=1, protocol="hard_maze", **changes):
         "stepsize": 1.0,
         "l2coeff": 0.0,
         "num_agents": 2,
-        "nearest": 2,
+        "num_neighbours": 2,
         "num_rollouts": 1,
         "num_validation_episodes": 2,
     }
@@ -96,7 +96,7 @@ def test_every_agents_own_behaviour_comes_first():
     batch = search.ask()
     assert batch.phase == "initial"
     assert batch.is_counted
-    first, second = batch.held
+    first, second = batch.parents
     assert first != second
     assert [episode.genome for episode in batch.episodes] == [first, first, second, second]
     assert {episode.max_frames for episode in batch.episodes} == {100}
@@ -105,26 +105,26 @@ def test_every_agents_own_behaviour_comes_first():
 
 def test_then_one_agent_is_perturbed_and_played_and_tested():
     search = algorithm(selection="round_robin", num_validation_episodes=3)
-    first, second = search.ask().held
+    first, second = search.ask().parents
     tell(search, "initial", [0, 0])
     batch = search.ask()
-    assert (batch.phase, batch.held, batch.is_counted) == ("population", (first,), True)
+    assert (batch.phase, batch.parents, batch.is_counted) == ("population", (first,), True)
     assert {episode.genome.parent for episode in batch.episodes} == {first}
     powers = [episode.genome.mutations[0].power for episode in batch.episodes]
     assert powers == [0.5, -0.5, 0.5, -0.5]
     tell(search, "population", [1, 2, 3, 4], [(1, 0), (2, 0), (3, 0), (4, 0)])
     batch = search.ask()
-    (moved,) = batch.held
+    (moved,) = batch.parents
     assert (batch.phase, batch.is_counted, len(batch.episodes)) == ("rollouts", True, 3)
     assert {episode.genome for episode in batch.episodes} == {moved}
     assert moved not in (first, second)
     assert {episode.max_frames for episode in batch.episodes} == {100}
     tell(search, "rollouts", [0, 0, 0])
     batch = search.ask()
-    assert (batch.phase, batch.is_counted, batch.held, len(batch.episodes)) == ("test", False, (moved,), 2)
+    assert (batch.phase, batch.is_counted, batch.parents, len(batch.episodes)) == ("test", False, (moved,), 2)
     assert {episode.max_frames for episode in batch.episodes} == {400}
     tell(search, "test", [0, 0])
-    assert search.ask().held == (second,)
+    assert search.ask().parents == (second,)
 
 
 def test_tests_need_no_behaviour_and_everything_else_does():
@@ -168,7 +168,7 @@ def test_more_novel_agents_move_more_often():
     # Archive: 0, 1 and 4 with all neighbours: sums 5, 4 and 7.
     chosen = []
     for run in range(300):
-        search = algorithm(num_agents=3, nearest=3, run=run)
+        search = algorithm(num_agents=3, num_neighbours=3, run=run)
         tell(search, "initial", [0, 0, 0], [(0, 0), (1, 0), (4, 0)])
         tell(search, "population", range(4))
         tell(search, "rollouts", [0, 0])
@@ -203,17 +203,17 @@ def test_agents_that_are_all_alike_are_chosen_alike():
     assert chosen == {0, 1}
 
 
-# ---- what weighs the gradient
+# ---- weights of the gradient
 
 
 def step_of(search):
     """Moves an agent; returns its step and the two slices of noise. Scores and novelties have other ranks."""
     tell(search, "initial", [0, 0])
-    (center,) = search.ask().held
+    (center,) = search.ask().parents
     first, _, second, _ = (episode.genome.mutations[0].index for episode in search.ask().episodes)
     # Novelty against an archive of two origins: 4, 2, 1, 3. Ranks: 3, 1, 0, 2; of the scores: 0, 1, 2, 3.
     tell(search, "population", [5, 6, 7, 8], [(4, 0), (0, 2), (1, 0), (0, 3)])
-    (moved,) = search.ask().held
+    (moved,) = search.ask().parents
     slices = [NOISE[index : index + PARAMETERS] for index in (first, second)]
     return moved.initial.theta - center.initial.theta, *slices
 
@@ -283,7 +283,7 @@ def test_the_archive_gets_the_mean_of_an_agents_rollouts():
 
 
 def test_a_generation_reports_its_fields():
-    search = algorithm("nsr_es", num_agents=1, nearest=1, num_validation_episodes=4)
+    search = algorithm("nsr_es", num_agents=1, num_neighbours=1, num_validation_episodes=4)
     tell(search, "initial", [7], [(0, 0)], steps=5)
     tell(search, "population", [1, 2, 5, 0], [(1, 0), (0, 2), (0, 0), (0, 5)], steps=[10, 20, 30, 40])
     tell(search, "rollouts", [3, 5, 6, 0], steps=[1, 2, 3, 2])
@@ -335,7 +335,7 @@ def test_the_result_is_the_agent_with_the_best_mean_of_rollouts_and_keeps_its_te
     kept = []
     for rollouts, test in (([4, 6], 7), ([5, 5], 100), ([0, 12], 1), ([6, 6], 50)):
         tell(search, "population", range(4))
-        kept.append(search.ask().held[0])
+        kept.append(search.ask().parents[0])
         tell(search, "rollouts", rollouts)
         report = tell(search, "test", [test, test])
     assert search.best.genome == kept[2]
@@ -355,7 +355,7 @@ def test_a_quadratic_bowl_is_climbed(kind):
 
 
 def test_novelty_alone_leads_away_from_where_one_has_been():
-    search = algorithm(population_size=40, mutation_power=0.1, stepsize=0.1, nearest=5)
+    search = algorithm(population_size=40, mutation_power=0.1, stepsize=0.1, num_neighbours=5)
     start = np.abs(np.array(thetas(search))[:, :2]).max()
     for _ in range(60):
         generation(search)
@@ -427,10 +427,10 @@ def test_memory_is_compared_where_there_is_one():
 
 def test_too_few_results_are_an_error():
     search = algorithm()
-    with pytest.raises(ValueError, match="2 results were asked for"):
+    with pytest.raises(ValueError, match="2 results were expected"):
         search.tell(results([0], [(0, 0)]))
 
 
 def test_another_run_starts_elsewhere():
     assert not np.array_equal(thetas(algorithm()), thetas(algorithm(run=2)))
-    assert algorithm().ask().held[0] == Genome(Weights.of(thetas(algorithm())[0]))
+    assert algorithm().ask().parents[0] == Genome(Weights.of(thetas(algorithm())[0]))

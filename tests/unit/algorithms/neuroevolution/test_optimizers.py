@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.algorithms.optimizers import make_optimizer
+from neurozoo.algorithms.neuroevolution.optimizers import make_optimizer
 
 
 def steps(name, gradients, *, stepsize=0.1):

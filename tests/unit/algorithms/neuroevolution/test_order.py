@@ -1,6 +1,6 @@
+from neurozoo.algorithms.neuroevolution.order import LongestFirst
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.genomes import Genome
-from neurozoo.training.order import LongestFirst
+from neurozoo.genomes.genome import Genome
 
 PARENTS = {"short": Genome(1), "long": Genome(2), "unknown": Genome(3)}
 CHILDREN = {name: parent.mutated(7, 0.1) for name, parent in PARENTS.items()}
@@ -20,11 +20,11 @@ def result(steps):
     return EpisodeResult(0.0, steps, 4 * steps)
 
 
-def test_what_is_unknown_comes_first_and_then_what_was_long():
+def test_episodes_of_unknown_length_come_first_and_then_the_longest():
     assert taught().genomes(PARENTS.values()) == [PARENTS[name] for name in ("unknown", "long", "short")]
 
 
-def test_children_promise_what_their_parents_did_until_they_have_played_themselves():
+def test_children_are_expected_to_play_as_long_as_their_parents_until_they_have_played():
     order = taught()
     episodes = {5: episode(CHILDREN["short"]), 6: episode(CHILDREN["long"]), 7: episode(CHILDREN["short"])}
     assert list(order.episodes(episodes)) == [6, 5, 7]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.algorithms.ranks import centered_ranks
+from neurozoo.algorithms.neuroevolution.ranks import centered_ranks
 
 
 def test_centered_ranks_are_those_of_the_specification():

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from neurozoo.algorithms.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.schedules import Schedule
 from neurozoo.errors import NeurozooError
 
 

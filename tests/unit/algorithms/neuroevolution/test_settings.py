@@ -1,15 +1,15 @@
 import dataclasses
 
 import pytest
-from neurozoo.algorithms.settings import (
-    PRESETS,
+from neurozoo.algorithms.neuroevolution.presets import PRESETS
+from neurozoo.algorithms.neuroevolution.settings import (
     EsSettings,
     GaNoveltySettings,
     GaSettings,
     NoveltySettings,
     NsraSettings,
-    resolve_settings,
 )
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
 
 
@@ -89,7 +89,7 @@ def test_the_published_novelty_strategies_are_the_published_ones():
         "optimizer": "adam",
         "stepsize": 0.01,
         "episode_cutoff_mode": 5000,
-        "nearest": 10,
+        "num_neighbours": 10,
         "num_agents": 3,
         "num_rollouts": 1,
         "selection": "novelty_prob",
@@ -101,13 +101,13 @@ def test_the_published_novelty_strategies_are_the_published_ones():
     settings = dataclasses.asdict(resolve_settings("nsra_es", preset="uber2017"))
     assert settings | {"reward_weight": 1.0, "weight_step": 0.05, "patience": 50} == settings
     settings = dataclasses.asdict(resolve_settings("ga_ns", preset="hard_maze"))
-    assert settings | {"nearest": 25, "archive_probability": 0.01} == settings
+    assert settings | {"num_neighbours": 25, "archive_probability": 0.01} == settings
 
 
 @pytest.mark.parametrize(
     ("make", "changes", "complaint"),
     [
-        (NoveltySettings, {"nearest": 0}, "nearest should be at least 1, but is 0"),
+        (NoveltySettings, {"num_neighbours": 0}, "num_neighbours should be at least 1, but is 0"),
         (NoveltySettings, {"num_agents": 2.5}, r"num_agents should be a whole number, but is 2\.5"),
         (
             NoveltySettings,
@@ -117,11 +117,11 @@ def test_the_published_novelty_strategies_are_the_published_ones():
         (NoveltySettings, {"selection": "roundrobin"}, "did you mean 'round_robin'"),
         (NoveltySettings, {"behaviour": "rma"}, "did you mean 'ram'"),
         (NoveltySettings, {"population_size": 3}, "population_size should be even"),
-        (NsraSettings, {"reward_weight": 1.5}, r"reward_weight should be a number from 0 to 1, but is 1\.5"),
-        (NsraSettings, {"weight_step": -0.1}, r"weight_step should be a number from 0 to 1, but is -0\.1"),
+        (NsraSettings, {"reward_weight": 1.5}, r"reward_weight should be at most 1, but is 1\.5"),
+        (NsraSettings, {"weight_step": -0.1}, r"weight_step should be at least 0, but is -0\.1"),
         (NsraSettings, {"patience": 0}, "patience should be at least 1, but is 0"),
-        (GaNoveltySettings, {"archive_probability": 2}, "archive_probability should be a number from 0 to 1, but is 2"),
-        (GaNoveltySettings, {"nearest": True}, "nearest should be a whole number, but is True"),
+        (GaNoveltySettings, {"archive_probability": 2}, "archive_probability should be at most 1, but is 2"),
+        (GaNoveltySettings, {"num_neighbours": True}, "num_neighbours should be a whole number, but is True"),
         (GaNoveltySettings, {"behaviour": "final_positions"}, "did you mean 'final_position'"),
     ],
 )
@@ -163,31 +163,41 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ("ga", "demo", {"episode_cutoff_mode": "never"}, "episode_cutoff_mode 'never' is none of"),
         ("es", "demo", {"test_cutoff": 0}, "test_cutoff should be at least 1, but is 0"),
         ("es", "demo", {"test_cutoff": "env_default"}, "test_cutoff should be a whole number"),
-        ("ga", "demo", {"elite_rule": "raceing"}, "elite_rule 'raceing' is unknown; did you mean 'racing'"),
+        ("ga", "demo", {"elite_rule": "raceing"}, "elite_rule: 'raceing' is not allowed; did you mean 'racing'"),
         ("ga", "demo", {"first_generation": "mutation"}, "did you mean 'mutations'"),
         (
             "ga",
             "demo",
             {"elite_rule": "racing", "validation_threshold": 1, "num_validation_episodes": 1},
-            "A race needs two episodes at least",
+            "A race needs at least two episodes",
         ),
         ("ga", "demo", {"mutation_power": 0}, "above 0"),
-        ("ga", "demo", {"mutation_power": "much"}, "A schedule is a number or a mapping"),
+        (
+            "ga",
+            "demo",
+            {"mutation_power": "much"},
+            "should be a number or a mapping of keys to values, but is 'much'",
+        ),
         ("es", "demo", {"selection_threshold": 5}, "setting of es 'selection_threshold' is unknown"),
         ("es", "demo", {"return_proc_mode": "centred_rank"}, "did you mean 'centered_rank'"),
-        ("es", "demo", {"return_proc_mode": 5}, "return_proc_mode 5 is unknown"),
+        (
+            "es",
+            "demo",
+            {"return_proc_mode": 5},
+            "return_proc_mode: 5 is not allowed. Allowed: centered_rank, sign,",
+        ),
         ("es", "demo", {"optimizer": "adm"}, "did you mean 'adam'"),
-        ("es", "demo", {"population_size": 41}, r"population_size should be even \(mirrored pairs\), but is 41"),
+        ("es", "demo", {"population_size": 41}, "population_size should be even, but is 41"),
         ("es", "demo", {"population_size": 0}, "population_size should be at least 2, but is 0"),
-        ("es", "demo", {"stepsize": "0.1"}, r"stepsize should be a number at least 0, but is '0\.1'"),
-        ("es", "demo", {"stepsize": float("nan")}, "stepsize should be a number at least 0, but is nan"),
-        ("es", "demo", {"l2coeff": float("inf")}, "l2coeff should be a number at least 0, but is inf"),
-        ("es", "demo", {"l2coeff": -0.1}, r"l2coeff should be a number at least 0, but is -0\.1"),
-        ("es", "demo", {"l2coeff": True}, "l2coeff should be a number at least 0, but is True"),
+        ("es", "demo", {"stepsize": "0.1"}, r"stepsize should be a number, but is '0\.1'"),
+        ("es", "demo", {"stepsize": float("nan")}, "stepsize should be a number, but is nan"),
+        ("es", "demo", {"l2coeff": float("inf")}, "l2coeff should be a number, but is inf"),
+        ("es", "demo", {"l2coeff": -0.1}, r"l2coeff should be at least 0, but is -0\.1"),
+        ("es", "demo", {"l2coeff": True}, "l2coeff should be a number, but is True"),
         ("es", "demo", {"mutation_power": 0}, "above 0"),
     ],
 )
-def test_a_slip_is_refused_with_what_is_allowed(algo, preset, overrides, complaint):
+def test_a_wrong_setting_is_refused_with_what_is_allowed(algo, preset, overrides, complaint):
     with pytest.raises(NeurozooError, match=complaint):
         resolve_settings(algo, preset=preset, overrides=overrides)
 
@@ -200,7 +210,7 @@ COUNTS = [
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("value", [2.5, 1e6, "5", None, True, [5]])
-def test_a_count_that_is_no_whole_number_is_refused(name, value):
+def test_a_count_that_is_not_a_whole_number_is_refused(name, value):
     with pytest.raises(NeurozooError, match=f"^{name} should be a whole number, but is "):
         GaSettings(**{name: value})
 
@@ -213,7 +223,7 @@ def test_a_count_that_is_too_small_is_refused(name):
 
 
 @pytest.mark.parametrize("name", ["selection_threshold", "validation_threshold"])
-def test_no_more_are_chosen_than_there_are(name):
+def test_no_more_individuals_are_selected_than_there_are(name):
     GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 30})
     with pytest.raises(NeurozooError, match=rf"{name} should be at most population_size \(30\), but is 31"):
         GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 31})

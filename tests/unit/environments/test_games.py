@@ -1,0 +1,104 @@
+import pytest
+from neurozoo.environments.games import (
+    action_codes,
+    action_names,
+    check_behaviour,
+    check_game,
+    game_names,
+    reference_scores,
+    rom_path,
+)
+from neurozoo.errors import NeurozooError
+
+# Section 4.1 of the specification.
+ACTION_COUNTS = {
+    3: "freeway skiing",
+    4: "atlantis breakout",
+    6: "air_raid bowling carnival demon_attack name_this_game pong pooyan qbert space_invaders up_n_down",
+    7: "assault",
+    8: "gopher phoenix tutankham",
+    9: "asterix beam_rider crazy_climber enduro ms_pacman video_pinball",
+    10: "amidar time_pilot wizard_of_wor",
+    14: "asteroids kung_fu_master",
+    16: "journey_escape",
+}
+ALE_NAMES = (
+    "NOOP FIRE UP RIGHT LEFT DOWN UPRIGHT UPLEFT DOWNRIGHT DOWNLEFT UPFIRE RIGHTFIRE LEFTFIRE DOWNFIRE UPRIGHTFIRE "
+    "UPLEFTFIRE DOWNRIGHTFIRE DOWNLEFTFIRE"
+)
+
+
+def test_all_published_games_are_there(published_games):
+    assert len(published_games) == 60
+    assert set(published_games) <= set(game_names())
+    assert list(game_names()) == sorted(game_names())
+
+
+def test_games_have_the_published_numbers_of_minimal_actions(published_games):
+    expected = {game: count for count, games in ACTION_COUNTS.items() for game in games.split()}
+    assert {game: len(action_codes(game, "minimal")) for game in published_games} == {
+        game: expected.get(game, 18) for game in published_games
+    }
+
+
+def test_the_full_action_set_has_all_18_in_the_order_of_their_codes():
+    for game in ("pong", "breakout"):
+        assert action_codes(game, "full") == tuple(range(18))
+        assert action_names(game, "full") == tuple(ALE_NAMES.split())
+
+
+def test_names_and_codes_of_minimal_actions_belong_together():
+    assert action_names("breakout", "minimal") == ("NOOP", "FIRE", "RIGHT", "LEFT")
+    assert action_codes("breakout", "minimal") == (0, 1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: check_game("pnog"), "game 'pnog' is unknown; did you mean 'pong'"),
+        (lambda: check_game("Pong"), "game 'Pong' is unknown; did you mean 'pong'"),
+        (lambda: check_game(["pong"]), "is unknown"),
+        (lambda: rom_path("frostbit"), "did you mean 'frostbite'"),
+        (lambda: action_names("frostbit", "minimal"), "did you mean 'frostbite'"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest(call, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        call()
+
+
+def test_a_rom_that_is_gone_is_missed_with_the_remedy(monkeypatch, tmp_path):
+    from ale_py import roms
+
+    for gone in (tmp_path / "pong.bin", None):
+        monkeypatch.setattr(roms, "get_rom_path", lambda name, path=gone: path)
+        with pytest.raises(NeurozooError, match=r"ROM of 'pong' is missing.*Reinstall: pip install"):
+            rom_path("pong")
+
+
+def test_every_published_game_has_a_rom(published_games):
+    assert all(rom_path(game).stat().st_size >= 2048 for game in published_games)
+
+
+def test_reference_scores_are_random_then_human():
+    scores = reference_scores()
+    assert len(scores) == 57
+    # Section 8.4 of the specification, rounded there to the last digit given.
+    assert scores["frostbite"] == pytest.approx((65.2, 4334.7), abs=0.5)
+    assert scores["kangaroo"] == pytest.approx((52.0, 3035.0), abs=0.5)
+    assert scores["seaquest"][0] == pytest.approx(68.4, abs=0.05)
+    assert set(scores) <= set(game_names())
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: check_game("gym.CartPol-v1"), "Gymnasium cannot make the environment 'gym.CartPol-v1' here"),
+        (lambda: check_game("gym.FrozenLake-v1"), "should have vectors as observations"),
+        (lambda: check_behaviour("pong", "final_position"), "'pong' does not have the behaviour .* one of: none, ram"),
+        (lambda: check_behaviour("hard_maze", "ram"), "one of: none, final_position"),
+    ],
+)
+def test_a_game_or_behaviour_that_cannot_be_used_is_refused(call, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        call()

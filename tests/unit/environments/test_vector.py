@@ -1,0 +1,128 @@
+"""Vector environments continue exactly from a saved state, and report rewards, lives and ends."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from neurozoo.environments import make_world
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.environments.vector import AtariVectorEnvironment
+from neurozoo.errors import NeurozooError
+
+STICKY = get_protocol("machado2018")
+
+
+def vector(game="breakout", protocol=STICKY, count=3, threads=1, seed=0):
+    return AtariVectorEnvironment(
+        game, protocol, count=count, threads=threads, seed_of=lambda index, episode: seed + 100 * index + episode
+    )
+
+
+def play(environment, steps, random):
+    """Plays random actions and returns the screens and results of each step."""
+    seen = []
+    for _ in range(steps):
+        actions = random.integers(environment.num_actions, size=environment.count)
+        environment.send(actions)
+        step = environment.receive()
+        seen.append((environment.screens.copy(), *step))
+        if (ended := step.is_over | step.is_cut).any():
+            environment.start_episodes(ended)
+    return seen
+
+
+def assert_same(first, second):
+    for one, other in zip(first, second, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_restored_environments_continue_like_ones_that_were_never_interrupted():
+    environment = vector()
+    play(environment, 400, np.random.default_rng(1))  # past ends of games, at different times in each environment
+    assert len(set(environment.episodes.tolist())) > 1 or environment.episodes.min() > 0
+    state, arrays = environment.get_state(), environment.get_arrays()
+    continued = vector(threads=2)
+    continued.set_state(state, arrays)
+    np.testing.assert_array_equal(continued.stacks, environment.stacks)
+    np.testing.assert_array_equal(continued.lives, environment.lives)
+    assert_same(play(continued, 300, np.random.default_rng(2)), play(environment, 300, np.random.default_rng(2)))
+
+
+def test_an_environment_that_has_just_started_an_episode_continues_too():
+    environment = vector(count=2)
+    play(environment, 30, np.random.default_rng(1))
+    environment.start_episodes(np.array([True, False]))
+    continued = vector(count=2)
+    continued.set_state(environment.get_state(), environment.get_arrays())
+    assert_same(play(continued, 50, np.random.default_rng(2)), play(environment, 50, np.random.default_rng(2)))
+
+
+def test_a_state_whose_actions_lead_to_other_screens_is_refused():
+    environment = vector()
+    play(environment, 20, np.random.default_rng(1))
+    state, arrays = environment.get_state(), environment.get_arrays()
+    arrays = {"actions": arrays["actions"][::-1].copy()}
+    with pytest.raises(NeurozooError, match="the same actions now lead to other screens"):
+        vector().set_state(state, arrays)
+
+
+def test_an_episode_depends_on_its_own_seed_only():
+    alone, beside = vector(count=1, seed=7), vector(count=3, seed=7)
+    for action in np.random.default_rng(1).integers(alone.num_actions, size=200):
+        for environment in (alone, beside):
+            environment.send(np.full(environment.count, action))
+            environment.receive()
+        np.testing.assert_array_equal(alone.stacks[0], beside.stacks[0])
+    assert (beside.stacks[0] != beside.stacks[1]).any()
+
+
+def test_a_new_episode_begins_with_three_black_screens():
+    environment = vector()
+    play(environment, 50, np.random.default_rng(1))
+    environment.start_episodes(np.array([False, True, False]))
+    assert not environment.stacks[1, :3].any()
+    assert environment.stacks[1, 3].any()
+    assert environment.stacks[0, :3].any()
+
+
+def test_lost_lives_and_the_end_of_the_game_are_distinguished():
+    seen = play(vector(count=1, protocol=get_protocol("nature2015")), 600, np.random.default_rng(1))
+    lost = sum(int(step[4][0]) for step in seen)
+    over = sum(int(step[2][0]) for step in seen)
+    assert over >= 1
+    assert lost >= 5 * over  # five lives in Breakout; the last one ends the game, too
+
+
+def test_a_frame_limit_truncates_an_episode_without_ending_the_game():
+    short = dataclasses.replace(STICKY, max_frames=80)
+    seen = play(vector("pong", short, count=1), 45, np.random.default_rng(1))
+    assert [n for n, step in enumerate(seen, start=1) if step[3][0]] == [20, 40]
+    assert not any(step[2][0] for step in seen)
+
+
+def test_rewards_are_the_games_own_points():
+    seen = play(vector("seaquest", count=4), 900, np.random.default_rng(1))
+    rewards = {float(reward) for step in seen for reward in step[1]}
+    assert max(rewards) >= 20
+
+
+def test_observations_equal_those_of_our_own_preprocessing():
+    """Without sticky actions both play the same game. Rounding may differ by one grey level."""
+    plain = dataclasses.replace(STICKY, sticky_probability=0.0)
+    environment, twin = vector("pong", plain, count=1), make_world("pong", plain)
+    twin.reset(noops=0)
+    for action in np.random.default_rng(3).integers(environment.num_actions, size=60):
+        environment.send(np.array([action]))
+        environment.receive()
+        observation, _, _ = twin.step(int(action))
+        difference = np.abs(
+            environment.stacks[0].transpose(1, 2, 0).astype(int) - np.rint(observation * 255).astype(int)
+        )
+        assert difference.max() <= 1
+
+
+@pytest.mark.parametrize(("game", "protocol"), [("pong", "uber2018"), ("river_crossing", "river_fixed")])
+def test_other_protocols_are_refused(game, protocol):
+    with pytest.raises(NeurozooError, match="vector environment does not play"):
+        vector(game, get_protocol(protocol))

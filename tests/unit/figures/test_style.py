@@ -1,0 +1,43 @@
+import pandas as pd
+import pytest
+from neurozoo.figures.style import categorical_colours, curve_labels, si_label, whole_breaks
+
+
+def reports(*, game="pong", model="large", algo="ga", protocol="uber2018"):
+    return pd.DataFrame({"algo": algo, "game": game, "model": model, "protocol": protocol}, index=[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [(0, "0"), (250, "250"), (1_000, "1k"), (250_000, "250k"), (1_500_000, "1.5M"), (4e9, "4B"), (2.5e8, "250M")],
+)
+def test_frames_have_labels_with_si_letters(value, label):
+    assert si_label(value) == label
+
+
+@pytest.mark.parametrize(
+    ("limits", "breaks"),
+    [((0.6, 2.4), [1, 2]), ((0.5, 1.5), [1]), ((-1.2, 41.3), [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40])],
+)
+def test_counts_have_whole_numbers_as_breaks(limits, breaks):
+    assert whole_breaks(limits) == breaks
+
+
+def test_curves_are_kept_apart_by_everything_that_differs():
+    table = pd.concat([reports(), reports(algo="nsra_es", model="recurrent_large")], ignore_index=True)
+    assert curve_labels(table, "model").tolist() == ["large, GA", "recurrent large, NSRA-ES"]
+    assert curve_labels(table, "algo_model").tolist() == ["GA, large", "NSRA-ES, recurrent large"]
+    assert curve_labels(table[:1], "model").tolist() == ["large"]
+    assert curve_labels(table[:1], "algo").tolist() == ["GA"]
+
+
+def test_protocols_are_named_where_a_game_was_played_under_two_of_them():
+    two = pd.concat([reports(), reports(protocol="machado2018")], ignore_index=True)
+    assert curve_labels(two, "model").tolist() == ["large, uber2018", "large, machado2018"]
+    other_game = two.assign(game=["pong", "hard_maze"])
+    assert curve_labels(other_game, "model").tolist() == ["large", "large"]
+
+
+def test_more_curves_than_named_colours_still_differ():
+    for count in (1, 7, 8, 20):
+        assert len(set(categorical_colours(count))) == count

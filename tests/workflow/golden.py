@@ -1,0 +1,93 @@
+"""Short runs of every kind of learner, and the hashes of their results: `make golden` renews them.
+
+A hash covers the bytes of an array, or records as JSON; never a container or the name of a key, so that the layout of a
+file may change. Time fields of the log are left out.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+PROJECT = Path(__file__).parents[2]
+HASHES = PROJECT / "tests" / "data" / "golden.json"
+_TINY = ("population_size=6", "num_test_episodes=2", "episode_cutoff_mode=40")
+# The settings of each run; budgets are about three generations or epochs.
+RUNS = {
+    "ga/frostbite/small/1": (*_TINY, "selection_threshold=3", "validation_threshold=2", "frames=4500"),
+    "es/frostbite/small/2": (*_TINY, "frames=3000"),
+    "nsra_es/river_crossing/river_test/1": (*_TINY, "frames=500"),
+    "dqn/pong/small/1": (
+        *("learning_starts=64", "epoch_steps=128", "num_test_episodes=1", "test_cutoff=30", "batch_size=8"),
+        *("replay_size=800", "frames=1600"),
+    ),
+}
+
+
+def train(run: str, folder: Path, *, library: Path = PROJECT / "workflow" / "lib", threads: int = 2) -> None:
+    """Trains one of `RUNS` in a process of its own, as a user would."""
+    algo, game, model, number = run.split("/")
+    words = ["--algo", algo, "--game", game, "--model", model, "--run", number, "--threads", str(threads)]
+    settings = [word for setting in RUNS[run] for word in ("--set", setting)]
+    subprocess.run(
+        [sys.executable, "-m", "neurozoo", "train", *words, *settings, "--run-dir", str(folder)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(library), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def hashes(run_dir: Path) -> dict[str, str]:
+    """Returns the hashes of a run's weights, of its genome and of its log."""
+    with np.load(run_dir / "checkpoint.npz", allow_pickle=False) as arrays:
+        weights = sorted(_hash_of_array(arrays[name]) for name in arrays if arrays[name].dtype.kind != "U")
+    genome = json.loads((run_dir / "genome.json").read_text()) if (run_dir / "genome.json").exists() else {}
+    records = [json.loads(line) for line in (run_dir / "log.jsonl").read_text().splitlines()]
+    timeless = [{name: value for name, value in record.items() if not _is_about_time(name)} for record in records]
+    return {
+        "weights": _hash_of(weights),
+        "genome": _hash_of(genome.get("genome")),
+        "log": _hash_of(timeless),
+    }
+
+
+def processor() -> str:
+    """Returns the model of the processor, on which sums of floating-point numbers depend."""
+    cpu = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    model = next((line.partition(":")[2].strip() for line in cpu.splitlines() if line.startswith("model name")), "")
+    return model or platform.processor()
+
+
+def _hash_of(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _hash_of_array(array: np.ndarray) -> str:
+    return hashlib.sha256(f"{array.dtype.str}{array.shape}".encode() + array.tobytes()).hexdigest()
+
+
+def _is_about_time(name: str) -> bool:
+    words = ("TimeElapsed", "Overhead", "PerSecond", "per_second", "seconds", "_time")
+    return any(word in name for word in words)
+
+
+def main(folder: str) -> None:
+    """Trains all runs in a folder, from the start, and writes their hashes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    found = {}
+    for run in RUNS:
+        train(run, Path(folder) / run)
+        found[run] = hashes(Path(folder) / run)
+    HASHES.write_text(json.dumps({"processor": processor(), "runs": found}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
