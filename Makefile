@@ -1,75 +1,94 @@
-# make demo   everything from source to activation movies (README.md)
-# make test   all tests;  make test-cluster   jobs hurt in every way on a real Grid Engine and Slurm (as root), and Dask;  make sanitize, make lint, make format;  make bench, make bench-page, make bench-dqn;  make lock
+# `make help` lists the targets.
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake
-FOUNDATIONS := results/native/libneurozoo_ops.so results/noise/table.f32
+OP := results/native/libneurozoo_ops.so
+FOUNDATIONS := $(OP) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-cluster sanitize foundations lint format bench bench-page bench-dqn lock clean
+.PHONY: help setup demo test test-long test-cluster sanitize foundations golden lint format schema bench bench-page bench-dqn lock clean
 
-help:
-	@sed -n 's/^# //p' Makefile
+help: ## list the targets (this list)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
 
-setup: $(VENV)/.$(REQUIREMENTS)
+setup: $(VENV)/.$(REQUIREMENTS) ## install the locked packages; build the op again if its sources have changed
+	@$(RENEW_OP)
 
-# Everything is locked with hashes; the project itself is installed as a link to workflow/lib.
+# Builds the op again if its sources have changed, and nothing else (workflow/rules/native.smk says why).
+RENEW_OP = test ! -e $(OP) || $(BIN)/python -m neurozoo check-op >/dev/null 2>&1 || { \
+  echo "The op was built from other sources; building it again"; $(SNAKEMAKE) --profile profiles/local --quiet all --force -- $(OP); }
+
+# All packages are locked with hashes. The project itself is installed as a link to workflow/lib.
 $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or later is needed, but $$($(PYTHON) --version) came. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	  echo "This is $$($(PYTHON) --version), but Python 3.11 or later is needed. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
-	  echo "A virtual environment could not be made. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
+	  echo "The virtual environment could not be created. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup
+demo: setup ## run config.yaml: from source to activation movies in some minutes
 	@$(SNAKEMAKE) --profile profiles/local
 	@$(BIN)/python -m neurozoo show
 
-foundations: $(VENV)/.dev
+foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the op, the noise table
+	@$(RENEW_OP)
 	@$(SNAKEMAKE) --profile profiles/local --quiet all -- $(FOUNDATIONS)
 
-test: foundations
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20
+# With COMMIT, as in .ci/run, three minutes of long tests besides: others for each commit.
+test: foundations ## run the tests (ten minutes on two idle cores)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 \
+	  $(if $(COMMIT),--draw-by $(COMMIT) -m "not long or drawn")
 
-# Needs root and Debian's packages of Grid Engine and Slurm (.ci/run installs them; slurmdbd and mariadb-server besides for
-# tests with accounting, which are skipped otherwise); half an hour, or two where much else goes on.
-test-cluster: foundations
+test-long: foundations ## run the long tests: sweeps over all games, networks and configurations
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20 -m long --ignore tests/cluster
+
+# Needs root and Debian's packages of Grid Engine and Slurm, which .ci/run installs. Tests with accounting also need
+# slurmdbd and mariadb-server, and are skipped without them. Takes half an hour, or two hours on a busy machine.
+test-cluster: foundations ## make jobs fail on a real Grid Engine, Slurm and Dask (as root)
 	@$(BIN)/python -m pytest tests/cluster -m "long or not long" -rP --durations=0
 
-sanitize: foundations
+sanitize: foundations ## test the native code with sanitizers
 	@$(BIN)/python -m pytest tests/native/test_sanitizers.py -m "long or not long"
 
-lint: $(VENV)/.dev
+golden: foundations ## renew the hashes of the golden runs, after a change that is meant to change results
+	@$(BIN)/python tests/workflow/golden.py build/golden
+
+lint: $(VENV)/.dev ## check style, imports and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'native/*.h' 'native/*.cc')
 	$(SNAKEMAKE) --lint
 
-format: $(VENV)/.dev
+schema: $(VENV)/.dev ## generate the JSON schema of config.yaml and docs/reference/ from the settings
+	@$(BIN)/python -m neurozoo.plan.reference
+
+format: $(VENV)/.dev ## format Python, rules and C++
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 	$(BIN)/clang-format -i $$(git ls-files 'native/*.h' 'native/*.cc')
 
-bench: foundations
+bench: foundations ## measure the speed of this machine
 	@$(BIN)/python -m neurozoo bench
 
-# Measures everything (about six minutes; let the machine do nothing else) and puts it into the documentation.
-bench-page: foundations
+# Takes about six minutes. Let the machine do nothing else.
+bench-page: foundations ## the same, and write it into docs/benchmarks.md
 	@$(BIN)/python -m neurozoo bench --save docs/results/benchmark.json --write docs/benchmarks.md
 
-# Deep Q-learning beside a loop in PyTorch, which gets an environment of its own: nothing here needs it (docs/dqn.md). From
-# PyPI it comes with CUDA, 3 GB; TORCH="torch --index-url https://download.pytorch.org/whl/cpu" takes the small one.
+# PyTorch gets a virtual environment of its own, because nothing else needs it (docs/dqn.md). PyPI's build brings CUDA
+# (3 GB); TORCH="torch --index-url https://download.pytorch.org/whl/cpu" takes the small one.
 TORCH ?= torch==2.13.0
 TORCH_VENV := build/torch
-bench-dqn: foundations $(TORCH_VENV)/.done
+bench-dqn: foundations $(TORCH_VENV)/.done ## compare deep Q-learning with a PyTorch loop
 	@$(BIN)/python -m neurozoo bench-dqn --torch $(TORCH_VENV)/bin/python
 
 $(TORCH_VENV)/.done:
@@ -78,12 +97,12 @@ $(TORCH_VENV)/.done:
 	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check gymnasium==1.4.0 ale-py==0.12.1 opencv-python-headless
 	@touch $@
 
-# Needs uv; one resolution for all supported Python versions.
-lock:
+# One resolution for all supported Python versions.
+lock: ## resolve the packages of envs/*.in again (needs uv)
 	cd envs && for name in dev cpu gpu play; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done
 
-clean:
+clean: ## delete environments and caches; results stay
 	rm -rf $(VENV) build .snakemake .pytest_cache .ruff_cache results/native/build
