@@ -159,27 +159,26 @@ class _GameLoop:
         world = self._world
         observation = world.reset(**start)
         player.begin(number)
-        self._score = 0.0
+        self._score = reward = 0.0
         self._frame()
         while not world.is_done:
-            outputs = player.choose(player.think(player.see(observation))[1])
-            observation = self._act(outputs)
+            observation, reward = self._act(player.decide(observation, reward).chosen)
         self.played.append(PlayedGame(self._score, world.steps, is_finished=True))
 
     def leave(self) -> None:
         """Records a game that was not finished."""
         self.played.append(PlayedGame(self._score, self._world.steps, is_finished=False))
 
-    def _act(self, outputs: np.ndarray) -> np.ndarray:
+    def _act(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
         manual = self._manual_action()
         if self._console is not None:
             action = self._actions[largest(outputs)] if manual is None else manual
-            return self._console.step(action, watch=self._frame)[0]
+            return self._console.step(action, watch=self._frame)[:2]
         if manual is not None:
             outputs = np.eye(self._world.num_outputs, dtype=np.float32)[manual]
         observation, reward, _ = self._world.act(outputs)
         self._frame(reward)
-        return observation
+        return observation, reward
 
     def _manual_action(self) -> int | None:
         """Returns the index of the human's action; a no-op if the environment lacks it, None if the agent plays."""

@@ -118,9 +118,9 @@ def _protocol_for(frozen: FrozenModel, name: str) -> Protocol:
 def _play(world: World, player: Player, start: dict[str, int], *, number: int, progress: Progress) -> ScoredEpisode:
     observation = world.reset(**start)
     player.begin(number)
-    score = 0.0
+    score = reward = 0.0
     while not world.is_done:
-        observation, reward, _ = world.act(player.choose(player.think(observation)[1]))
+        observation, reward, _ = world.act(player.decide(observation, reward).chosen)
         score += reward
         progress.advance()
     return ScoredEpisode(**start, score=score, steps=world.steps, frames=world.frames)

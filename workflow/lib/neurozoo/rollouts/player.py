@@ -1,11 +1,22 @@
 """A frozen agent that plays, with or without perturbations, and the worlds and starts of its episodes."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, observation_range
+from neurozoo.agents.policies import (
+    Continuous,
+    EpsilonGreedy,
+    Forward,
+    Greedy,
+    NetworkOutputs,
+    Policy,
+    PolicyInputs,
+    State,
+)
 from neurozoo.environments import World, make_world
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
@@ -14,46 +25,83 @@ from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, p
 EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
 
 
+class Decision(NamedTuple):
+    """What a player saw, thought and chose at a step, for one environment.
+
+    Attributes:
+        seen: The observation with the noise that the agent saw.
+        representation: Activation of the second-to-last layer.
+        outputs: float32, shape (outputs,): the network's.
+        chosen: float32, shape (outputs,): what the world gets, see `World.act`; with one-hot actions.
+    """
+
+    seen: np.ndarray
+    representation: np.ndarray
+    outputs: np.ndarray
+    chosen: np.ndarray
+
+
 class Player:
-    """A frozen agent and its perturbation.
+    """A frozen agent and its perturbation, in one environment.
 
     Args:
         frozen: The agent.
         perturbation: Noise on its observations, weights and actions.
         seed: Of all noise.
 
-    Attributes:
-        think: A function from an observation to the representation and the outputs.
-
     Raises:
         NeurozooError: The frozen model is damaged.
     """
 
     def __init__(self, frozen: FrozenModel, perturbation: Perturbation, *, seed: int):
-        self._perturbation = perturbation
         self._seed = seed
         low, high = observation_range(frozen.protocol) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
-        self.think = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed)
+        forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed)
+        self._is_continuous = frozen.is_continuous
+        self._num_outputs = len(frozen.actions)
+        self._policy: Policy = Continuous(forward) if self._is_continuous else Greedy(forward)
+        if perturbation.action:
+            self._policy = EpsilonGreedy(self._policy, epsilon=perturbation.action, num_actions=self._num_outputs)
 
     def begin(self, episode: int) -> None:
-        """Seeds an episode's noise by its number, so that it does not depend on earlier episodes."""
+        """Begins an episode. Its number seeds the noise, which therefore does not depend on earlier episodes."""
         self._observation_rng = np.random.default_rng([self._seed, episode, OBSERVATION])
         self._action_rng = np.random.default_rng([self._seed, episode, ACTION])
+        self._state = self._policy.initial_state(1)
+        self._previous_action = 0
+        self._is_first = True
 
-    def see(self, observation: np.ndarray) -> np.ndarray:
-        """Returns the observation with the noise that the agent sees."""
+    def decide(self, observation: np.ndarray, reward: float = 0.0) -> Decision:
+        """Chooses what to do.
+
+        Args:
+            observation: The environment's, without a batch axis.
+            reward: Of the step before; 0 at an episode's first step.
+        """
+        seen = self._see(observation)
+        inputs = PolicyInputs(
+            seen[np.newaxis],
+            previous_action=np.array([self._previous_action]),
+            previous_reward=np.array([reward], np.float32),
+            is_first=np.array([self._is_first]),
+        )
+        (action,), outputs, self._state = self._policy.step(inputs, self._state, self._action_rng)
+        assert outputs is not None  # the network is always asked
+        assert outputs.representation is not None
+        self._is_first = False
+        if self._is_continuous:
+            chosen = action
+        else:
+            self._previous_action = int(action)
+            chosen = np.eye(self._num_outputs, dtype=np.float32)[self._previous_action]
+        return Decision(seen, outputs.representation[0], outputs.preferences[0], chosen)
+
+    def _see(self, observation: np.ndarray) -> np.ndarray:
         if not self._deviation:
             return observation
         noise = self._observation_rng.standard_normal(observation.shape, np.float32)
         return observation + np.float32(self._deviation) * noise
-
-    def choose(self, outputs: np.ndarray) -> np.ndarray:
-        """Returns the outputs that the world gets: the network's, or one-hot ones of a random action."""
-        if not self._perturbation.action:
-            return outputs
-        draw, action = self._action_rng.random(), int(self._action_rng.integers(len(outputs)))
-        return np.eye(len(outputs), dtype=np.float32)[action] if draw < self._perturbation.action else outputs
 
 
 def world_of_agent(frozen: FrozenModel, protocol: Protocol) -> World:
@@ -86,10 +134,8 @@ def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -
         yield {"noops": drawn if noops is None else noops, "seed": int(generator.integers(EMULATOR_SEEDS))}
 
 
-def _compiled_forward_pass(
-    frozen: FrozenModel, *, noise: float, seed: int
-) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Returns a fast function from one observation to representation and outputs."""
+def _compiled_forward_pass(frozen: FrozenModel, *, noise: float, seed: int) -> Forward:
+    """Returns a fast function of the frozen network, which has no memory."""
     import tensorflow as tf
 
     model = frozen.activations_model([frozen.representation.name, frozen.layers[-1].name])
@@ -97,9 +143,9 @@ def _compiled_forward_pass(
         perturb_kernels(model, noise, seed=seed)
     run = tf.function(lambda batch: model(batch, training=False))
 
-    def think(observation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        representation, outputs = run(tf.constant(observation[np.newaxis]))
-        return representation.numpy()[0], outputs.numpy()[0]
+    def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        representation, preferences = run(tf.constant(inputs.observation))
+        return NetworkOutputs(preferences.numpy(), representation.numpy()), state
 
-    think(np.zeros(frozen.shape.observation, np.float32))  # compiles it
-    return think
+    forward(PolicyInputs.without_history(np.zeros((1, *frozen.shape.observation), np.float32)), ())  # compiles it
+    return forward

@@ -23,7 +23,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
 from neurozoo.rollouts.npz_streams import Spool, npz_written_whole
 from neurozoo.rollouts.perturbations import Perturbation
-from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
+from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.step_table import StepTable
 
@@ -176,24 +176,22 @@ def _play(
     observation = environment.reset(**start)
     player.begin(episode)
     records.begin_episode(**start)
-    score = 0.0
+    score = reward = 0.0
     while not environment.is_done and len(records) < max_steps:
-        seen = player.see(observation)
-        representation, outputs = player.think(seen)
-        chosen = player.choose(outputs)
-        records.append(seen, representation, chosen, score)
+        decision = player.decide(observation, reward)
+        records.append(decision, score)
         step, frame, ram = environment.steps, environment.frames, environment.ram
-        observation, reward, _ = environment.act(chosen)
+        observation, reward, _ = environment.act(decision.chosen)
         if steps is not None:
             steps.append(
                 episode=episode,
                 step=step,
                 frame=frame,
-                action=largest(chosen),
+                action=largest(decision.chosen),
                 reward=reward,
                 score=score,
                 is_last=environment.is_done,
-                outputs=outputs,
+                outputs=decision.outputs,
                 ram=ram,
             )
         score += reward
@@ -242,15 +240,16 @@ class _Records:
         """Starts another episode: the next records belong to it."""
         self._starts.append((len(self), noops, seed))
 
-    def append(self, seen: np.ndarray, representation: np.ndarray, chosen: np.ndarray, score: float) -> None:
+    def append(self, decision: Decision, score: float) -> None:
         """Records the environment's current step."""
         if not self._is_streamlined:
             plane = self._environment.plane.reshape(self._shape.plane)
-            self._spools["seen"].append(seen if self._is_noisy else plane)
+            self._spools["seen"].append(decision.seen if self._is_noisy else plane)
             self._spools["frames"].append(self._environment.screen)
             self._spools["ram"].append(self._environment.ram)
-            self._spools["representation"].append(representation)
+            self._spools["representation"].append(decision.representation)
         self._spools["score"].append(np.float64(score))
+        chosen = decision.chosen
         self._spools["actions"].append(chosen if self._is_continuous else np.int16(largest(chosen)))
 
     def write(self, output: str | os.PathLike, scores: list[float], perturbation: Perturbation, seed: int) -> None:

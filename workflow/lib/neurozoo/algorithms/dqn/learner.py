@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
-from neurozoo.algorithms.dqn.playing import choose_actions, play_test
+from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import DqnSettings
@@ -223,8 +224,8 @@ class DeepQLearner:
         phase = self._phase("random" if self.steps < s.learning_starts else "train")
         is_waiting = self._waits > 0
         draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
-        values_of, stacks = self._network.acting_values, self._environments.stacks
-        actions = choose_actions(values_of, stacks, epsilon, draws, self._layout.num_actions)
+        policy = epsilon_greedy(self._network.acting_values, epsilon=epsilon, num_actions=self._layout.num_actions)
+        actions = policy.step(PolicyInputs.without_history(self._environments.stacks), (), draws).action
         actions[is_waiting] = 0
         self._rounds += 1
         self._environments.send(actions)

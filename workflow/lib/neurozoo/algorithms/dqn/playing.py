@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from neurozoo.agents.policies import EpsilonGreedy, Greedy, NetworkOutputs, PolicyInputs, State
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.environments.protocols import Protocol
@@ -16,24 +17,19 @@ TEST_ENVIRONMENTS = 8  # at once, at most
 ValuesOf = Callable[[np.ndarray], np.ndarray]  # from states, uint8, to action values, (batch, actions)
 
 
-def choose_actions(
-    values_of: ValuesOf, stacks: np.ndarray, epsilon: float, random: np.random.Generator, num_actions: int
-) -> np.ndarray:
-    """Returns an epsilon-greedy action for each environment; of equally good actions, the first.
+def epsilon_greedy(values_of: ValuesOf, *, epsilon: float, num_actions: int) -> EpsilonGreedy:
+    """Returns the policy of deep Q-learning: greedy on action values, or random.
 
     Args:
-        values_of: Returns action values.
-        stacks: uint8, shape (num_envs, 4, height, width).
+        values_of: Returns action values. Not asked when all actions of a step are random.
         epsilon: Probability of a random action.
-        random: Generator of random numbers.
         num_actions: Number of actions.
     """
-    is_random = random.random(len(stacks)) < epsilon
-    actions = random.integers(num_actions, size=len(stacks))
-    if not is_random.all():
-        best = values_of(stacks).argmax(axis=-1)
-        actions = np.where(is_random, actions, best)
-    return actions
+
+    def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        return NetworkOutputs(values_of(inputs.observation)), state
+
+    return EpsilonGreedy(Greedy(forward), epsilon=epsilon, num_actions=num_actions, is_lazy=True)
 
 
 def play_test(
@@ -76,11 +72,12 @@ def play_test(
     environments = AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of)
     returns, is_open = np.zeros(count), np.ones(count, bool)
     waits, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    policy = epsilon_greedy(values_of, epsilon=s.test_epsilon, num_actions=num_actions)
     rounds = 0
     wait(np.arange(count))
     while is_open.any() if s.test_steps is None else phase.steps < s.test_steps:
         draws = generator(entropy, Purpose.TEST_EXPLORATION, epoch, rounds)
-        actions = choose_actions(values_of, environments.stacks, s.test_epsilon, draws, num_actions)
+        actions = policy.step(PolicyInputs.without_history(environments.stacks), (), draws).action
         actions[waits > 0] = 0
         environments.send(actions)
         step = environments.receive()
