@@ -13,7 +13,7 @@ import pytest
 # The clusters are modules beside this file.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from experiment import RESULTS, Experiment, copy_project
+from experiment import CHECKPOINTS, RESULTS, Experiment, copy_project
 from grid_engine import GridEngine
 from slurm_cluster import Slurm
 
@@ -28,7 +28,7 @@ def undisturbed(ops, tmp_path_factory) -> Callable[[int], dict[str, bytes]]:
             folder = tmp_path_factory.mktemp("undisturbed")
             copy_project(folder, frames=frames)
             answer = subprocess.run(
-                [sys.executable, "-m", "snakemake", *RESULTS, "--cores", "2", "--configfile", "hurt.yaml"],
+                [sys.executable, "-m", "snakemake", *CHECKPOINTS, "--cores", "2", "--configfile", "hurt.yaml"],
                 cwd=folder,
                 capture_output=True,
                 text=True,

@@ -38,6 +38,9 @@ EXPERIMENT = {
 }
 RUN = "results/hurt/runs/ga/frostbite/small/{}"
 
+# What the rule `train` makes; the genome is written beside it.
+CHECKPOINTS = [f"{RUN.format(run)}/checkpoint.npz" for run in (1, 2)]
+
 # What comes out the same to the byte, however a run was disturbed.
 RESULTS = [f"{RUN.format(run)}/{name}" for run in (1, 2) for name in ("checkpoint.npz", "genome.json")]
 
@@ -77,8 +80,7 @@ class Experiment:
         """Returns the command of the README, for two trainings, with short waits."""
         quick = ("--latency-wait", "5", "--seconds-between-status-checks", "1")
         common = ("--profile", self.profile, "--configfile", "hurt.yaml", *quick)
-        targets = [f"{RUN.format(run)}/checkpoint.npz" for run in (1, 2)]
-        return ("snakemake", *(arguments or targets), *common)
+        return ("snakemake", *(arguments or CHECKPOINTS), *common)
 
     def start(self, *arguments: str) -> None:
         """Starts Snakemake."""

@@ -220,6 +220,7 @@ def test_weights_without_a_genome_come_from_the_checkpoint_beside_it(bring):
     (folder / "genome.json").write_text(json.dumps(record | {"genome": None}))
     agent = read_agent(folder)
     assert agent.genome == Genome(Weights.of(read_checkpoint(folder / "checkpoint.npz").theta))
+    assert read_agent(folder / "checkpoint.npz").genome == agent.genome
     (folder / "genome.json").write_text(json.dumps(record | {"genome": None, "game": "pong"}))
     with pytest.raises(NeurozooError, match="a genome for pong/small, but weights for breakout/small"):
         read_agent(folder)

@@ -35,3 +35,9 @@ def test_an_unknown_algorithm_is_answered_with_the_nearest(capsys):
     with pytest.raises(SystemExit):
         main(["settings", "dqnn"])
     assert "algorithm 'dqnn' is unknown; did you mean 'dqn'?" in capsys.readouterr().err
+
+
+def test_a_preset_without_its_algorithm_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["settings", "--preset", "demo"])
+    assert "python -m neurozoo settings ALGO --preset demo" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Tags that training keeps at named moments."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -57,9 +58,10 @@ def test_a_genome_in_the_log_is_not_kept_and_gives_the_weights_of_the_snapshot(
     runner.finish(tmp_path, settings={"frames": 1500}, keep_tags=["initial", "1K"])
     assert SETTINGS["selection_threshold"] > 0
     assert kept(tmp_path) == []
-    freeze_run(uninterrupted, ops=ops, noise=small_noise_table, tag="3K")
-    facts = read_facts(uninterrupted / "snapshots" / "3000.npz")
-    record = json.loads((uninterrupted / "tags" / "3K" / "frozen" / "model.json").read_text())
+    run_dir = shutil.copytree(uninterrupted, tmp_path / "run")  # other tests look at its files
+    freeze_run(run_dir, ops=ops, noise=small_noise_table, tag="3K")
+    facts = read_facts(run_dir / "snapshots" / "3000.npz")
+    record = json.loads((run_dir / "tags" / "3K" / "frozen" / "model.json").read_text())
     assert record["scores"] == {key: facts[key] for key in record["scores"]}
 
 

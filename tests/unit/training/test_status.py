@@ -137,7 +137,7 @@ def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, p
         (["--configfile", "nowhere.yaml"], "nowhere.yaml cannot be read"),
         (["--configfile", "wrong.yaml"], "did you mean 'ga'"),
         (["--configfile", "text.yaml"], "should be a mapping"),
-        (["--watch", "0"], "--watch should be at least"),
+        (["--watch", "0"], "--watch is 0.0 seconds, but should be at least 0.1"),
     ],
 )
 def test_a_wrong_argument_is_explained(project, capsys, words, sentence):

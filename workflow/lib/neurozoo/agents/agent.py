@@ -46,14 +46,16 @@ def read_agent(path: str | os.PathLike) -> Agent:
     Networks with virtual batch norm also take their reference observations from the checkpoint.
 
     Args:
-        path: The `genome.json`, or the folder of a run.
+        path: The `genome.json`, the `checkpoint.npz`, or the folder of a run.
 
     Raises:
         NeurozooError: A file is missing or damaged.
     """
     path = Path(path)
     if path.is_dir() and not (path / "genome.json").exists() and (path / "checkpoint.npz").exists():
-        checkpoint = read_checkpoint(path / "checkpoint.npz")
+        path = path / "checkpoint.npz"
+    if path.suffix == ".npz":
+        checkpoint = read_checkpoint(path)
         genome = Genome(Weights.of(checkpoint.theta))
         return Agent(genome, checkpoint.game, checkpoint.model, checkpoint.protocol, checkpoint.reference)
     path = path / "genome.json" if path.is_dir() else path

@@ -77,7 +77,7 @@ def profile_learning(
 
 def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
     """Returns functions that make about `steps` steps of one part, and return how many they made."""
-    worlds, network, replay = learner.parts
+    environments, network, replay = learner.parts
     s = learner.settings
     random = np.random.default_rng(0)
     rounds = -(-steps // s.num_envs)
@@ -85,15 +85,15 @@ def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
 
     def play() -> int:
         for _ in range(rounds):
-            worlds.send(random.integers(worlds.num_actions, size=s.num_envs))
-            step = worlds.receive()
+            environments.send(random.integers(environments.num_actions, size=s.num_envs))
+            step = environments.receive()
             if (ended := step.is_over | step.is_cut).any():
-                worlds.start_episodes(ended)
+                environments.start_episodes(ended)
         return rounds * s.num_envs
 
     def predict() -> int:
         for _ in range(rounds):
-            network.values(worlds.stacks)
+            network.values(environments.stacks)
         return rounds * s.num_envs
 
     def train() -> int:

@@ -90,12 +90,12 @@ def whole(text: str) -> int:
     """Reads a whole number that may have an exponent, such as 1e6.
 
     Raises:
-        ValueError: The text is not a whole number.
+        argparse.ArgumentTypeError: The text is not a whole number.
     """
-    value = float(text)
-    if not value.is_integer():
-        raise ValueError(text)
-    return int(value)
+    with contextlib.suppress(ValueError):
+        if (value := float(text)).is_integer():
+            return int(value)
+    raise argparse.ArgumentTypeError(f"should be a whole number such as 1000000 or 1e6, but is {text!r}")
 
 
 def read_setting(text: str) -> object:
@@ -103,7 +103,7 @@ def read_setting(text: str) -> object:
     import yaml
 
     for kind in (whole, float):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
             return kind(text)
     return yaml.safe_load(text)
 

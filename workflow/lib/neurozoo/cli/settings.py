@@ -5,6 +5,7 @@ import textwrap
 from dataclasses import asdict
 
 from neurozoo.cli.arguments import Commands, add_command, add_json
+from neurozoo.errors import NeurozooError
 
 WIDTH = 110
 
@@ -24,6 +25,11 @@ def _settings(options):
     from neurozoo.plan.catalogue_pages import as_yaml
     from neurozoo.plan.reference import entries
 
+    if options.algo is None and options.preset:
+        raise NeurozooError(
+            f"--preset {options.preset} needs an algorithm, because presets belong to one. Name it: "
+            f"python -m neurozoo settings ALGO --preset {options.preset}"
+        )
     if options.algo is None:
         for name, spec in ALGORITHMS.items():
             print(f"{name}: {spec.title}. Presets: {', '.join(spec.presets)}")
