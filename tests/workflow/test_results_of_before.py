@@ -38,8 +38,9 @@ def updated(project, data_dir):
     return project
 
 
-def test_a_dry_run_plans_no_training(updated, snakemake):
-    answer = snakemake("-n", "--profile", "profiles/local", "--configfile", "config/old.yaml").stdout
+@pytest.mark.parametrize("profile", [("--profile", "profiles/local"), ()], ids=["local", "without a profile"])
+def test_a_dry_run_plans_no_training(updated, snakemake, profile):
+    answer = snakemake("-n", *profile, "--configfile", "config/old.yaml").stdout
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", answer, re.MULTILINE))
     assert jobs["describe_result"] == "2", answer[-3000:]
     assert not {"train", "noise_table", "parse_log"} & set(jobs)
