@@ -1,8 +1,13 @@
 """The command line: `python -m neurozoo` calls the functions behind the Snakemake rules."""
 
-import argparse
 import os
 import sys
+
+# `python -m` looks for modules in the working directory first. A results folder from elsewhere must not bring its own.
+if sys.path[:1] in ([""], [os.getcwd()]) and not sys.flags.safe_path:
+    del sys.path[0]
+
+import argparse
 from collections.abc import Sequence
 
 from neurozoo import __version__

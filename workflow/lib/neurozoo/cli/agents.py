@@ -11,6 +11,7 @@ from neurozoo.cli.arguments import (
     add_json,
     add_protocol,
     chosen,
+    named_game,
     protocol_choices,
     whole,
 )
@@ -21,7 +22,7 @@ def add_agent_commands(commands: Commands) -> None:
     """Adds `import`, `export` and `evaluate`."""
     brought = add_command(commands, "import", _import, "import a genome from another system as a run")
     brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file that holds one")
-    brought.add_argument("--game", help="default: the game in the genome's file")
+    brought.add_argument("--game", type=named_game, help="default: the game in the genome's file")
     brought.add_argument("--model", help="network, such as large (default: the network in the genome's file)")
     brought.add_argument("--run", type=int, default=1, help="number of the run (default: %(default)s)")
     add_protocol(brought)
@@ -44,7 +45,7 @@ def add_agent_commands(commands: Commands) -> None:
 
     evaluate = add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
     evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published genome")
-    evaluate.add_argument("--game", help="default: the genome's game")
+    evaluate.add_argument("--game", type=named_game, help="default: the genome's game")
     evaluate.add_argument("--model", help="network (default: the genome's network)")
     add_protocol(evaluate)
     evaluate.add_argument("--noops", type=int, help="no-op frames at the start of an episode (default: random)")

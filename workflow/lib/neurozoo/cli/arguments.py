@@ -86,6 +86,14 @@ def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
     return chosen(options, "protocol", "action_set", "observation", "start_state")
 
 
+def named_game(text: str) -> str:
+    """Returns the name of a game. The module of an environment may be imported, because the user names it here."""
+    from neurozoo.environments.games import trust_module_of
+
+    trust_module_of(text)
+    return text
+
+
 def whole(text: str) -> int:
     """Reads a whole number that may have an exponent, such as 1e6.
 

@@ -15,6 +15,7 @@ from neurozoo.cli.arguments import (
     add_json,
     add_settings,
     chosen,
+    named_game,
     read_overrides,
     whole,
 )
@@ -44,7 +45,7 @@ def add_benchmark_commands(commands: Commands) -> None:
     beside = add_command(
         commands, "bench-dqn", _bench_dqn, "compare the speed of deep Q-learning with PyTorch and the machine's limit"
     )
-    beside.add_argument("--game", default="pong", help="default: %(default)s")
+    beside.add_argument("--game", type=named_game, default="pong", help="default: %(default)s")
     beside.add_argument("--model", default="nature", help="network (default: %(default)s)")
     beside.add_argument(
         "--torch", type=Path, metavar="PYTHON", help="a Python with PyTorch (make bench-dqn makes one; default: none)"
@@ -60,7 +61,7 @@ def add_benchmark_commands(commands: Commands) -> None:
         commands, "profile", _profile, "measure the parts of a learner: emulator, prediction, training"
     )
     profile.add_argument("--algo", default="dqn", help="algorithm (default: %(default)s)")
-    profile.add_argument("--game", default="pong", help="default: %(default)s")
+    profile.add_argument("--game", type=named_game, default="pong", help="default: %(default)s")
     profile.add_argument("--model", default="nature", help="network (default: %(default)s)")
     profile.add_argument("--preset", default="nature", help="named settings (default: %(default)s)")
     add_settings(profile)

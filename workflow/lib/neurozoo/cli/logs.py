@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from neurozoo.cli.arguments import Commands, add_command, chosen
+from neurozoo.cli.arguments import Commands, add_command, chosen, named_game
 
 
 def add_log_commands(commands: Commands) -> None:
@@ -12,7 +12,7 @@ def add_log_commands(commands: Commands) -> None:
     parse.add_argument("log", type=Path, help="log.jsonl, or an old ga.out or log.txt")
     parse.add_argument("csv", type=Path, help="file to write, such as results/runs/ga/frostbite/large/1/metrics.csv")
     parse.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
-    parse.add_argument("--game", required=True, help="game id, such as frostbite")
+    parse.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     parse.add_argument("--model", required=True, help="network, such as large")
     parse.add_argument("--run", type=int, required=True, help="number of the run")
     parse.add_argument("--protocol", default="uber2018", help="evaluation protocol (default: %(default)s)")

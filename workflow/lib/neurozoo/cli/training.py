@@ -17,6 +17,7 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     add_settings,
     chosen,
+    named_game,
     read_overrides,
     whole,
 )
@@ -26,7 +27,7 @@ def add_training_commands(commands: Commands) -> None:
     """Adds `train`, `resume` and `status`."""
     train = add_command(commands, "train", _train, "train a run, or continue it")
     train.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
-    train.add_argument("--game", required=True, help="game id, such as frostbite")
+    train.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     train.add_argument("--model", required=True, help="network, such as large")
     train.add_argument("--run", type=int, default=1, help="number of the run; part of the seed (default: %(default)s)")
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")

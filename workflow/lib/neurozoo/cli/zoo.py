@@ -10,6 +10,7 @@ from neurozoo.cli.arguments import (
     add_protocol,
     add_results,
     chosen,
+    named_game,
     protocol_choices,
 )
 
@@ -33,7 +34,7 @@ def add_zoo_commands(commands: Commands) -> None:
 
     brought = add_command(actions, "import", _import, "import a frozen graph, such as the Atari Zoo's, as a run")
     brought.add_argument("graph", type=Path, help="such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb")
-    brought.add_argument("--game", help="default: from the folder's name")
+    brought.add_argument("--game", type=named_game, help="default: from the folder's name")
     brought.add_argument("--model", help="network (default: the network with these layers)")
     brought.add_argument("--run", type=int, help="number of the run (default: from the file's name, or 1)")
     add_protocol(brought)

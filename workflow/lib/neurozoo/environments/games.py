@@ -1,6 +1,7 @@
 """Games: their names, actions, ROMs, behaviours and reference scores."""
 
 import csv
+import os
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from neurozoo.errors import NeurozooError, unknown_name
 
 GYMNASIUM_PREFIX = "gym."  # begins the name of a game that is a Gymnasium environment
+TRUSTED_MODULES = "NEUROZOO_ENVIRONMENTS"  # environment variable: modules of Gymnasium environments, with commas
 RIVER_ACTIONS = tuple(
     name + hands
     for hands in ("", "+HANDS")
@@ -54,13 +56,50 @@ def check_game(game: str) -> str:
     return game
 
 
+def trust_module_of(game: object) -> None:
+    """Lets this process and its children import the module that a game such as `gym.my_package:Maze-v0` names.
+
+    Call it for games that come from the user's configuration or command line, never for those that a file names:
+    importing a module runs its code.
+    """
+    if isinstance(game, str) and (module := _module_of(game)):
+        os.environ[TRUSTED_MODULES] = ",".join(sorted({*_trusted_modules(), module}))
+
+
+def gymnasium_id(game: str) -> str:
+    """Returns the Gymnasium id of a game such as `gym.CartPole-v1`.
+
+    Raises:
+        NeurozooError: The id names a module that the user has not named.
+    """
+    module = _module_of(game)
+    if module and module not in _trusted_modules():
+        raise NeurozooError(
+            f"A file names the environment {game!r}. Its module {module!r} is not imported, because that would run its "
+            f"code, and neither your configuration nor your command line names it. If you trust the module: "
+            f"export {TRUSTED_MODULES}={module}"
+        )
+    return game.removeprefix(GYMNASIUM_PREFIX)
+
+
+def _module_of(game: str) -> str:
+    """Returns the module that Gymnasium would import for a game; empty if there is none."""
+    module, colon, _ = game.removeprefix(GYMNASIUM_PREFIX).partition(":")
+    return module if colon and game.startswith(GYMNASIUM_PREFIX) else ""
+
+
+def _trusted_modules() -> list[str]:
+    return [module for module in os.environ.get(TRUSTED_MODULES, "").split(",") if module]
+
+
 @cache
 def gymnasium_spaces(game: str) -> tuple[int, tuple[str, ...]]:
     """Returns (length of an observation, names of the outputs) of a Gymnasium environment with vector observations."""
     import gymnasium
 
+    identifier = gymnasium_id(game)
     try:
-        environment = gymnasium.make(game.removeprefix(GYMNASIUM_PREFIX))
+        environment = gymnasium.make(identifier)
     except (gymnasium.error.Error, ImportError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason}.") from error

@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 
-from neurozoo.environments.games import GYMNASIUM_PREFIX
+from neurozoo.environments.games import gymnasium_id
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.single_frame import SingleFrameWorld, largest
 
@@ -17,7 +17,7 @@ class GymnasiumWorld(SingleFrameWorld):
 
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
-        self._environment = _make(game.removeprefix(GYMNASIUM_PREFIX))
+        self._environment = _make(gymnasium_id(game))
         self._seen = np.zeros(self.shape.channels, np.float32)
         self._environment.reset(seed=0)  # makes the shape of the screen known
 

@@ -5,6 +5,7 @@ This module takes dictionaries; the workflow reads the files. TensorFlow is not 
 
 from collections.abc import Callable, Mapping
 
+from neurozoo.environments.games import trust_module_of
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.meaning import meaning_problems
 from neurozoo.plan.structure import check_structure
@@ -33,8 +34,19 @@ def check_config(
             structure is right.
     """
     checked, problems = check_structure(config, notify)
+    if not problems:
+        _trust_environments(checked)
     problems = problems or list(meaning_problems(checked))
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise NeurozooError("\n".join([f"{source} has {count}:", *(f"  {line}" for line in problems)]))
     return checked
+
+
+def _trust_environments(config: Mapping) -> None:
+    """Lets Gymnasium import the modules of environments that the configuration names."""
+    for experiment in config["experiments"].values():
+        for game in experiment["games"]:
+            trust_module_of(game)
+    for entry in config.get("imports", {}).values():
+        trust_module_of(entry["game"])

@@ -12,6 +12,7 @@ from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.games import trust_module_of
 from neurozoo.environments.protocols import ObservationShape, observation_shape, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import get_network
@@ -263,6 +264,7 @@ def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: 
         name := spec.check_variant(model)
     ) != model:  # published names work only in the file, so that each run has one folder
         raise NeurozooError(f"{model!r} is the published name of {name!r}; in a path, write {name}.")
+    trust_module_of(game)  # paths of runs come from the configuration or from Snakemake's command line
     wanted = PlannedRun(algo, spec.check_game(game), model, int(run))
     for experiment in config["experiments"].values():
         if _contains(experiment, wanted):
