@@ -172,3 +172,38 @@ def test_a_bundle_overwrites_nothing(results, tmp_path):
     with pytest.raises(NeurozooError, match="exists"):
         bundle_site(results, results)
     assert (tmp_path / "taken.zip").read_bytes() == b"precious"
+
+
+def test_a_bundle_leaves_out_what_links_bring_from_outside(results, tmp_path):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    settings = (results / RUN / "config.yaml").read_text()
+    (secret / "config.yaml").write_text(settings + "password: hunter2\n")
+    (secret / "figure.png").write_bytes((next(results.rglob("*.png"))).read_bytes())
+    (secret / "page.html").write_text("hunter2")
+    shutil.copytree(results / RUN, secret / "run")
+    (secret / "run" / "hunter2.html").write_text("hunter2")
+    (results / RUN / "config.yaml").unlink()
+    (results / RUN / "config.yaml").symlink_to(secret / "config.yaml")
+    (results / RUN / "weights.png").symlink_to(secret / "figure.png")
+    (results / RUN / "provenance.html").symlink_to(secret / "page.html")
+    (results / "runs/ga/frostbite/small/7").symlink_to(secret / "run", target_is_directory=True)
+    (results / RUN / "inside.html").symlink_to("activation.html")
+    (results / RUN / "activation.html").write_text("a file of the results")
+
+    bundle_site(results, tmp_path / "bundle", replications=100)
+
+    files = [path for path in (tmp_path / "bundle").rglob("*") if path.is_file()]
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
+    copied = {path.relative_to(tmp_path / "bundle" / "files").as_posix() for path in files if "files" in path.parts}
+    assert f"{RUN}/activation.mp4" in copied
+    assert f"{RUN}/inside.html" in copied
+    assert not {f"{RUN}/weights.png", f"{RUN}/provenance.html"} & copied
+    assert not [path for path in copied if path.startswith("runs/ga/frostbite/small/7/")]
+    manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
+    left_out = {entry["path"] for entry in manifest["missing"] if "left out of the copy" in entry["reason"]}
+    assert {f"{RUN}/{name}" for name in ("config.yaml", "weights.png", "provenance.html")} <= left_out
+    assert [page.broken() for page in pages_of(tmp_path / "bundle")] == [[]] * len(pages_of(tmp_path / "bundle"))
+    # The gallery beside the results still shows what its owner has linked.
+    build_site(results, replications=100)
+    assert "hunter2" in (results / "site" / f"{RUN}.html").read_text()

@@ -37,7 +37,7 @@ class MediaReader:
         """Describes a folder's movies; `game` is the game of their run, or empty if they show several runs."""
         has_frames = bool(game) and world_of(game) == "atari"
         found = []
-        for path, title in _found(folder, titles, pattern):
+        for path, title in self._found(folder, titles, pattern):
             with self._missing.noting_errors(path):
                 facts = read_video(path)
                 panels: tuple[PanelBox, ...] = ()
@@ -61,7 +61,7 @@ class MediaReader:
     def pictures(self, folder: Path, *patterns: str) -> list[Picture]:
         """Describes a folder's pictures that match a pattern."""
         found = []
-        for path, title in _found(folder, PICTURES, *patterns):
+        for path, title in self._found(folder, PICTURES, *patterns):
             try:
                 with Image.open(path) as picture:
                     picture.verify()
@@ -73,19 +73,18 @@ class MediaReader:
     def files(self, folder: Path, titles: Titles, *patterns: str) -> list[File]:
         """Describes a folder's files that match a pattern; default: the patterns of the titles."""
         patterns = patterns or tuple(name for name, _ in titles)
-        return [File(*self._named(path, title)) for path, title in _found(folder, titles, *patterns)]
+        return [File(*self._named(path, title)) for path, title in self._found(folder, titles, *patterns)]
+
+    def _found(self, folder: Path, titles: Titles, *patterns: str) -> Iterable[tuple[Path, str]]:
+        """Returns files that match a pattern, with titles, in page order. Hidden files are still being written."""
+        paths = dict.fromkeys(path for pattern in patterns for path in folder.glob(pattern))
+        files = [path for path in paths if path.is_file() and not path.name.startswith(".") and self._missing.has(path)]
+        known = [(path, title_of(path.relative_to(folder).as_posix(), titles)) for path in files]
+        listed = sorted((title[0], path.as_posix(), path, title[1]) for path, title in known if title)
+        return [(path, title) for _, _, path, title in listed]
 
     def _named(self, path: Path, title: str) -> tuple[str, str, int]:
         return path.relative_to(self._results).as_posix(), title, path.stat().st_size
-
-
-def _found(folder: Path, titles: Titles, *patterns: str) -> Iterable[tuple[Path, str]]:
-    """Returns files that match a pattern, with titles, in page order. Hidden files are still being written."""
-    paths = dict.fromkeys(path for pattern in patterns for path in folder.glob(pattern))
-    files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
-    known = [(path, title_of(path.relative_to(folder).as_posix(), titles)) for path in files]
-    listed = sorted((title[0], path.as_posix(), path, title[1]) for path, title in known if title)
-    return [(path, title) for _, _, path, title in listed]
 
 
 def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:

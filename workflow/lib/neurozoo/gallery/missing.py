@@ -16,11 +16,24 @@ class MissingList:
 
     Args:
         results: The folder with `runs/`.
+        leaves_out_links: Whether a file that a link brings from outside of the results counts as missing. Pages that
+            are passed on must not show what the results only point at.
     """
 
-    def __init__(self, results: Path):
+    def __init__(self, results: Path, *, leaves_out_links: bool = False):
         self.entries: list[Missing] = []
         self._results = results
+        self._leaves_out_links = leaves_out_links
+
+    def has(self, path: Path) -> bool:
+        """Says whether a file or folder is there and may be shown; notes it if it lies outside of the results."""
+        if not path.exists():
+            return False
+        if self._leaves_out_links and not path.resolve().is_relative_to(self._results.resolve()):
+            reason = "This is a link to something outside of these results. It was left out of the copy."
+            self.note(path, reason, is_damaged=False)
+            return False
+        return True
 
     def note(self, path: Path, reason: str, *, is_damaged: bool) -> None:
         """Adds an entry, unless it is on the list already."""

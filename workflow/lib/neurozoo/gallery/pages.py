@@ -64,7 +64,8 @@ def build_site(
 def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statistics: Unpack[Resampling]) -> Manifest:
     """Writes the gallery with copies of everything it shows, to pass on or to put on a web server.
 
-    Networks and recordings are left out because of their size; the pages name them without a link.
+    Networks and recordings are left out because of their size; the pages name them without a link. Files that links
+    bring from outside of the results are left out, too, and listed as missing.
 
     Args:
         results: The folder with `runs/`.
@@ -93,7 +94,7 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
 
 
 def _fill_bundle(results: Path, folder: Path, **statistics: Unpack[Resampling]) -> Manifest:
-    manifest = read_manifest(results, folder, names_commands=False, **statistics)
+    manifest = read_manifest(results, folder, is_passed_on=True, **statistics)
     for path in sorted(_bundled_paths(manifest)):
         target = folder / _INSIDE / path
         target.parent.mkdir(parents=True, exist_ok=True)

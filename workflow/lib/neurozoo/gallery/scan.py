@@ -41,7 +41,7 @@ def read_manifest(
     replications: int = 50_000,
     confidence: float = 0.95,
     seed: int = 0,
-    names_commands: bool = True,
+    is_passed_on: bool = False,
 ) -> Manifest:
     """Reads everything that a results folder holds. Damaged and missing files are listed; they are no error.
 
@@ -51,8 +51,8 @@ def read_manifest(
         replications: Number of bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the resampling.
-        names_commands: Whether to name the command that makes a missing file, if the results lie below the working
-            directory. Leave it off for pages that are passed on: their readers have no such directory.
+        is_passed_on: Whether the pages are for other people. They then name no commands of this working directory, and
+            leave out files that links bring from outside of the results.
 
     Raises:
         NeurozooError: There is no such folder.
@@ -61,7 +61,7 @@ def read_manifest(
     scan = _Scan(
         results,
         Path(site),
-        workdir=Path.cwd() if names_commands else None,
+        is_passed_on=is_passed_on,
         replications=replications,
         confidence=confidence,
         seed=seed,
@@ -69,7 +69,7 @@ def read_manifest(
     models = defaultdict(list)
     for model in find_models(results):
         models[model.folder].append(model)
-    runs = [scan.run(folder, models[folder]) for folder in _run_folders(results)]
+    runs = [scan.run(folder, models[folder]) for folder in _run_folders(results) if scan.missing.has(folder)]
     runs.sort(key=lambda run: (run.game, run.algo, run.model, run.run))
     runs = _with_scores_over_runs(runs, scan.interval)
     games = {game: scan.of_game(game) for game in dict.fromkeys(run.game for run in runs)}
@@ -106,15 +106,15 @@ class _Scan:
     """Reads one results folder and collects problems in `missing`."""
 
     def __init__(
-        self, results: Path, site: Path, *, workdir: Path | None, replications: int, confidence: float, seed: int
+        self, results: Path, site: Path, *, is_passed_on: bool, replications: int, confidence: float, seed: int
     ):
         self._results = results
-        self.missing = MissingList(results)
+        self.missing = MissingList(results, leaves_out_links=is_passed_on)
         self._media = MediaReader(results, site, self.missing)
         place = Path(os.path.abspath(results))  # does not resolve links, because Snakemake's targets contain them
         self._targets = None  # the results folder in Snakemake's targets
-        if workdir is not None and workdir in place.parents:
-            self._targets = place.relative_to(workdir)
+        if not is_passed_on and Path.cwd() in place.parents:
+            self._targets = place.relative_to(Path.cwd())
         self._resampling: Resampling = {"replications": replications, "confidence": confidence, "seed": seed}
 
     def interval(self, scores: Sequence[float]) -> tuple[float | None, float | None]:
@@ -129,7 +129,7 @@ class _Scan:
         algo, game, model, number = folder.parts[-4:]
         run = Run(algo, game, model, int(number), is_finished=(folder / "checkpoint.npz").exists())
         with self.missing.noting_errors(folder / "config.yaml"):
-            if (folder / "config.yaml").exists():
+            if self.missing.has(folder / "config.yaml"):
                 run = replace(run, protocol=str(read_identity(folder / "config.yaml")["protocol"]))
                 run = replace(run, settings=yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")))
         with self.missing.noting_errors(folder / "metrics.csv"):
@@ -177,8 +177,8 @@ class _Scan:
 
     def _with_reports(self, run: Run, folder: Path) -> Run:
         """Adds curve and test score from `metrics.csv`, or from the log if there is no table yet."""
-        logs = [path for path in (folder / "log.jsonl", folder / "state" / "log.jsonl") if path.exists()]
-        if (folder / "metrics.csv").exists():
+        logs = [path for path in (folder / "log.jsonl", folder / "state" / "log.jsonl") if self.missing.has(path)]
+        if self.missing.has(folder / "metrics.csv"):
             table = read_metrics(folder / "metrics.csv")
             reports = table.astype(object).where(table.notna(), None).to_dict("records")
         elif logs:
@@ -200,7 +200,7 @@ class _Scan:
     def _with_evaluation(self, run: Run, folder: Path) -> Run:
         """Takes the score of `evaluation.json` if there is one, because its episodes had no part in the training."""
         path = folder / "evaluation.json"
-        if not path.exists():
+        if not self.missing.has(path):
             return run
         record = read_json(path, REMAKE)
         scores = [float(episode["score"]) for episode in record["episodes"]]
@@ -212,7 +212,7 @@ class _Scan:
             reason = "This run has no results: neither settings nor a log. Start it, or delete its folder."
             self.missing.note(folder, reason, is_damaged=True)
             return
-        if (folder / "frozen").is_dir():
+        if (folder / "frozen").is_dir() and self.missing.has(folder / "frozen"):
             with self.missing.noting_errors(folder / "frozen"):
                 open_frozen(folder / "frozen")
         if not run.is_finished:
