@@ -13,6 +13,7 @@ from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 from neurozoo.networks.description import Layout
+from neurozoo.npz_files import read_npz
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         NeurozooError: The file is missing or damaged, or its weights do not fit its network.
     """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            theta, about = arrays["theta"], json.loads(str(arrays["about"]))
-            reference = arrays.get("reference")
+        arrays = read_npz(path)
+        theta, about = arrays["theta"], json.loads(str(arrays["about"]))
+        reference = arrays.get("reference")
         about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         if type(checkpoint.num_actions) is not int or checkpoint.num_actions < 1:
@@ -115,8 +116,7 @@ def read_facts(path: str | os.PathLike) -> dict:
         NeurozooError: The file is missing, damaged or not a snapshot.
     """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            facts = json.loads(str(arrays["facts"]))
+        facts = json.loads(str(read_npz(path)["facts"]))
         if not isinstance(facts, dict):
             raise ValueError(f"its facts are a {type(facts).__name__}")
     except FileNotFoundError as error:

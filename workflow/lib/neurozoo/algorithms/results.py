@@ -14,6 +14,7 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
 from neurozoo.genomes.genome import Genome
+from neurozoo.npz_files import read_npz
 from neurozoo.records.run_result import FILES, GENOME, finite, write_run_result
 
 Identity = Mapping[str, Any]  # `algo`, `game`, `model` and `run`
@@ -193,8 +194,7 @@ def read_archive(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """
     needed = ("solutions", "objectives", "measures", "ranges")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays if name != "facts"}
+        found = {name: array for name, array in read_npz(path).items() if name != "facts"}
     except FileNotFoundError as error:
         raise NeurozooError(f"The archive {path} is missing. Train first: snakemake --cores all {path}") from error
     except Exception as error:  # zipfile and NumPy raise many kinds of errors

@@ -13,10 +13,11 @@ from neurozoo.comparison.sprites import COLUMNS, ROWS, make_sheets, widest
 from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
-from neurozoo.rollouts.npz_streams import NpzReader
+from neurozoo.npz_files import DAMAGE, NpzReader, read_npz
 
 _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_states."
 _MAX_PICTURE_BYTES = 9_000_000  # with Plotly's 5 MB and the points, the page stays below 15 MB
+_GROWTH = 100  # times that an embedding may be larger than its file; numbers of runs and episodes repeat
 _SAMPLES = 96  # screens from which the size of all pictures is estimated
 
 
@@ -91,15 +92,14 @@ def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]
     with NpzReader(path, keys=("about", "run", "step"), remedy=_REMEDY):
         pass
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_npz(path, growth=_GROWTH)
         about = json.loads(arrays.pop("about").tobytes())
         planes = [f"{key}_{method}" for key in about["keys"] for method in about["methods"]]
         size = len(arrays["run"])
         whole = all(len(arrays[name]) == size for name in ("step", "episode", "score", *planes))
         if not whole or len(about["runs"]) <= arrays["run"].max():
             raise ValueError("its arrays differ in length")
-    except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+    except (*DAMAGE, TypeError, OSError) as error:
         raise NeurozooError(
             f"{path} is not a complete embedding ({type(error).__name__}: {error}). {_REMEDY}"
         ) from error

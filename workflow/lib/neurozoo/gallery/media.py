@@ -13,7 +13,7 @@ from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.gallery.videos import VideoFacts, crop_picture, draw_poster, read_video
 from neurozoo.movies.panels import Canvas
-from neurozoo.rollouts.npz_streams import NpzReader
+from neurozoo.npz_files import NpzReader
 
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
 SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask

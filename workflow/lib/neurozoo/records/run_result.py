@@ -7,14 +7,12 @@ It names the kind of the result, its scores, and its files with their hashes. Fo
 import json
 import math
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of, write_json
+from neurozoo.npz_files import NpzReader
 
 FILE = "result.json"
 GENOME = "genome.json"
@@ -100,13 +98,13 @@ def _facts(run_dir: Path, kind: str) -> tuple[dict[str, object], bool]:
     name = FILES[kind]
     facts = None
     if (run_dir / name).exists():
+        remedy = "Delete it and train the run again."
+        with NpzReader(run_dir / name, keys=(), remedy=remedy) as reader:
+            text = reader.text("facts")
         try:
-            with np.load(run_dir / name, allow_pickle=False) as arrays:
-                facts = json.loads(str(arrays["facts"])) if "facts" in arrays else None
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise NeurozooError(
-                f"{run_dir / name} is damaged ({type(error).__name__}). Delete it and train the run again."
-            ) from error
+            facts = None if text is None else json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise NeurozooError(f"{run_dir / name} is damaged ({type(error).__name__}). {remedy}") from error
     has_genome = (run_dir / GENOME).exists() and (facts is None or "genome" in facts)
     if facts is None:
         facts = read_json(run_dir / GENOME, "Copy all files of the run, or train it again.")

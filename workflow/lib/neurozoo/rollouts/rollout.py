@@ -21,7 +21,7 @@ from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.files import explained
-from neurozoo.rollouts.npz_streams import Spool, npz_written_whole
+from neurozoo.npz_files import Spool, npz_written_whole
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress

@@ -10,10 +10,11 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
-from neurozoo.rollouts.npz_streams import NpzReader
+from neurozoo.npz_files import NpzReader
 from neurozoo.rollouts.perturbations import Perturbation, perturb_kernels
 from neurozoo.rollouts.player import EMULATOR_SEEDS
 
+MOST_WHOLE = 2**28  # bytes of a member that is read whole: 256 MiB
 CHUNK = 64  # steps in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
 CHECKED = 8  # first steps, by which `recognise` tells one agent from another
@@ -52,8 +53,17 @@ class RolloutReader(NpzReader):
         return self.blocks(key, CHUNK)
 
     def whole(self, key: str) -> np.ndarray:
-        """Returns a whole member, which has to be small and to have at least one row."""
-        return np.concatenate(list(self.chunks(key)))
+        """Returns a whole member, which has to be small and to have at least one row.
+
+        Raises:
+            NeurozooError: It has more bytes than a rollout can have.
+        """
+        found: list[np.ndarray] = []
+        for chunk in self.chunks(key):
+            found.append(chunk)
+            if len(found) * chunk.nbytes > MOST_WHOLE:
+                _refuse(self.path, f"at most {MOST_WHOLE:,} bytes of {key}", "more")
+        return np.concatenate(found)
 
     def rows_at(self, key: str, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
         """Yields the wanted steps in ascending order, each with its row of a member; stops reading after the last."""

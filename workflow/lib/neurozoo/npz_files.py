@@ -1,7 +1,12 @@
-"""Writes and reads `.npz` files whose arrays are larger than memory, a few rows at a time."""
+"""Writes and reads `.npz` files whose arrays are larger than memory, a few rows at a time.
+
+Files may come from strangers. What a header says of an array is compared with what the file can hold before memory is
+taken for it: 44 MB of zeros that are packed well are 10 GB in memory.
+"""
 
 import contextlib
 import gzip
+import io
 import math
 import os
 import struct
@@ -20,7 +25,17 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 
 BLOCK = 2**22  # bytes per read: 4 MiB
+MOST_ROW = 2**26  # bytes of one row: 64 MiB; the largest screen of an environment takes some
+MOST_TEXT = 2**24  # bytes of a text: 16 MiB
+MOST_HEADER = 2**14  # bytes that say the type and shape of an array
+GROWTH = 8  # times that arrays which are read whole may be larger than their file
 LEVEL = 4  # of compression: screens take a third more space than with 6, and a third of the time
+
+# What zipfile and NumPy raise for a damaged file. For a damaged header NumPy raises SyntaxError and TokenError.
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError,
+    EOFError, KeyError, ValueError, NotImplementedError, SyntaxError, OverflowError, MemoryError, RecursionError,
+)  # fmt: skip
 
 
 class Spool:
@@ -149,24 +164,24 @@ class NpzReader:
         """Returns a member that is a short text; None if the file lacks it."""
         if f"{key}.npy" not in self._file.namelist():
             return None
-        with self._explained(), self._file.open(f"{key}.npy") as member:
-            return str(np.lib.format.read_array(member, allow_pickle=False))
+        with self._explained():
+            return str(_read_member(self._file, key, most=MOST_TEXT))
 
     def blocks(self, key: str, rows: int) -> Iterator[np.ndarray]:
         """Yields a member's rows, `rows` at a time (the last block may be shorter)."""
         with self._explained(), self._file.open(f"{key}.npy") as member:
             shape, dtype = self._header(member)
             row_bytes = math.prod(shape[1:]) * dtype.itemsize
+            if row_bytes > MOST_ROW:
+                raise ValueError(f"a row of {row_bytes:,} bytes")
             for start in range(0, shape[0], rows):
                 count = min(rows, shape[0] - start)
                 data = b"".join(_exactly(member, count * row_bytes))
                 yield np.frombuffer(data, dtype).reshape(count, *shape[1:])
 
     def _header(self, member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-        version = np.lib.format.read_magic(member)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, is_fortran_ordered, dtype = read(member)
-        if dtype.hasobject or is_fortran_ordered or not shape:
+        shape, is_fortran_ordered, dtype = _read_header(member)
+        if is_fortran_ordered or not shape:
             raise ValueError("an array of plain numbers in C order was expected")
         return shape, dtype
 
@@ -174,17 +189,7 @@ class NpzReader:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            struct.error,
-            EOFError,
-            KeyError,
-            ValueError,
-            NotImplementedError,
-            SyntaxError,  # NumPy raises this and the next for a damaged header
-            tokenize.TokenError,
-        ) as error:
+        except DAMAGE as error:
             raise NeurozooError(f"{self.path} is damaged or cut off ({error}). {self._remedy}") from error
 
 
@@ -195,3 +200,51 @@ def _exactly(member: IO[bytes], size: int) -> Iterator[bytes]:
             raise EOFError("it ends too early")
         size -= len(data)
         yield data
+
+
+def read_npz(path: str | os.PathLike, *, growth: float = GROWTH) -> dict[str, np.ndarray]:
+    """Reads all arrays of an `.npz`; a file from a stranger is safe to open.
+
+    Args:
+        path: The file.
+        growth: Times that the arrays may be larger than the file.
+
+    Raises:
+        OSError: The file is missing or cannot be read.
+        DAMAGE: One of these; the file is not an `.npz`, is cut off, holds objects, or says that it holds more numbers
+            than it can.
+    """
+    left = MOST_TEXT + int(growth * os.path.getsize(path))
+    arrays = {}
+    with zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            key = name.removesuffix(".npy")
+            arrays[key] = _read_member(file, key, most=left)
+            left -= arrays[key].nbytes
+    return arrays
+
+
+def _read_member(file: zipfile.ZipFile, key: str, *, most: int) -> np.ndarray:
+    """Reads an array of at most so many bytes."""
+    with file.open(f"{key}.npy") as member:
+        shape, is_fortran_ordered, dtype = _read_header(member)
+        size = math.prod(shape) * dtype.itemsize
+        if size > most:
+            raise ValueError(f"{key} should have at most {most:,} bytes, but says that it has {size:,}")
+        numbers = np.frombuffer(bytearray(b"".join(_exactly(member, size))), dtype)
+    return numbers.reshape(shape, order="F" if is_fortran_ordered else "C")
+
+
+def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Reads the shape of an array, whether it is in Fortran order, and its type, which is a plain one."""
+    version = np.lib.format.read_magic(member)
+    width = {(1, 0): 2, (2, 0): 4}[version]
+    size = b"".join(_exactly(member, width))
+    if (length := int.from_bytes(size, "little")) > MOST_HEADER:
+        raise ValueError(f"a header of {length:,} bytes")
+    header = io.BytesIO(size + b"".join(_exactly(member, length)))
+    read = {2: np.lib.format.read_array_header_1_0, 4: np.lib.format.read_array_header_2_0}[width]
+    shape, is_fortran_ordered, dtype = read(header, max_header_size=MOST_HEADER)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never read")
+    return shape, is_fortran_ordered, dtype

@@ -1,10 +1,12 @@
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.rollouts.npz_streams import NpzReader, Spool, npz_written_whole
+from neurozoo.npz_files import NpzReader, Spool, npz_written_whole, read_npz
 
 REMEDY = "Do it again."
 
@@ -132,6 +134,91 @@ def test_pickled_objects_are_never_read(tmp_path):
     np.savez(tmp_path / "x.npz", a=np.array([{}, print], object))
     with (
         NpzReader(tmp_path / "x.npz", keys=["a"], remedy=REMEDY) as reader,
-        pytest.raises(NeurozooError, match="plain numbers"),
+        pytest.raises(NeurozooError, match="Python objects, which are never read"),
     ):
         next(reader.blocks("a", 1))
+
+
+def bomb(path, *, rows, columns=1024):
+    """Writes a file whose array `theta` is rows of zeros, which pack to a thousandth."""
+    with npz_written_whole(path) as npz:
+        npz.write("about", [np.array("{}")], shape=(), dtype="<U2")
+        zeros = np.zeros((4096, columns), np.float32)
+        npz.write("theta", [zeros] * (rows // 4096), shape=(rows, columns), dtype=np.float32)
+
+
+def peak_memory(program, *arguments):
+    """Returns the most memory that a process took for a program, in bytes, and what it said."""
+    measured = program + "\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    command = [sys.executable, "-c", measured, *map(str, arguments)]
+    *said, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return int(peak), "\n".join(said)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "from neurozoo.agents.checkpoint import read_checkpoint as read",
+        "from neurozoo.agents.checkpoint import read_facts as read",
+        "from neurozoo.algorithms.results import read_archive as read",
+        "from neurozoo.comparison.page import read_embedding as read",
+    ],
+)
+def test_a_small_file_does_not_become_huge(tmp_path, read):
+    path = tmp_path / "bomb.npz"
+    bomb(path, rows=2**18)  # 1 GiB
+    assert path.stat().st_size < 20e6
+    program = f"""
+import sys
+{read}
+from neurozoo.errors import NeurozooError
+try:
+    read(sys.argv[1])
+except NeurozooError as error:
+    print(error)
+"""
+    peak, said = peak_memory(program, path)
+    assert "theta should have at most" in said or "lacks" in said or "damaged" in said
+    assert peak < 600e6
+
+
+@pytest.mark.parametrize("key", ["starts", "frames"])
+def test_the_arrays_of_a_rollout_do_not_become_huge(tmp_path, key):
+    path = tmp_path / "bomb.npz"
+    rows, columns = (1, 2**29) if key == "frames" else (2**20, 1024)
+    with npz_written_whole(path) as npz:
+        zeros = np.zeros(2**20, np.float32)
+        npz.write(key, (zeros for _ in range(rows * columns // 2**20)), shape=(rows, columns), dtype=np.float32)
+    program = """
+import sys
+from neurozoo.rollouts.rollout_files import RolloutReader
+from neurozoo.errors import NeurozooError
+try:
+    RolloutReader(sys.argv[1], keys=[sys.argv[2]]).whole(sys.argv[2])
+except NeurozooError as error:
+    print(error)
+"""
+    peak, said = peak_memory(program, path, key)
+    assert "a row of 2,147,483,648 bytes" in said or "at most 268,435,456 bytes of starts" in said
+    assert peak < 1e9
+
+
+def test_a_header_that_never_ends_is_refused(tmp_path):
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("theta.npy", b"\x93NUMPY\x02\x00" + (2**31).to_bytes(4, "little") + b" " * 2**20)
+    with pytest.raises(ValueError, match="a header of 2,147,483,648 bytes"):
+        read_npz(path)
+
+
+def test_arrays_are_those_that_numpy_wrote(tmp_path, arrays):
+    arrays |= {"text": np.array("short"), "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "number": 3}
+    np.savez(tmp_path / "plain.npz", **arrays)
+    np.savez_compressed(tmp_path / "packed.npz", **arrays)
+    for name in ("plain.npz", "packed.npz"):
+        found = read_npz(tmp_path / name)
+        assert found.keys() == arrays.keys()
+        for key, array in arrays.items():
+            np.testing.assert_array_equal(found[key], array)
+            assert found[key].dtype == np.asarray(array).dtype
+            found[key][...] = array  # it can be written to
