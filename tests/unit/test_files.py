@@ -1,11 +1,9 @@
-import errno
 import hashlib
 import json
-import os
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.files import explained, read_json, sha256_of, write_json, write_text, written_whole
+from neurozoo.files import read_json, sha256_of, write_json, write_text, written_whole
 
 
 def names(folder):
@@ -61,16 +59,29 @@ print(json.dumps([message, path.read_text(), sorted(os.listdir(sys.argv[1]))]))
     assert outcome[1:] == ["old", ["result.txt"]]
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_a_quota_and_a_file_size_limit_are_explained(number):
-    error = explained(OSError(number, os.strerror(number)), "a.txt")
-    assert isinstance(error, NeurozooError)
-    assert "a.txt could not be written" in str(error)
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("file/a.txt", r"/file cannot be used, because a file is where a folder is needed"),
+        ("file/deeper/a.txt", r"/file/deeper cannot be used, because a file is where a folder is needed"),
+        ("folder", r"/folder cannot be used, because a folder is where a file is needed"),
+        ("x" * 300, r"x has a name that is too long for its file system"),
+        ("/proc/1/a.txt", r"/proc/1/a.txt is missing|/proc/1/a.txt may not be used"),
+    ],
+)
+def test_what_the_system_refuses_is_explained(tmp_path, place, complaint):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    with pytest.raises(NeurozooError, match=complaint):
+        write_text(tmp_path / place, "text")
+    assert (tmp_path / "file").read_text() == "old"
+    assert names(tmp_path) == ["file", "folder"]
 
 
-def test_other_errors_of_the_system_are_unchanged():
-    error = OSError(errno.EACCES, "denied")
-    assert explained(error, "a.txt") is error
+def test_an_error_about_another_file_names_that_file(tmp_path):
+    with pytest.raises(NeurozooError, match=r"input.txt is missing"), written_whole(tmp_path / "output.txt"):
+        (tmp_path / "input.txt").read_text()
+    assert names(tmp_path) == []
 
 
 def test_json_is_written_for_strict_readers(tmp_path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -42,6 +43,46 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     return NeurozooError(f"{kind} {name!r} is unknown{hint} Known: {', '.join(allowed)}.")
 
 
+_FULL = (
+    "could not be written: {reason}. An earlier file of that name is unchanged; free some space and start the same "
+    "command again."
+)
+_FILE_IN_THE_WAY = "cannot be used, because a file is where a folder is needed. Move it, or choose another folder."
+_FORBIDDEN = "may not be used by you: {reason}. Look at its owner and permissions (ls -ld), or choose another folder."
+_SENTENCES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.EROFS: "could not be written, because its file system is read-only. Choose a folder on another one.",
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.ENAMETOOLONG: "has a name that is too long for its file system. Choose a shorter name or folder.",
+    errno.ENOTDIR: _FILE_IN_THE_WAY,
+    errno.EEXIST: _FILE_IN_THE_WAY,
+    errno.EISDIR: "cannot be used, because a folder is where a file is needed. Move it, or choose another name.",
+    errno.ENOENT: "is missing. Check the path.",
+    errno.ELOOP: "cannot be opened, because its links lead in a circle. Mend them.",
+}
+
+
+def explained(error: OSError, path: str | os.PathLike | None = None) -> Exception:
+    """Returns an error that says in a sentence what the system refused and what to do.
+
+    Args:
+        error: What the system raised.
+        path: The file that was wanted; None for the one that the error names.
+
+    Returns:
+        A `NeurozooError`; `error` itself if no file is known.
+    """
+    place = path if path is not None else error.filename
+    if place is None or error.errno is None:
+        return error
+    reason = os.strerror(error.errno).lower()
+    sentence = _SENTENCES.get(error.errno, "could not be read or written: {reason}. Check its disk, and try again.")
+    return NeurozooError(f"{os.fspath(place)} {sentence.format(reason=reason)}")
+
+
 @contextlib.contextmanager
 def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
     """Ends a program with one sentence instead of a traceback if the user can fix the error.
@@ -50,10 +91,16 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
         log: Optional file to which the sentence is appended, too.
 
     Raises:
-        SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error.
+        SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error. What the system
+            refuses (`OSError`) is such an error, too, if a file is known.
     """
     try:
-        yield
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise explained(error) from error
     except NeurozooError as error:
         print(f"neurozoo: {error}", file=sys.stderr, flush=True)
         if log is not None:

@@ -1,14 +1,13 @@
 """Writes files atomically: they appear complete or not at all. Reads JSON, computes checksums."""
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, explained
 
 
 @contextlib.contextmanager
@@ -24,32 +23,23 @@ def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterat
         the format by it.
 
     Raises:
-        NeurozooError: The disk is full. An earlier file at `path` is unchanged.
+        NeurozooError: The disk is full, or the system refuses the file. An earlier file at `path` is unchanged.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         if is_durable:
             with open(temporary, "rb+") as file:
                 os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        raise explained(error, path) from error
+        is_named = error.filename is not None and os.fspath(error.filename) != os.fspath(temporary)
+        raise explained(error, None if is_named else path) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def explained(error: OSError, path: str | os.PathLike) -> Exception:
-    """Returns an error that says what to do if the disk is full; returns other errors unchanged."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return NeurozooError(
-            f"{path} could not be written: {os.strerror(error.errno).lower()}. "
-            "An earlier file of that name is unchanged; free some space and start the same command again."
-        )
-    return error
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:

@@ -38,9 +38,9 @@ from neurozoo.environments.protocols import (
     observation_shape,
     output_names,
 )
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import Episode, Trace, trace_episode
-from neurozoo.files import explained, write_json, write_text
+from neurozoo.files import write_json, write_text
 from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout

@@ -17,8 +17,7 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME, AtariEnvironment
 from neurozoo.environments.protocols import STEPS_PER_SECOND
-from neurozoo.errors import NeurozooError
-from neurozoo.files import explained
+from neurozoo.errors import NeurozooError, explained
 from neurozoo.movies.screens import ScreenView, even
 from neurozoo.movies.video import Sound, video_written_whole
 from neurozoo.rollouts.progress import Progress

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from neurozoo.errors import NeurozooError
-from neurozoo.files import explained, sha256_of, write_json, written_whole
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.files import sha256_of, write_json, written_whole
 from neurozoo.native.patches import apply_patch
 from neurozoo.native.sources import SOURCES, hash_sources
 from neurozoo.provenance import provenance

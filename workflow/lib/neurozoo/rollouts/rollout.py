@@ -19,8 +19,7 @@ from neurozoo import __version__
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
-from neurozoo.errors import NeurozooError
-from neurozoo.files import explained
+from neurozoo.errors import NeurozooError, explained
 from neurozoo.npz_files import Spool, npz_written_whole
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent

@@ -14,7 +14,8 @@ from tqdm import tqdm
 
 from neurozoo.algorithms.session import Report
 from neurozoo.algorithms.spec import Unit
-from neurozoo.files import explained, written_whole
+from neurozoo.errors import explained
+from neurozoo.files import written_whole
 from neurozoo.records.published_log import format_table, stamped
 from neurozoo.training.clock import Clock, Spent
 

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from neurozoo.agents.tags import SNAPSHOTS, TAGS
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.files import explained, read_json, write_json, written_whole
+from neurozoo.files import read_json, write_json, written_whole
 from neurozoo.records.run_log import read_last_record
 
 SUPERSEDED = "superseded"
