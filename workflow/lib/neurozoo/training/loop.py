@@ -22,7 +22,7 @@ from neurozoo.provenance import provenance
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
-from neurozoo.training.identity import identity_of_before, run_facts, state_identity
+from neurozoo.training.identity import identity_of_before, result_facts, run_facts, state_identity
 from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
@@ -117,7 +117,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec)
         )
         _restore(session, state)
-        facts = {**run_facts(spec, context, identity), **provenance()}
+        facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
         write_text(context.run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
         reporter = RunReporter(
             kept=state.text_log,
@@ -135,7 +135,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
                 for sentence in session.announcements:
                     reporter.say(sentence)
                 watch = TrainingWatch(state, reporter, heartbeat, interruption)
-                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags)
+                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
                 training = _Training(spec, context, session, watch, keeper, Clock.from_state(state.elapsed))
                 while not session.is_done:
                     training.run_iteration()
@@ -146,7 +146,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             raise
         finally:
             reporter.close()
-        result.write(context.run_dir, context.identity)
+        result.write(context.run_dir, context.identity, about)
         publish(state.log, context.run_dir / "log.jsonl")
 
 
