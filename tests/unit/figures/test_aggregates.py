@@ -16,7 +16,8 @@ def runs_of(normalised, *, game="pong", algo="ga", model="large", protocol="uber
     random, human = reference_scores().get(game, (0, 1))
     return pd.DataFrame(
         [
-            {"algo": algo, "game": game, "model": model, "run": run, "protocol": protocol, "frames": 1000, "score": 0.0,
+            {"settings": "5e77", "protocol_frame_skip": "5" if protocol == "machado2018" else "4",
+             "algo": algo, "game": game, "model": model, "run": run, "protocol": protocol, "frames": 1000, "score": 0.0,
              "test_score": random + value * (human - random), "test_episodes": episodes}
             for run, value in enumerate(normalised, start=1)
         ]
@@ -57,7 +58,7 @@ def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
     assert list(dict.fromkeys(figure.data["agent"])) == ["GA, large (2 runs, 1 game)", "ES, large (3 runs, 1 game)"]
     assert "geom_ribbon" in layers(figure)
     words = " ".join(figure.labels.subtitle.split())
-    assert "95 % stratified bootstrap interval over runs. With fewer than 5 runs per game it is too narrow." in words
+    assert "95 % stratified bootstrap interval over runs. Fewer than five runs: this interval is too narrow." in words
     assert "Protocol: uber2018." in figure.labels.caption
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
 

@@ -14,22 +14,25 @@ import plotnine as p9
 
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import (
-    algo_name,
-    basis,
+    ENOUGH_RUNS,
+    TOO_FEW_RUNS,
+    agent_name,
     categorical_colours,
     check_formats,
     figure_theme,
+    mean_of,
     number_labels,
     number_range,
+    reservations,
     save_figure,
 )
+from neurozoo.records.comparability import NOT_RECORDED, PLAYED, SETTINGS, VARIANT, fact_columns
 from neurozoo.records.statistics import bootstrap_intervals, performance_profile
 from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
 
 _WIDTH = 7.5  # inches
 _BLUE, _FAINT = "#0072B2", "#9A9A9A"
 _THRESHOLDS = 401  # thresholds of a profile, evenly spaced
-_ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
 _RESAMPLES = 2_000  # bootstrap resamples of a profile, as in rliable
 _AGGREGATE_TITLES = {
     "iqm": "Interquartile mean",
@@ -38,7 +41,7 @@ _AGGREGATE_TITLES = {
     "optimality_gap": "Optimality gap (lower is better)",
 }
 _NO_HUMAN = "None of these games has a human score,\nso their scores cannot be pooled. See tables/scores.csv."
-_NO_PAIR = "No two algorithms or networks played\nthe same game under the same protocol."
+_NO_PAIR = "No two algorithms or networks played\nthe same game in the same way."
 _UNLIKE = "Not all agents played the same games: compare with care."
 
 
@@ -79,12 +82,13 @@ def plot_performance_profile(
         return performance_profile(games, thresholds)
 
     parts = []
-    for (algo, model, protocol), runs in agents.items():
+    has_several = used[PLAYED].nunique() > 1
+    for (algo, model, variant, _, played), runs in agents.items():
         games = list(human_normalised(runs).values())
         low, high = bootstrap_intervals(
             games, {"": profile}, replications=replications, confidence=confidence, seed=seed
         )[""]
-        label = _label(algo, model, protocol if used["protocol"].nunique() > 1 else "")
+        label = agent_name(algo, model, variant, played if has_several else "")
         label += f" ({number_range([sum(map(len, games))], 'run')}, {number_range([len(games)], 'game')})"
         part = {"agent": label, "score": thresholds, "share": profile(games), "low": low, "high": high}
         parts.append(pd.DataFrame(part))
@@ -108,7 +112,9 @@ def plot_performance_profile(
     figure += p9.scale_colour_manual(**colours)
     figure += p9.scale_fill_manual(**colours, guide=None)
     figure += p9.guides(colour=p9.guide_legend(ncol=2))
-    figure += _labels(title, notes, used, x="Human-normalised score", y="Share of runs")
+    figure += _labels(
+        title, notes, used, x="Human-normalised score", y="Share of runs", more=reservations(used, of="agents")
+    )
     figure += figure_theme((_WIDTH, 4.0 + 0.2 * ((len(labels) + 1) // 2)), has_legend=True)
     save_figure(figure, outputs)
 
@@ -127,13 +133,13 @@ def plot_aggregates(
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
-    table = _read_rows_over_games(scores, needs=("human_normalised_iqm", "episodes"))
+    table = _read_rows_over_games(scores, needs=("human_normalised_iqm", "episodes"), names=(VARIANT, PLAYED, SETTINGS))
     title = "Scores over all games"
     if table.empty:
         return _save_message(title, _NO_HUMAN, outputs)
-    names_protocol = table["protocol"].nunique() > 1
+    has_several = table[PLAYED].nunique() > 1
     labels = [
-        f"{_label(row.algo, row.model, row.protocol if names_protocol else '')}\n"
+        f"{agent_name(row.algo, row.model, row.variant, row.played if has_several else '')}\n"
         f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})"
         for row in table.itertuples()
     ]
@@ -151,7 +157,9 @@ def plot_aggregates(
         notes.append(_UNLIKE)
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
     figure += p9.scale_x_continuous(labels=number_labels)
-    figure += _labels(title, notes, table.rename(columns={"episodes": "test_episodes"}), x="", y="")
+    used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
+    used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
+    figure += _labels(title, notes, used, x="", y="", more=reservations(used, of="agents"))
     figure += figure_theme((_WIDTH, 2.6 + 0.7 * len(labels)), has_legend=False)
     save_figure(figure, outputs)
 
@@ -170,12 +178,15 @@ def plot_improvement(
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
-    table = _read_rows_over_games(comparison, needs=("probability", "other_episodes"))
+    names = (VARIANT, f"other_{VARIANT}", "left_out")
+    pairs = _read_rows_over_games(comparison, needs=("probability", "other_episodes"), names=names)
     title = "Probability of improvement"
+    table = pairs[pairs["probability"].notna()]
     if table.empty:
-        return _save_message(title, _NO_PAIR, outputs)
+        return _save_message(title, "\n".join([_NO_PAIR, *_left_out(pairs)]), outputs)
     labels = [
-        f"{_label(row.algo, row.model)} over {_label(row.other_algo, row.other_model)}\n"
+        f"{agent_name(row.algo, row.model, row.variant)} over "
+        f"{agent_name(row.other_algo, row.other_model, row.other_variant)}\n"
         f"({row.runs} against {number_range([row.other_runs], 'run')}, {number_range([row.games], 'game')})"
         for row in table.itertuples()
     ]
@@ -191,15 +202,17 @@ def plot_improvement(
     figure = _dots(points.assign(agent=labels), labels)
     figure += p9.geom_vline(xintercept=0.5, colour=_FAINT, size=0.5, linetype="dashed")
     figure += p9.scale_x_continuous(limits=(0, 1))
-    figure += _labels(title, notes, used, x="P(first > second)", y="")
+    figure += _labels(title, notes, used, x="P(first > second)", y="", more=_left_out(pairs))
     figure += figure_theme((_WIDTH, 1.8 + 0.5 * len(labels)), has_legend=False)
     save_figure(figure, outputs)
 
 
-def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str]) -> pd.DataFrame:
+def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """Reads the rows of all games; the texts under `names` may be missing in tables of earlier versions."""
     try:
-        table = pd.read_csv(path, dtype={"algo": "string", "model": "string"})
+        table = pd.read_csv(path, dtype=dict.fromkeys(("algo", "model", *names), "string"))
         table[list(needs)]  # raises KeyError if one is missing
+        table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})
         return table[table["game"] == ALL_GAMES]
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. Make it: snakemake {path}") from error
@@ -209,8 +222,9 @@ def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str]) -> p
         ) from error
 
 
-def _label(algo: str, model: str, protocol: str = "") -> str:
-    return ", ".join(filter(None, [algo_name(algo), model.replace("_", " "), protocol]))
+def _left_out(pairs: pd.DataFrame) -> list[str]:
+    """Returns the sentences about what could not be compared, each once."""
+    return list(dict.fromkeys(filter(None, pairs["left_out"])))
 
 
 def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: int) -> list[str]:
@@ -225,8 +239,8 @@ def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs
     notes = []
     if points["low"].notna().any():
         notes.append(f"{mark}: {100 * confidence:g} % stratified bootstrap interval over runs.")
-        if runs < _ENOUGH_RUNS:
-            notes.append(f"With fewer than {_ENOUGH_RUNS} runs per game it is too narrow.")
+        if runs < ENOUGH_RUNS:
+            notes.append(TOO_FEW_RUNS)
     if points["low"].isna().any():
         notes.append(f"No {mark.lower()} if a game has a single run: then no interval is known.")
     return notes
@@ -242,13 +256,15 @@ def _dots(points: pd.DataFrame, labels: Sequence[str]) -> p9.ggplot:
     return figure + p9.geom_point(colour=_BLUE, size=2.6)
 
 
-def _labels(title: str, notes: Sequence[str], used: pd.DataFrame, *, x: str, y: str) -> p9.labs:
+def _labels(
+    title: str, notes: Sequence[str], used: pd.DataFrame, *, x: str, y: str, more: Sequence[str] = ()
+) -> p9.labs:
+    protocols = f"Protocol: {', '.join(dict.fromkeys(used['protocol']))}."
+    caption = [protocols, mean_of(used["test_episodes"], of="each run's test score"), *more]
     return p9.labs(
         title=title,
         subtitle=textwrap.fill(" ".join(notes), int(11 * _WIDTH)),
-        caption=textwrap.fill(
-            basis(used["protocol"], used["test_episodes"], of="each run's test score"), int(16 * _WIDTH)
-        ),
+        caption=textwrap.fill(" ".join(caption), int(16 * _WIDTH)),
         x=x,
         y=y,
         colour="",
