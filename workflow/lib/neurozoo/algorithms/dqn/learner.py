@@ -39,12 +39,14 @@ class TestedNetwork:
         score: Mean score of the epoch's test.
         iteration: Finished epochs.
         frames: Frames of training by then.
+        episodes: Number of whole episodes of the test; None if a state of an earlier version does not say it.
     """
 
     weights: np.ndarray
     score: float
     iteration: int
     frames: int
+    episodes: int | None
 
 
 class DeepQLearner:
@@ -344,7 +346,9 @@ class DeepQLearner:
         self.iteration += 1
         frames, before = self.frames, self.tested.frames if self.tested else 0
         scores = test.games or [test.unfinished]
-        self.tested = TestedNetwork(self._network.theta(), float(np.mean(scores)), self.iteration, frames)
+        self.tested = TestedNetwork(
+            self._network.theta(), float(np.mean(scores)), self.iteration, frames, len(test.games)
+        )
         if self._states is None and self._replay.can_sample and len(self._replay) > STATES:
             random = generator(self._entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
             self._states = self._replay.sample(STATES, random).screens[:, :4]
@@ -385,7 +389,7 @@ class DeepQLearner:
             "waits": self._waits.tolist(),
             "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
             "has_states": self._states is not None,
-            "best": tested and [tested.score, tested.iteration, tested.frames],
+            "best": tested and [tested.score, tested.iteration, tested.frames, tested.episodes],
             "worlds": self._environments.get_state(),
             "replay": self._replay.get_state(),
         }
@@ -417,8 +421,10 @@ class DeepQLearner:
         }
         self._states = arrays["states"] if state["has_states"] else None
         if state["best"]:
-            score, iteration, frames = state["best"]
-            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames)
+            score, iteration, frames, *episodes = state["best"]
+            if not episodes:  # of an earlier version; a test of whole episodes had as many as the settings say
+                episodes = [self.settings.num_test_episodes if self.settings.test_steps is None else None]
+            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames, episodes[0])
         end = f"-at-{self._rounds}-{self.iteration}"
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)

@@ -98,7 +98,7 @@ class DqnSession:
             protocol=self._protocol,
             num_actions=self._layout.num_actions,
             test_score=tested.score,
-            test_episodes=self._context.settings.num_test_episodes,
+            test_episodes=tested.episodes,
             iteration=tested.iteration,
             frames=tested.frames,
         )
