@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from neurozoo.algorithms.dqn import learner as module
-from neurozoo.algorithms.dqn.learner import DeepQLearner, TestedNetwork
+from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.dqn.session import DqnSession
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
@@ -65,7 +65,7 @@ def opened(monkeypatch, tmp_path):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
-        learner = DeepQLearner(settings, run=1, layout=layout, protocol=protocol)
+        learner = DeepQLearner(settings, entropy=(settings.seed, 1), layout=layout, protocol=protocol)
         if state:
             learner.set_state(*state)
         learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
@@ -219,7 +219,7 @@ def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path
     names = {"algo": "dqn", "game": "pong", "model": "small", "run": 1}
     session = DqnSession(RunContext(**names, settings=settings, run_dir=tmp_path))
     weights = np.zeros(session._layout.parameter_count, np.float32)
-    session._learner.tested = TestedNetwork(weights, 1.5, iteration=2, frames=40, episodes=4)
+    session._learner.tested = module.TestedNetwork(weights, 1.5, iteration=2, frames=40, episodes=4)
     session.result().write(tmp_path, names)
     assert read_run_result(tmp_path)["test_episodes"] == 4  # the settings say 30
 

@@ -8,6 +8,7 @@ from typing import Any
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.randomness import OLD_RULE
 
 
 def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping[str, object]) -> dict[str, object]:
@@ -25,6 +26,8 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     identity["protocol"] = spec.describe_protocol(context.game, settings)["name"]
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
+    if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
+        identity["entropy"] = context.entropy_rule
     for name in (spec.budget_unit, *settings.WAYS_TO_RUN):
         identity.pop(name, None)
     return identity
@@ -43,6 +46,7 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
     return {
         **identity,
         **{name: getattr(settings, name) for name in left_out},
+        "entropy": context.entropy_rule,
         "protocol_record": dict(spec.describe_protocol(context.game, settings)),
         **result_facts(spec, context),
         "settings_record": _as_yaml(settings_record(spec, settings)),

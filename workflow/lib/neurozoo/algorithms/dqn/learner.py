@@ -21,7 +21,7 @@ from neurozoo.algorithms.session import Report
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.vector import AtariVectorEnvironment, Step
 from neurozoo.networks.description import Layout
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 SAVE_STEPS = 10_000  # steps between two saved states, at most
 STATES = 32  # states of whose values `meanq` is the mean
@@ -59,14 +59,14 @@ class DeepQLearner:
 
     Args:
         settings: The settings.
-        run: Number of the run; part of the seed.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
         layout: The network.
         protocol: How episodes are played.
         threads: Number of threads; results do not depend on it.
     """
 
     def __init__(
-        self, settings: DqnSettings, *, run: int, layout: Layout, protocol: Protocol, threads: int = 1
+        self, settings: DqnSettings, *, entropy: Entropy, layout: Layout, protocol: Protocol, threads: int = 1
     ) -> None:
         self.settings = settings
         self.threads = threads
@@ -74,7 +74,7 @@ class DeepQLearner:
         self.tested: TestedNetwork | None = None
         self._layout = layout
         self._protocol = protocol
-        self._entropy = (settings.seed, run)
+        self._entropy = entropy
         self._rounds = self._updates = self._frames_cut = 0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._returns = np.zeros(settings.num_envs, np.float64)
