@@ -63,7 +63,7 @@ def test_games_played_in_another_way_are_not_compared(tmp_path):
     (row,) = found.itertuples()
     assert (row.game, row.games, row.algo, row.other_algo) == ("all", 0, "ga", "es")
     assert np.isnan(row.probability)
-    assert row.left_out == "Left out, because episodes were played differently (action set): runs in pong."
+    assert row.left_out == "Left out in pong: episodes were played differently (action set)."
 
 
 def test_protocols_of_one_name_are_compared_only_where_all_facts_are_equal(tmp_path):
@@ -72,7 +72,7 @@ def test_protocols_of_one_name_are_compared_only_where_all_facts_are_equal(tmp_p
     runs[2] |= {"evaluation_epsilon": "0.05"}
     found = table(tmp_path, *runs)
     assert found[["game", "games", "probability"]].to_numpy().tolist() == [["skiing", 1, 0.0], ["all", 1, 0.0]]
-    sentence = "Left out, because episodes were played differently (test epsilon): runs in pong."
+    sentence = "Left out in pong: episodes were played differently (test epsilon)."
     assert found["left_out"].fillna("").tolist() == ["", sentence]
 
 
@@ -97,7 +97,7 @@ def test_runs_of_before_are_compared_with_each_other_and_with_no_new_ones(tmp_pa
     assert set(compared["algo"] + compared["other_algo"]) == {"gaes"}
     assert set(compared["protocol"]) == {"uber2018, not recorded"}
     assert set(compared["settings"]) == {"not recorded"}
-    sentence = "Left out, because episodes were played differently (how is not recorded): runs in pong."
+    sentence = "Left out in pong: episodes were played differently (how is not recorded)."
     assert set(found.loc[found["games"] == 0, "left_out"]) == {sentence}
 
 

@@ -31,6 +31,8 @@ from neurozoo.records.statistics import bootstrap_intervals, performance_profile
 from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
 
 _WIDTH = 7.5  # inches
+_LONGEST_OF_TWO = 42  # characters of a legend's entry that leave room for another beside it
+_MOST_PAIRS = 3  # that a caption names where they could not be compared
 _BLUE, _FAINT = "#0072B2", "#9A9A9A"
 _THRESHOLDS = 401  # thresholds of a profile, evenly spaced
 _RESAMPLES = 2_000  # bootstrap resamples of a profile, as in rliable
@@ -111,11 +113,12 @@ def plot_performance_profile(
     figure += p9.scale_x_continuous(labels=number_labels)
     figure += p9.scale_colour_manual(**colours)
     figure += p9.scale_fill_manual(**colours, guide=None)
-    figure += p9.guides(colour=p9.guide_legend(ncol=2))
+    legend_columns = 2 if max(map(len, labels)) <= _LONGEST_OF_TWO else 1
+    figure += p9.guides(colour=p9.guide_legend(ncol=legend_columns))
     figure += _labels(
         title, notes, used, x="Human-normalised score", y="Share of runs", more=reservations(used, of="agents")
     )
-    figure += figure_theme((_WIDTH, 4.0 + 0.2 * ((len(labels) + 1) // 2)), has_legend=True)
+    figure += figure_theme((_WIDTH, 4.0 + 0.2 * -(-len(labels) // legend_columns)), has_legend=True)
     save_figure(figure, outputs)
 
 
@@ -139,8 +142,12 @@ def plot_aggregates(
         return _save_message(title, _NO_HUMAN, outputs)
     has_several = table[PLAYED].nunique() > 1
     labels = [
-        f"{agent_name(row.algo, row.model, row.variant, row.played if has_several else '')}\n"
-        f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})"
+        _lines(
+            agent_name(row.algo, row.model),
+            row.variant,
+            row.played if has_several else "",
+            f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})",
+        )
         for row in table.itertuples()
     ]
     parts = []
@@ -160,7 +167,7 @@ def plot_aggregates(
     used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
     used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
     figure += _labels(title, notes, used, x="", y="", more=reservations(used, of="agents"))
-    figure += figure_theme((_WIDTH, 2.6 + 0.7 * len(labels)), has_legend=False)
+    figure += figure_theme((_WIDTH, 2.6 + 0.35 * _count_lines(labels)), has_legend=False)
     save_figure(figure, outputs)
 
 
@@ -185,9 +192,11 @@ def plot_improvement(
     if table.empty:
         return _save_message(title, "\n".join([_NO_PAIR, *_left_out(pairs)]), outputs)
     labels = [
-        f"{agent_name(row.algo, row.model, row.variant)} over "
-        f"{agent_name(row.other_algo, row.other_model, row.other_variant)}\n"
-        f"({row.runs} against {number_range([row.other_runs], 'run')}, {number_range([row.games], 'game')})"
+        _lines(
+            *_pair_of(row),
+            f"({row.runs:.0f} against {number_range([int(row.other_runs)], 'run')}, "
+            f"{number_range([row.games], 'game')})",
+        )
         for row in table.itertuples()
     ]
     points = table.rename(columns={"probability": "value", "probability_low": "low", "probability_high": "high"})
@@ -203,7 +212,7 @@ def plot_improvement(
     figure += p9.geom_vline(xintercept=0.5, colour=_FAINT, size=0.5, linetype="dashed")
     figure += p9.scale_x_continuous(limits=(0, 1))
     figure += _labels(title, notes, used, x="P(first > second)", y="", more=_left_out(pairs))
-    figure += figure_theme((_WIDTH, 1.8 + 0.5 * len(labels)), has_legend=False)
+    figure += figure_theme((_WIDTH, 1.8 + 0.25 * _count_lines(labels)), has_legend=False)
     save_figure(figure, outputs)
 
 
@@ -222,9 +231,33 @@ def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str], name
         ) from error
 
 
+def _pair_of(row: Any) -> tuple[str, ...]:
+    """Returns the names of a pair in one line, or in two where their settings are named."""
+    first = agent_name(row.algo, row.model, row.variant)
+    second = agent_name(row.other_algo, row.other_model, row.other_variant)
+    return (f"{first} over", second) if row.variant or row.other_variant else (f"{first} over {second}",)
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(filter(None, parts))
+
+
+def _count_lines(labels: Sequence[str]) -> int:
+    """Returns the number of lines of all labels if each has as many as the longest."""
+    return len(labels) * max(label.count("\n") + 1 for label in labels)
+
+
 def _left_out(pairs: pd.DataFrame) -> list[str]:
-    """Returns the sentences about what could not be compared, each once."""
-    return list(dict.fromkeys(filter(None, pairs["left_out"])))
+    """Returns the sentences about what could not be compared, each with the pairs that it is about."""
+    about: dict[str, list[str]] = {}
+    for row in pairs[pairs["left_out"] != ""].itertuples():
+        about.setdefault(row.left_out.rstrip("."), []).append(" ".join(_pair_of(row)).replace(" over ", " and "))
+    sentences = []
+    for sentence, names in about.items():
+        left = len(names) - _MOST_PAIRS
+        shown = [*names[:_MOST_PAIRS], *([f"{left} more pairs (tables/comparison.csv)"] if left > 0 else [])]
+        sentences.append(f"{sentence}: {'; '.join(shown)}.")
+    return sentences
 
 
 def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: int) -> list[str]:

@@ -159,6 +159,7 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
         legend_title=p9.element_blank(),
         legend_key_width=26,
         legend_text=p9.element_text(size=9, colour=_INK),
+        plot_title_position="plot",
         plot_title=p9.element_text(size=13, weight="bold", colour=_INK, ha="left"),
         plot_subtitle=p9.element_text(
             size=8.5, colour=_QUIET, ha="left", linespacing=1.4, margin={"b": 8, "unit": "pt"}

@@ -94,7 +94,7 @@ def _about_left_out(runs: pd.DataFrame, others: pd.DataFrame) -> str:
         return ""
     both = pd.concat([runs, others])
     facts = ", ".join(differing_facts(both[both["game"].isin(games)]))
-    return f"Left out, because episodes were played differently ({facts}): runs in {', '.join(games)}."
+    return f"Left out in {', '.join(games)}: episodes were played differently ({facts})."
 
 
 def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, Any]) -> dict[str, Any]:
