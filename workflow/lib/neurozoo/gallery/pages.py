@@ -218,12 +218,13 @@ class _Drawings:
         for run in manifest.runs:
             self._kinds[run.kind].append(run)
         self._colours = {
-            name: number for number, name in enumerate(dict.fromkeys((run.algo, run.model) for run in manifest.runs))
+            name: number
+            for number, name in enumerate(dict.fromkeys((run.algo, run.model, run.variant) for run in manifest.runs))
         }
 
     def colour(self, run: Run) -> int:
-        """Returns the colour index of the run's algorithm and network; it is the same on all pages."""
-        return self._colours[run.algo, run.model] % 7
+        """Returns the colour index of the run's algorithm, network and settings; it is the same on all pages."""
+        return self._colours[run.algo, run.model, run.variant] % 7
 
     def small(self, run: Run) -> Chart | None:
         """Draws a run's curve and the median of its kind, for a card."""
