@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from neurozoo.environments.protocols import Protocol
@@ -103,26 +104,30 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
         if they agree in all facts: the protocol's name, and the facts that other runs of this name do not share.
     """
     of_facts, of_settings = fact_columns(metrics), [name for name in metrics if name.startswith(OF_SETTINGS)]
-    table = metrics.reindex(columns=["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts])
-    table = table.astype("string")
-    table[SETTINGS] = table[SETTINGS].fillna(NOT_RECORDED)
+    columns = ["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts]
+    ids, kinds = _distinct(metrics, [name for name in columns if name in metrics])
+    kinds = kinds.reindex(columns=columns).astype("string")
+    kinds[SETTINGS] = kinds[SETTINGS].fillna(NOT_RECORDED)
     of_protocol = [name for name in of_facts if name.startswith(OF_PROTOCOL)]
-    is_recorded = table[of_protocol].notna().any(axis=1)
+    is_recorded = kinds[of_protocol].notna().any(axis=1)
     for name in of_protocol:
         if name in _DEFAULTS:
-            table.loc[is_recorded & table[name].isna(), name] = _text(_DEFAULTS[name])
-    plain = table.astype(object).where(table.notna(), None)
-    kinds = plain.drop_duplicates().to_dict("records")
-    variants, played = _variants(kinds, of_settings), _played(kinds, of_facts)
-    agents = zip(plain["algo"], plain["model"], plain[SETTINGS], strict=True)
-    ways = [_way(protocol, facts) for protocol, *facts in plain[["protocol", *of_facts]].itertuples(index=False)]
-    return metrics.assign(
-        **{
-            **{name: table[name] for name in (SETTINGS, *of_facts)},
-            VARIANT: pd.array([variants[agent] for agent in agents], "string"),
-            PLAYED: pd.array([played[way] for way in ways], "string"),
-        }
-    )
+            kinds.loc[is_recorded & kinds[name].isna(), name] = _text(_DEFAULTS[name])
+    rows = kinds.astype(object).where(kinds.notna(), None).to_dict("records")
+    variants, played = _variants(rows, of_settings), _played(rows, of_facts)
+    kinds[VARIANT] = [variants[row["algo"], row["model"], row[SETTINGS]] for row in rows]
+    kinds[PLAYED] = [played[_way(row["protocol"], [row[name] for name in of_facts])] for row in rows]
+    named = kinds[[SETTINGS, *of_facts, VARIANT, PLAYED]].astype("string")
+    return metrics.assign(**{name: named[name].array.take(ids) for name in named})
+
+
+def _distinct(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
+    """Returns the number of each row's values, and the different values by number; a table has many rows of each."""
+    ids = np.zeros(len(table), np.int64)
+    for name in columns:
+        codes, values = pd.factorize(table[name])
+        ids, _ = pd.factorize(ids * (len(values) + 1) + codes + 1)
+    return ids, table.loc[~pd.Series(ids, table.index).duplicated().to_numpy(), list(columns)]
 
 
 def _variants(kinds: Iterable[Mapping], of_settings: Iterable[str]) -> dict[Hashable, str]:
@@ -193,8 +198,7 @@ def _shortened(text: str) -> str:
 
 def _way(protocol: str, facts: Sequence[str | None]) -> Hashable:
     """Returns the same value for rows with the same facts; the protocol's name counts only if there are no facts."""
-    facts = tuple(None if pd.isna(fact) else fact for fact in facts)
-    return facts if any(fact is not None for fact in facts) else (NOT_RECORDED, protocol)
+    return tuple(facts) if any(fact is not None for fact in facts) else (NOT_RECORDED, protocol)
 
 
 def _played(kinds: Iterable[Mapping], of_facts: Sequence[str]) -> dict[Hashable, str]:

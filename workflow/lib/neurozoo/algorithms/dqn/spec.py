@@ -20,7 +20,8 @@ def _memory(settings: DqnSettings) -> int:
 
 
 def _describe_evaluation(game: str, settings: DqnSettings) -> dict[str, object]:
-    return describe_evaluation(game, settings) | {"action_rule": "epsilon-greedy", "epsilon": settings.test_epsilon}
+    rule = "epsilon-greedy" if settings.test_epsilon else "greedy"
+    return describe_evaluation(game, settings) | {"action_rule": rule, "epsilon": settings.test_epsilon}
 
 
 SPECS = (
