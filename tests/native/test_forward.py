@@ -453,7 +453,7 @@ def played(request, ops, noise_table, noise):
     model, game, name = request.param
     protocol = get_protocol(name)
     layout = layout_of(game, model, protocol)
-    reference = collect_reference(game, protocol, seed=1, run=1) if layout.needs_reference else None
+    reference = collect_reference(game, protocol, entropy=(1, 1)) if layout.needs_reference else None
     with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)

@@ -1,7 +1,7 @@
 import itertools
 
 import numpy as np
-from neurozoo.randomness import Purpose, generator
+from neurozoo.randomness import NEW_RULE, OLD_RULE, Purpose, generator, run_entropy
 
 
 def draw(*arguments):
@@ -27,6 +27,24 @@ def test_a_large_seed_does_not_run_into_the_number_of_the_run():
     # Seeds are cut into words of 32 bits: (1 + 2 * 2^32, run 3) must not read as (1, 2, 3).
     seen = {draw((seed, run), Purpose.OFFSPRING, 0, 0) for seed in (1, 2**32 + 1, 2 * 2**32 + 1) for run in (1, 2, 3)}
     assert len(seen) == 9
+
+
+NAMES = {"algo": "ga", "game": "pong", "model": "large"}
+
+
+def test_runs_of_other_algorithms_games_and_networks_draw_other_numbers():
+    def entropies(rule):
+        others = [NAMES, NAMES | {"algo": "rs"}, NAMES | {"game": "breakout"}, NAMES | {"model": "small"}]
+        return [run_entropy(rule, seed=seed, run=run, **names) for names in others for seed in (0, 1) for run in (1, 2)]
+
+    assert len({draw(entropy, Purpose.OFFSPRING, 0, 0) for entropy in entropies(NEW_RULE)}) == 16
+    assert set(entropies(OLD_RULE)) == {(0, 1), (0, 2), (1, 1), (1, 2)}
+
+
+def test_others_can_repeat_the_entropy_of_a_run():
+    digest = bytes.fromhex("23567f5809fdc883d5fd0dbf480b06a8")  # printf ga/pong/large | sha256sum
+    entropy = run_entropy(NEW_RULE, seed=3, run=7, **NAMES)
+    assert entropy == (3, 7, sum(byte << 8 * place for place, byte in enumerate(digest)))
 
 
 def test_the_purposes_keep_their_published_numbers():

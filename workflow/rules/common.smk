@@ -25,6 +25,7 @@ from neurozoo.plan.planned_runs import (
     filmed_runs,
     import_choices,
     imported_runs,
+    labels_of_runs,
     planned_runs,
     recorded_settings,
     run_resources,

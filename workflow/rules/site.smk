@@ -38,6 +38,7 @@ rule build_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
+        labels=labels_of_runs(config),
     script:
         "../scripts/build_site.py"
 
@@ -56,6 +57,7 @@ rule refresh_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
+        labels=labels_of_runs(config),
     script:
         "../scripts/build_site.py"
 

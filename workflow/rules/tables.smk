@@ -73,6 +73,8 @@ rule merge_metrics:
     resources:
         mem_mb=4000,
         runtime="30m",
+    params:
+        labels=labels_of_runs(config),
     script:
         "../scripts/merge_metrics.py"
 

@@ -4,4 +4,9 @@ from neurozoo.errors import plain_errors
 from neurozoo.records.tables import merge_metrics
 
 with plain_errors(snakemake.log[0]):
-    merge_metrics(snakemake.input, csv=snakemake.output.csv, parquet=snakemake.output.parquet)
+    merge_metrics(
+        snakemake.input,
+        csv=snakemake.output.csv,
+        parquet=snakemake.output.parquet,
+        labels=snakemake.params.labels,
+    )

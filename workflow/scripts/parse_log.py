@@ -1,6 +1,7 @@
 """Runs `neurozoo.records.run_log.parse_log` for one {algo}/{game}/{model}/{run}."""
 
 from neurozoo.errors import plain_errors
+from neurozoo.records.comparability import read_facts
 from neurozoo.records.run_log import parse_log, read_identity
 
 with plain_errors(snakemake.log[0]):
@@ -8,5 +9,6 @@ with plain_errors(snakemake.log[0]):
         snakemake.input.log,
         snakemake.output.csv,
         identity=read_identity(snakemake.input.config),
+        facts=read_facts(snakemake.input.config),
         columns=snakemake.params.columns,
     )

@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import asdict
 
 import pytest
 from neurozoo.agents.genome_import import import_genome
@@ -50,7 +51,7 @@ def test_the_table_has_a_row_per_evaluation(tmp_path):
         record = {
             "game": "frostbite",
             "model": "large",
-            "protocol": {"name": "uber2018", "start_state": start_state},
+            "protocol": asdict(protocol_of("frostbite", start_state=start_state)),
             "summary": {"mean": 10.0 * run, "standard_error": 1.0},
             "episodes": [{"score": 10.0 * run - 4}, {"score": 10.0 * run + 4}][: 3 - run],
         }
@@ -63,6 +64,8 @@ def test_the_table_has_a_row_per_evaluation(tmp_path):
         ("imported", "1", "2018", "10.0", "2"),
         ("imported", "2", "today", "20.0", "1"),
     ]
+    assert [(row["protocol_action_set"], row["protocol_max_noops"]) for row in rows] == [("minimal", "30")] * 2
+    assert [row["protocol_start_state"] for row in rows] == ["2018", "today"]
     assert [(row["mean_low"], row["mean_high"]) for row in rows] == [("6.0", "14.0"), ("", "")]  # of two, and of one
     with pytest.raises(NeurozooError, match="is missing"):
         write_evaluation_table([tmp_path / "nothing.json"], tmp_path / "scores.csv")

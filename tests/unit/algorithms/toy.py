@@ -41,8 +41,7 @@ class ToySession:
         return self.progress >= self._context.settings.evaluations
 
     def advance(self, watch):
-        entropy = (self._context.settings.seed, self._context.run)
-        for vector in generator(entropy, Purpose.OFFSPRING, self.iteration).normal(size=(BATCH, 2)):
+        for vector in generator(self._context.entropy, Purpose.OFFSPRING, self.iteration).normal(size=(BATCH, 2)):
             cell = int((np.arctan2(*vector) / np.pi + 1) / 2 * CELLS) % CELLS
             if np.linalg.norm(vector) > np.linalg.norm(self._best[cell]):
                 self._best[cell] = vector

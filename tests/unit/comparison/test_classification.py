@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.comparison import classify_states
-from neurozoo.comparison.classification import _evaluate, _near_test_records, split_stretches
+from neurozoo.comparison.classification import _class_names, _evaluate, _near_test_records, split_stretches
+from neurozoo.comparison.compared_runs import read_compared_runs
 from neurozoo.errors import NeurozooError
 
 RIVER = {"game": "river_crossing", "observation": "rgb"}
@@ -31,6 +32,19 @@ def test_a_fifth_of_each_class_and_at_least_one_stretch_is_for_testing():
     assert split.groupby("label")["is_test"].sum().tolist() == [2, 1]
     with pytest.raises(NeurozooError, match=r"one has 5\. Record more"):
         split_stretches(stretches.iloc[9:11], np.random.default_rng(0))
+
+
+def test_runs_of_different_settings_are_never_one_class(run_folder):
+    folders = [run_folder("ga", number) for number in (1, 2, 3)] + [run_folder("es")]
+    for folder, power in zip(folders[:3], (0.0005, 0.0005, 0.5), strict=True):
+        config = {"algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
+        record = {"settings_hash": f"hash{power}", "settings_record": {"mutation_power": power}}
+        (folder / "config.yaml").write_text(json.dumps(config | record))
+    runs, _ = read_compared_runs(folders)
+    weak, strong = "mutation_power 0.0005", "mutation_power 0.5"
+    assert _class_names(runs, "algo") == [f"ga, {weak}", f"ga, {weak}", f"ga, {strong}", "es"]
+    assert _class_names(runs, "model") == [f"small, {weak}", f"small, {weak}", f"small, {strong}", "small"]
+    assert _class_names(runs, "run")[0] == "ga/pong/small/1"
 
 
 def test_records_near_test_records_are_left_out_within_an_episode():

@@ -16,7 +16,8 @@ def runs_of(normalised, *, game="pong", algo="ga", model="large", protocol="uber
     random, human = reference_scores().get(game, (0, 1))
     return pd.DataFrame(
         [
-            {"algo": algo, "game": game, "model": model, "run": run, "protocol": protocol, "frames": 1000, "score": 0.0,
+            {"settings": "5e77", "protocol_frame_skip": "5" if protocol == "machado2018" else "4",
+             "algo": algo, "game": game, "model": model, "run": run, "protocol": protocol, "frames": 1000, "score": 0.0,
              "test_score": random + value * (human - random), "test_episodes": episodes}
             for run, value in enumerate(normalised, start=1)
         ]
@@ -57,7 +58,7 @@ def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
     assert list(dict.fromkeys(figure.data["agent"])) == ["GA, large (2 runs, 1 game)", "ES, large (3 runs, 1 game)"]
     assert "geom_ribbon" in layers(figure)
     words = " ".join(figure.labels.subtitle.split())
-    assert "95 % stratified bootstrap interval over runs. With fewer than 5 runs per game it is too narrow." in words
+    assert "95 % stratified bootstrap interval over runs. Fewer than five runs: this interval is too narrow." in words
     assert "Protocol: uber2018." in figure.labels.caption
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
 
@@ -114,6 +115,39 @@ def test_improvement_has_a_line_per_pair(tmp_path):
     assert row.value == pytest.approx(1 / 6)
     assert row.agent == "GA, large over ES, large\n(2 against 3 runs, 1 game)"
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
+
+
+def caption(figure):
+    return " ".join(figure.labels.caption.split())
+
+
+def test_what_could_not_be_compared_is_said_in_the_caption(tmp_path):
+    other = runs_of([0.4, 0.5], algo="rs", protocol="machado2018")
+    figure = drawn(tmp_path, plot_improvement, comparison_of(tmp_path, pd.concat([two_agents(), other])))
+    assert figure.data["agent"].tolist() == ["GA, large over ES, large\n(2 against 3 runs, 1 game)"]
+    differently = "Left out in pong: episodes were played differently (frame skip)"
+    assert f"{differently}: GA, large and RS, large; ES, large and RS, large." in caption(figure)
+    assert "Left out" not in caption(drawn(tmp_path, plot_improvement, comparison_of(tmp_path, two_agents())))
+
+
+@pytest.mark.parametrize("plot", [plot_performance_profile, plot_aggregates])
+def test_settings_and_ways_to_play_are_named_and_the_caption_warns(tmp_path, plot):
+    strong = runs_of([0.4, 0.5]).assign(settings="b", settings_power="0.5")
+    other = runs_of([0.4, 0.5], algo="rs", protocol="machado2018")
+    weak = two_agents().assign(settings_power="0.1")
+    metrics = pd.concat([weak, strong.assign(run=strong["run"] + 2), other], ignore_index=True)
+    source = metrics if plot is plot_performance_profile else scores_of(tmp_path, metrics)
+    figure = drawn(tmp_path, plot, source)
+    names = {name.replace("\n", ", ").partition(", (")[0].partition(" (")[0] for name in figure.data["agent"]}
+    assert names == {
+        "GA, large, power 0.1, uber2018", "GA, large, power 0.5, uber2018", "ES, large, uber2018",
+        "RS, large, machado2018",
+    }  # fmt: skip
+    assert "here episodes were played differently (frame skip)" in caption(figure)
+    assert "not recorded" not in caption(figure)
+    old = two_agents().drop(columns=["settings", "protocol_frame_skip"])
+    source = old if plot is plot_performance_profile else scores_of(tmp_path, old)
+    assert "but for the protocol's name, are not recorded: all runs." in caption(drawn(tmp_path, plot, source))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,12 @@ from neurozoo.figures import learning_curves as plots
 from neurozoo.figures.learning_curves import best_so_far, common_grid, median_curves, plot_learning_curves
 
 
-def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018"):
+def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018", settings="5e77"):
     return pd.DataFrame(
         {
+            "settings": settings,
+            "protocol_frame_skip": "4",
+            "evaluation_action_rule": "greedy",
             "algo": algo,
             "game": game,
             "model": model,
@@ -119,7 +122,8 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
     assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]
     assert "median over 2 runs" in figure.labels.subtitle
     caption = " ".join(figure.labels.caption.split())
-    assert caption.startswith("Protocol: uber2018. Each report's score is the mean of an unknown number of episodes.")
+    own = "Protocol: uber2018. Each report's own score is the mean of an unknown number of episodes."
+    assert caption.startswith(own)
     assert "GA: the elite was selected by this score, so it is too high" in caption
     assert layers(drawn(small(), tmp_path, interval="none", best=False)) == ["geom_line"]
     assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
@@ -170,7 +174,7 @@ def test_the_figure_names_the_episodes_behind_its_scores(tmp_path):
     table = small().assign(algo="es", score_episodes=[10] * 3 + [30] * 3)
     caption = " ".join(drawn(table, tmp_path).labels.caption.split())
     assert (
-        caption == "Protocol: uber2018. Each report's score is the mean of 10 to 30 episodes."
+        caption == "Protocol: uber2018. Each report's own score is the mean of 10 to 30 episodes."
     )  # no elite was selected by it
     table.loc[0, "score_episodes"] = pd.NA
     assert "10 to 30 episodes, for some an unknown number." in " ".join(drawn(table, tmp_path).labels.caption.split())
@@ -187,6 +191,68 @@ def test_the_size_follows_from_the_panels(tmp_path):
     figure = drawn(table, tmp_path, columns=2, panel_width=2.0, panel_height=2.5)
     assert figure.theme.getp("figure_size") == pytest.approx((4.0, 2 * 2.5 + 1.1))
     assert drawn(small(), tmp_path, columns=4).theme.getp("figure_size")[0] == 3.0
+
+
+def words(figure):
+    return " ".join(f"{figure.labels.subtitle} {figure.labels.caption}".split())
+
+
+def test_test_scores_are_drawn_where_there_are_some_and_the_figure_says_which(tmp_path):
+    tested = small().assign(test_score=[7.0] * 6, score_episodes=30, test_episodes=200)
+    figure = drawn(tested, tmp_path)
+    assert figure.data["median"].unique().tolist() == [7]
+    assert figure.labels.y == "Test score"
+    assert "Each report's test score is the mean of 200 episodes." in words(figure)
+    assert "too high" not in words(figure)
+    assert drawn(small(), tmp_path).labels.y == "The run's own score"
+    untested = small().assign(algo="es", score_episodes=30)
+    figure = drawn(pd.concat([tested, untested], ignore_index=True), tmp_path)
+    assert figure.labels.y == "Score"
+    assert "Each report's own score (large, ES: no tests) is the mean of 30 episodes." in words(figure)
+
+
+def test_a_report_without_test_leaves_a_gap_in_a_tested_run(tmp_path):
+    table = small().astype({"score": "Float64"}).assign(test_score=[np.nan, 2, 2, np.nan, 2, 2])
+    assert drawn(table, tmp_path).data["median"].unique().tolist() == [2]
+
+
+def test_runs_of_different_settings_never_share_a_curve_and_are_named_by_what_differs(tmp_path):
+    weak, strong = (
+        small().assign(settings=key, settings_mutation_power=power, settings_population_size="100")
+        for key, power in (("a", "0.0005"), ("b", "0.5"))
+    )
+    figure = drawn(pd.concat([weak, strong.assign(run=strong["run"] + 2)], ignore_index=True), tmp_path)
+    curves = figure.data.groupby("curve", observed=True)["runs"].first().to_dict()
+    assert curves == {"large, mutation_power 0.0005": 2, "large, mutation_power 0.5": 2}
+
+
+def test_few_runs_have_too_narrow_an_interval_and_the_figure_says_so(tmp_path):
+    def runs(count):
+        return pd.concat([run_of([0.0, 1.0], [run, run], run=run) for run in range(count)], ignore_index=True)
+
+    sentence = "Fewer than five runs: this interval is too narrow."
+    assert sentence in words(drawn(runs(2), tmp_path))
+    assert sentence in words(drawn(runs(4), tmp_path))
+    assert sentence not in words(drawn(runs(5), tmp_path))
+    assert sentence not in words(drawn(runs(1), tmp_path))  # it has no interval
+    assert sentence not in words(drawn(runs(4), tmp_path, interval="none"))
+
+
+def test_curves_that_were_played_differently_are_named_and_the_caption_warns(tmp_path):
+    table = pd.concat([small(), small().assign(algo="dqn", evaluation_action_rule="sampled")], ignore_index=True)
+    figure = drawn(table, tmp_path)
+    names = {"large, GA, uber2018, test action rule greedy", "large, DQN, uber2018, test action rule sampled"}
+    assert set(figure.data["curve"]) == names
+    assert "here episodes were played differently (test action rule)" in words(figure)
+
+
+def test_what_old_results_did_not_record_is_said(tmp_path):
+    old = small().drop(columns=["settings", "protocol_frame_skip", "evaluation_action_rule"])
+    assert "but for the protocol's name, are not recorded: all runs." in words(drawn(old, tmp_path))
+    mixed = pd.concat([small(), old.assign(run=old["run"] + 2)], ignore_index=True)
+    figure = drawn(mixed, tmp_path)
+    assert set(figure.data["curve"]) == {"large, uber2018", "large, uber2018, not recorded, settings not recorded"}
+    assert "not recorded" not in words(drawn(small(), tmp_path))
 
 
 def test_missing_scores_are_left_out(tmp_path):

@@ -1,10 +1,12 @@
 import pandas as pd
 import pytest
 from neurozoo.figures.style import categorical_colours, curve_labels, si_label, whole_breaks
+from neurozoo.records.comparability import with_names
 
 
-def reports(*, game="pong", model="large", algo="ga", protocol="uber2018"):
-    return pd.DataFrame({"algo": algo, "game": game, "model": model, "protocol": protocol}, index=[0])
+def reports(*, game="pong", model="large", algo="ga", protocol="uber2018", frame_skip="4"):
+    names = {"algo": algo, "game": game, "model": model, "protocol": protocol}
+    return pd.DataFrame(names | {"settings": "5e77", "protocol_frame_skip": frame_skip}, index=[0])
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,7 @@ def test_counts_have_whole_numbers_as_breaks(limits, breaks):
 
 def test_curves_are_kept_apart_by_everything_that_differs():
     table = pd.concat([reports(), reports(algo="nsra_es", model="recurrent_large")], ignore_index=True)
+    table = with_names(table)
     assert curve_labels(table, "model").tolist() == ["large, GA", "recurrent large, NSRA-ES"]
     assert curve_labels(table, "algo_model").tolist() == ["GA, large", "NSRA-ES, recurrent large"]
     assert curve_labels(table[:1], "model").tolist() == ["large"]
@@ -32,10 +35,10 @@ def test_curves_are_kept_apart_by_everything_that_differs():
 
 
 def test_protocols_are_named_where_a_game_was_played_under_two_of_them():
-    two = pd.concat([reports(), reports(protocol="machado2018")], ignore_index=True)
-    assert curve_labels(two, "model").tolist() == ["large, uber2018", "large, machado2018"]
+    two = pd.concat([reports(), reports(protocol="machado2018", frame_skip="5")], ignore_index=True)
+    assert curve_labels(with_names(two), "model").tolist() == ["large, uber2018", "large, machado2018"]
     other_game = two.assign(game=["pong", "hard_maze"])
-    assert curve_labels(other_game, "model").tolist() == ["large", "large"]
+    assert curve_labels(with_names(other_game), "model").tolist() == ["large", "large"]
 
 
 def test_more_curves_than_named_colours_still_differ():

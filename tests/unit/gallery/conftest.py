@@ -13,17 +13,22 @@ STEPS = 90
 BLOCK = 16  # pixels of one binary digit of the step's number, drawn on the game's screen in black or white
 
 
-def write_run(results, run, scores, *, protocol="uber2018", episodes=10, frames=100_000):
-    """Writes a finished run's settings and metrics; `scores` are those of its reports."""
+def write_run(results, run, scores, *, protocol="uber2018", episodes=10, frames=100_000, recorded=None):
+    """Writes a finished run's settings and metrics; `scores` are those of its reports.
+
+    `recorded` is what runs of earlier versions did not record.
+    """
     algo, game, model, number = run.split("/")
     folder = results / "runs" / run
     folder.mkdir(parents=True)
     identity = f"{algo},{game},{model},{number},{protocol}"
-    rows = [f"{identity},{frames * (i + 1)},{score},{score},{episodes}" for i, score in enumerate(scores)]
+    rows = [f"{identity},{frames * (i + 1)},{score + 0.5},{score},{episodes}" for i, score in enumerate(scores)]
     head = "algo,game,model,run,protocol,frames,score,test_score,test_episodes"
     (folder / "metrics.csv").write_text("\n".join([head, *rows]) + "\n")
     keys = zip(("algo", "game", "model", "run", "protocol"), identity.split(","), strict=True)
-    settings = [f"{key}: {json.dumps(int(value) if key == 'run' else value)}" for key, value in keys]
+    recorded = {name: json.dumps(value) for name, value in (recorded or {}).items()}
+    settings = [f"{name}: {value}" for name, value in recorded.items()]
+    settings += [f"{key}: {json.dumps(int(value) if key == 'run' else value)}" for key, value in keys]
     (folder / "config.yaml").write_text("\n".join([*settings, "seed: 0", "frames: 300000", "commit: 0123abc"]) + "\n")
     (folder / "checkpoint.npz").write_bytes(b"parameters")
     return folder
@@ -100,6 +105,12 @@ def pristine(tmp_path_factory):
     (results / "tables").mkdir()
     (results / "tables" / "scores.csv").write_text("algo\nga\n")
     return results
+
+
+@pytest.fixture(scope="session")
+def add_run():
+    """`write_run`, for tests that need further runs."""
+    return write_run
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+import html
 import json
 import re
 import shutil
@@ -60,6 +61,59 @@ def test_a_card_says_runs_episodes_protocol_and_interval(site):
     assert "Last tests of 2 runs: 80" in card
     assert "[60 , to 100]" in card
     assert "uber2018" in card
+
+
+def words(path):
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", path.read_text())))
+
+
+def test_intervals_of_few_runs_are_said_to_be_too_narrow(site):
+    sentence = "Fewer than five runs: this interval is too narrow."
+    assert sentence in words(site.folder / "index.html")
+    assert sentence in words(site.folder / f"{RUN}.html")  # of two runs
+    assert sentence in words(site.folder / "games" / "frostbite.html")
+    assert sentence not in words(site.folder / "games" / "pong.html")  # a single run has no interval
+    assert sentence not in words(site.folder / "runs/es/frostbite/virtual_bn/1.html")
+
+
+def test_five_runs_have_an_interval_without_a_warning(results):
+    for number in (3, 4, 5):
+        shutil.copytree(results / RUN, results / "runs/ga/frostbite/small" / str(number))
+    build_site(results, replications=100)
+    assert "Last tests of 5 runs" in words(results / "site" / f"{RUN}.html")
+    assert "too narrow" not in words(results / "site" / f"{RUN}.html")
+
+
+def test_every_score_says_which_one_it_is(site):
+    run = words(site.folder / f"{RUN}.html")
+    assert " Test score 60 " in run
+    assert "Test score over 300k frames in 3 reports: from 10 to 60, at most 60." in run
+    training = words(site.folder / "runs/es/pong/small/1.html")
+    assert "The run's own score over 2k frames in 2 reports: from -19 to -18" in training
+    game = words(site.folder / "games" / "pong.html")
+    assert "ES, small, own score, not tested yet at -18" in game
+    assert " Test score " in words(site.folder / "index.html").partition("Scores over runs")[2]
+
+
+def test_scores_that_must_not_be_compared_are_named(results, add_run):
+    def facts(epsilon):
+        protocol = {"name": "uber2018", "sticky_probability": 0.0}
+        evaluation = {"action_rule": "greedy", "epsilon": epsilon}
+        return {
+            "settings_hash": "aa",
+            "settings_record": {},
+            "protocol_record": protocol,
+            "evaluation_record": evaluation,
+        }
+
+    for algo, epsilon in (("rs", 0), ("dqn", 0.05)):
+        add_run(results, f"{algo}/breakout/small/1", [1.0, 2.0], recorded=facts(epsilon))
+    build_site(results, replications=100)
+    text = words(results / "site" / "games" / "breakout.html")
+    assert "here episodes were played differently (test epsilon)." in text
+    assert "RS, small, uber2018, test epsilon 0 at 2" in text
+    assert "not recorded" not in text.partition("Scores")[2].partition("Runs")[0]
+    assert "but for the protocol's name, are not recorded: all runs." in words(results / "site/games/frostbite.html")
 
 
 def test_a_card_keeps_its_evaluation_apart_from_the_tests_over_runs(results):

@@ -93,6 +93,35 @@ def test_runs_of_another_protocol_are_not_averaged(results):
     assert {run.over_runs.count for run in read(results).runs if run.over_runs} == {1}
 
 
+def recorded(key, power, **evaluation):
+    protocol = {"name": "uber2018", "sticky_probability": 0.0}
+    record = {"mutation_power": power, "population_size": 100}
+    return {
+        "settings_hash": key, "settings_record": record, "protocol_record": protocol,
+        "evaluation_record": {"action_rule": "greedy"} | evaluation,
+    }  # fmt: skip
+
+
+def test_runs_of_other_settings_or_facts_are_not_averaged_and_are_named(results, add_run):
+    for number, key, power, epsilon in ((1, "aa", 0.5, 0), (2, "aa", 0.5, 0), (3, "bb", 0.1, 0), (4, "aa", 0.5, 0.1)):
+        facts = recorded(key, power, epsilon=epsilon)
+        add_run(results, f"rs/frostbite/small/{number}", [10.0 * number], recorded=facts)
+    runs = [run for run in read(results).runs if run.algo == "rs"]
+    assert [(run.over_runs.mean, run.over_runs.count) for run in runs] == [(15, 2), (15, 2), (30, 1), (40, 1)]
+    power = ["mutation_power 0.5", "mutation_power 0.5", "mutation_power 0.1", "mutation_power 0.5"]
+    assert [run.variant for run in runs] == power
+    played = [*["uber2018, test epsilon 0"] * 3, "uber2018, test epsilon 0.1"]
+    assert [run.played for run in runs] == played
+    labels = {f"rs/frostbite/small/{number}": "strong" for number in (1, 2, 4)}
+    labelled = read_manifest(results, results / "site", replications=100, labels=labels).runs
+    assert [run.variant for run in labelled if run.algo == "rs"] == ["strong", "strong", "mutation_power 0.1", "strong"]
+
+
+def test_what_old_runs_did_not_record_is_said(site):
+    assert {(run.settings_hash, run.variant) for run in site.manifest.runs} == {("not recorded", "")}
+    assert {run.played for run in site.manifest.runs} == {"uber2018, not recorded"}
+
+
 def test_a_run_in_training_shows_what_its_log_has(site):
     (run,) = [run for run in site.manifest.runs if run.id == "es/pong/small/1"]
     assert not run.is_finished

@@ -15,6 +15,7 @@ from neurozoo.plan.planned_runs import (
     filter_files,
     import_choices,
     imported_runs,
+    labels_of_runs,
     planned_runs,
     run_settings,
     runs_of_game,
@@ -53,6 +54,19 @@ def test_runs_are_listed_in_the_order_of_the_file_and_each_once():
         ("frostbite", "large", 7),
     ]
     assert planned_runs(config)[0] == PlannedRun("ga", "pong", "large", 1)
+
+
+def test_labels_belong_to_the_runs_of_their_experiments():
+    config = check_config(
+        {
+            "experiments": {
+                "one": experiment(runs=2, label="bold"),
+                "two": experiment(games=["frostbite"], runs=[7]),
+                "three": experiment(runs=[2], label="brave"),
+            }
+        },
+    )
+    assert labels_of_runs(config) == {"ga/pong/large/1": "bold", "ga/pong/large/2": "bold / brave"}
 
 
 def test_a_run_has_the_settings_of_its_experiment_and_any_other_run_those_of_its_algorithm():

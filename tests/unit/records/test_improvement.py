@@ -4,11 +4,12 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.improvement import comparison_table
 
-RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018"}
+RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018", "settings": "5e77"}
+FACTS = {"protocol_action_set": "minimal", "evaluation_epsilon": "0"}
 
 
 def run_of(score, **identity):
-    return {**RUN, "frames": 1000, "score": 0.5, "test_score": score, "test_episodes": 30, **identity}
+    return {**RUN, "frames": 1000, "score": 0.5, "test_score": score, "test_episodes": 30, **FACTS, **identity}
 
 
 def table(tmp_path, *runs, **settings):
@@ -58,9 +59,46 @@ def test_the_interval_is_that_of_a_plain_bootstrap(tmp_path):
 
 
 def test_games_played_in_another_way_are_not_compared(tmp_path):
-    found = table(tmp_path, run_of(1), run_of(3, algo="es", protocol="machado2018"))
-    assert found.empty
-    assert list(found)[:4] == ["algo", "model", "other_algo", "other_model"]
+    found = table(tmp_path, run_of(1), run_of(3, algo="es", protocol="machado2018", protocol_action_set="full"))
+    (row,) = found.itertuples()
+    assert (row.game, row.games, row.algo, row.other_algo) == ("all", 0, "ga", "es")
+    assert np.isnan(row.probability)
+    assert row.left_out == "Left out in pong: episodes were played differently (action set)."
+
+
+def test_protocols_of_one_name_are_compared_only_where_all_facts_are_equal(tmp_path):
+    runs = [run_of(1), run_of(7, game="skiing"), run_of(2, algo="dqn"), run_of(9, game="skiing", algo="dqn")]
+    assert table(tmp_path, *runs)["game"].tolist() == ["pong", "skiing", "all"]
+    runs[2] |= {"evaluation_epsilon": "0.05"}
+    found = table(tmp_path, *runs)
+    assert found[["game", "games", "probability"]].to_numpy().tolist() == [["skiing", 1, 0.0], ["all", 1, 0.0]]
+    sentence = "Left out in pong: episodes were played differently (test epsilon)."
+    assert found["left_out"].fillna("").tolist() == ["", sentence]
+
+
+def test_protocols_of_two_names_and_equal_facts_are_compared(tmp_path):
+    found = table(tmp_path, run_of(1), run_of(3, algo="es", protocol="ours"))
+    assert found[["game", "probability"]].to_numpy().tolist() == [["pong", 0.0], ["all", 0.0]]
+    assert set(found["protocol"]) == {"uber2018 / ours"}
+
+
+def test_runs_of_one_algorithm_with_other_settings_are_another_agent(tmp_path):
+    weak, strong = {"settings_mutation_power": "0.0005"}, {"settings_mutation_power": "0.5", "settings": "b"}
+    found = table(tmp_path, run_of(1, **weak), run_of(4, run=2, **weak), run_of(2, run=3, **strong))
+    assert found["probability"].tolist() == [0.5, 0.5]
+    assert found["runs"].tolist() == [2, 2]
+    assert found[["variant", "other_variant"]].to_numpy().tolist()[0] == ["mutation_power 0.0005", "mutation_power 0.5"]
+
+
+def test_runs_of_before_are_compared_with_each_other_and_with_no_new_ones(tmp_path):
+    old = {"settings": None, "protocol_action_set": None, "evaluation_epsilon": None}
+    found = table(tmp_path, run_of(1, **old), run_of(3, algo="es", **old), run_of(2, algo="rs"))
+    compared = found[found["games"] > 0]
+    assert set(compared["algo"] + compared["other_algo"]) == {"gaes"}
+    assert set(compared["protocol"]) == {"uber2018, not recorded"}
+    assert set(compared["settings"]) == {"not recorded"}
+    sentence = "Left out in pong: episodes were played differently (how is not recorded)."
+    assert set(found.loc[found["games"] == 0, "left_out"]) == {sentence}
 
 
 def test_a_single_agent_gives_an_empty_comparison(tmp_path):

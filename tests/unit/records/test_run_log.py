@@ -176,3 +176,23 @@ def test_a_damaged_number_in_a_table_costs_that_cell_only(tmp_path):
 def test_the_genome_becomes_a_column_only_where_it_is_asked_for(tmp_path):
     rows = parsed(written(tmp_path, report(1)), tmp_path, columns=["TruncatedPopulationEliteSeeds"])
     assert json.loads(rows[0]["TruncatedPopulationEliteSeeds"]) == [1, [2, 0.002]]
+
+
+def test_frames_of_a_published_log_follow_from_the_protocol(tmp_path):
+    identity = IDENTITY | {"game": "river_crossing", "protocol": "river_fixed"}
+    frames = []
+    for changed in (IDENTITY, identity, IDENTITY | {"protocol": "unknown"}):
+        parse_log(SAMPLES / "gpu_ga.txt", tmp_path / "metrics.csv", identity=changed)
+        with open(tmp_path / "metrics.csv", newline="") as file:
+            frames.append(next(csv.DictReader(file))["frames"])
+    assert frames == ["1604000", "401000", "1604000"]  # one frame per step in the river crossing task, else four
+
+
+def test_what_makes_a_run_comparable_is_in_every_row(tmp_path):
+    facts = {"settings": "0123456789ab", "protocol_action_set": "full"}
+    log, table = written(tmp_path, report(1), report(2)), tmp_path / "metrics.csv"
+    parse_log(log, table, identity=IDENTITY, facts=facts, columns=["Iteration"])
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0])[10:] == ["Iteration", "settings", "protocol_action_set"]
+    assert [(row["settings"], row["protocol_action_set"]) for row in rows] == [("0123456789ab", "full")] * 2

@@ -163,6 +163,53 @@ def test_networks_algorithms_and_protocols_have_rows_of_their_own(tmp_path):
     assert scores(tmp_path, *runs).loc["frostbite", "score_mean"].tolist() == [1, 2, 3, 4]
 
 
+def test_runs_of_different_settings_are_not_pooled_and_are_named(tmp_path):
+    def runs(key, power, first, *values):
+        facts = {"settings": key, "settings_mutation_power": power, "protocol_max_frames": "400000"}
+        return [reports(value, run=first + n).assign(**facts) for n, value in enumerate(values)]
+
+    found = scores(tmp_path, *runs("aa", "0.0005", 1, 102, 251), *runs("bb", "0.5", 3, 471, 499)).loc["frostbite"]
+    assert found[["variant", "runs", "score_mean"]].to_numpy().tolist() == [
+        ["mutation_power 0.0005", 2, 176.5], ["mutation_power 0.5", 2, 485.0],
+    ]  # fmt: skip
+    assert found[["settings", "played"]].to_numpy().tolist() == [["aa", "uber2018"], ["bb", "uber2018"]]
+    assert found["protocol_max_frames"].tolist() == [400_000] * 2
+
+
+def test_runs_that_were_played_differently_under_one_name_are_not_pooled(tmp_path):
+    table = pd.concat([reports(1), reports(5, run=2)], ignore_index=True).assign(settings="aa", protocol_frame_skip="4")
+    pooled = scores(tmp_path, table)
+    assert pooled.loc["frostbite", "runs"] == 2
+    table["evaluation_cutoff"] = ["none", "5000"]
+    apart = scores(tmp_path, table).loc["frostbite"]
+    assert apart["played"].tolist() == ["uber2018, test cutoff none", "uber2018, test cutoff 5000"]
+    assert apart["runs"].tolist() == [1, 1]
+
+
+def test_what_old_results_lack_is_not_recorded_in_the_table(tmp_path):
+    new = reports(7, run=2).assign(settings="aa", protocol_frame_skip="4")
+    found = scores(tmp_path, reports(5), new).loc["frostbite"]
+    assert found["settings"].tolist() == ["not recorded", "aa"]
+    assert found["protocol_frame_skip"].tolist() == ["not recorded", "4"]
+    assert found["variant"].fillna("").tolist() == ["settings not recorded", ""]
+    assert found["played"].tolist() == ["uber2018, not recorded", "uber2018"]
+    assert scores(tmp_path, reports(5)).loc["frostbite", "settings"] == "not recorded"
+
+
+def test_facts_stay_text_and_labels_join_the_runs_of_their_experiments(tmp_path):
+    for run, key in ((1, "000000000012"), (2, "12e456789012")):
+        facts = {"settings": key, "settings_size": "1", "protocol_observation": "none", "evaluation_epsilon": "0"}
+        reports(1, run=run).assign(**facts).to_csv(tmp_path / f"{run}.csv", index=False)
+    paths = {"csv": tmp_path / "m.csv", "parquet": tmp_path / "m.parquet"}
+    merge_metrics([tmp_path / "1.csv", tmp_path / "2.csv"], **paths, labels={"ga/frostbite/large/2": "mine"})
+    table = read_metrics(paths["parquet"])
+    assert table["settings"].tolist() == ["000000000012", "12e456789012"]
+    assert table["protocol_observation"].tolist() == ["none", "none"]
+    assert table["label"].fillna("").tolist() == ["", "mine"]
+    assert final_scores(table)["variant"].tolist() == ["000000000012", "mine"]
+    pd.testing.assert_frame_equal(table, read_metrics(paths["csv"]))
+
+
 def test_the_table_has_the_same_bytes_for_the_same_seed_and_others_for_another(tmp_path):
     runs = [reports(score, run=run) for run, score in enumerate(np.random.default_rng(0).normal(size=9), start=1)]
     texts = []

@@ -28,7 +28,13 @@ def log(run_dir, *records, end=""):
 
 
 def report(iteration, **more):
-    return {"Iteration": iteration, "frames": 100 * iteration, "score": 1.5, "TimeElapsedTotal": 2.0} | more
+    return {
+        "Iteration": iteration,
+        "frames": 100 * iteration,
+        "score": 1.5,
+        "test_score": None,
+        "TimeElapsedTotal": 2.0,
+    } | more
 
 
 def read(iteration):
@@ -37,6 +43,7 @@ def read(iteration):
         "unit": "frames",
         "progress": 100 * iteration,
         "score": 1.5,
+        "test_score": None,
         "Iteration": iteration,
         "TimeElapsedTotal": 2.0,
     }

@@ -8,7 +8,7 @@ from neurozoo.status.workflow_files import Job
 from neurozoo.training.heartbeat import Sign
 
 NOW = 1_000_000.0
-RECORD = {"unit": "frames", "progress": 600, "score": 12.5, "Iteration": 3, "TimeElapsedTotal": 60.0}
+RECORD = {"unit": "frames", "progress": 600, "score": 12.5, "test_score": 9.0, "Iteration": 3, "TimeElapsedTotal": 60.0}
 FACTS = {
     "host": "node7",
     "process": 42,
@@ -124,7 +124,8 @@ def status(**evidence):
 def test_a_running_run_is_as_far_as_its_last_sign_says():
     running = status(record=RECORD, sign=sign(job="7"))
     assert (running.progress, running.progress_per_second, running.remaining) == (800, 20.0, 10.0)
-    assert (running.score, running.generation, running.host, running.job) == (12.5, 3, "node7", "7")
+    assert (running.score, running.test_score, running.generation) == (12.5, 9.0, 3)
+    assert (running.host, running.job) == ("node7", "7")
 
 
 def test_a_run_that_does_not_run_is_as_far_as_its_last_report_and_has_no_end_in_sight():

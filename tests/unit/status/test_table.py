@@ -20,7 +20,8 @@ def status(number=1, state="running", **changes):
         "progress": 1_230_000,
         "budget": 6_000_000_000,
         "progress_per_second": 41_200.0,
-        "score": 12.5,
+        "score": 99.5,
+        "test_score": 12.5,
         "generation": 3,
         "remaining": 7500.0 if state == "running" else None,
         "log": None,
@@ -54,6 +55,17 @@ def test_a_table_has_a_line_for_each_run_with_everything_that_is_known(write, fa
 
 
 @pytest.mark.parametrize("write", [as_text, drawn])
+def test_the_test_score_is_shown_and_the_own_score_only_without_a_test(write):
+    text = write(Overview(0.0, (status(), status(2, test_score=None), status(3, test_score=None, score=None))))
+    heading, *lines = [line for line in text.splitlines() if line.startswith(("run", "ga/"))]
+    assert "test score" in heading
+    assert "12.5" in lines[0]
+    assert "99.5" not in lines[0]
+    assert "own 99.5" in lines[1]
+    assert "own" not in lines[2]
+
+
+@pytest.mark.parametrize("write", [as_text, drawn])
 def test_failed_runs_show_the_last_lines_of_their_logs(write, failed):
     text = write(Overview(0.0, (status(), failed)))
     assert "train.log" in text
@@ -77,7 +89,7 @@ def test_where_there_is_little_room_the_most_urgent_runs_are_shown():
     assert f"... and {51 - len(names)} more" in text
 
 
-@pytest.mark.parametrize("width", [140, 100, 80])
+@pytest.mark.parametrize("width", [140, 110, 80])
 def test_long_notes_are_cut_and_nothing_else(width):
     runs = (status(1, "failed", note="x" * 500), status(2, "waiting", note="y" * 500))
     text = drawn(Overview(0.0, runs), width=width, height=20)

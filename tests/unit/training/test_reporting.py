@@ -142,7 +142,7 @@ def test_a_bar_starts_where_the_run_continues_and_never_goes_beyond_its_end(path
     assert "ga/pong/small/1" in shown
     assert "1.00k/1.00k" in shown
     assert "100%" in shown
-    assert "generation 7, score 12.5" in shown
+    assert "generation 7, test score 3" in shown
     assert "PopulationEpRewMax" not in shown  # the table is for the log
 
 
@@ -152,7 +152,7 @@ def test_where_there_is_no_terminal_a_generation_is_a_line(paths, capsys, termin
     log.progress(300, steps=1, seconds=1.0, done=1, total=2)
     log.report(*reported())
     log.close()
-    assert capsys.readouterr().err == "ga/pong/small/1:  50%, generation 7, score 12.5\n"
+    assert capsys.readouterr().err == "ga/pong/small/1:  50%, generation 7, test score 3\n"
 
 
 def test_the_whole_log_can_go_to_the_terminal(paths, capsys):

@@ -1,6 +1,8 @@
 """Random generators by address (purpose, generation, episode), the same for any number of threads or restarts."""
 
+import hashlib
 from enum import IntEnum
+from typing import Literal
 
 import numpy as np
 
@@ -29,11 +31,38 @@ class Purpose(IntEnum):
     WAIT = 16
 
 
-def generator(entropy: tuple[int, ...], purpose: Purpose, *address: int) -> np.random.Generator:
+Entropy = tuple[int, ...]
+# What the random numbers of a run depend on, besides their address. Runs keep the rule under which they began.
+EntropyRule = Literal["seed_run", "seed_run_algo_game_model"]
+OLD_RULE: EntropyRule = "seed_run"  # of version 0.1 before there was another one
+NEW_RULE: EntropyRule = "seed_run_algo_game_model"
+
+
+def run_entropy(rule: EntropyRule, *, seed: int, run: int, algo: str, game: str, model: str) -> Entropy:
+    """Returns the entropy of a run.
+
+    Under the new rule, runs of two algorithms, games or networks are independent, as statistics over runs assume. Under
+    the old one, a genetic algorithm and random search had the same first generation.
+
+    Args:
+        rule: What it depends on.
+        seed: Seed of the experiment.
+        run: Number of the run.
+        algo: Algorithm such as `ga`.
+        game: Game id.
+        model: Network, or another variant.
+    """
+    if rule == OLD_RULE:
+        return (seed, run)
+    digest = hashlib.sha256(f"{algo}/{game}/{model}".encode()).digest()
+    return (seed, run, int.from_bytes(digest[:16], "little"))
+
+
+def generator(entropy: Entropy, purpose: Purpose, *address: int) -> np.random.Generator:
     """Returns the random generator of one address. The same address always gives the same numbers.
 
     Args:
-        entropy: The seed of the experiment and the number of the run.
+        entropy: As returned by `run_entropy`.
         purpose: What the random numbers are for.
         address: Generation, individual, episode, as far as they apply.
     """

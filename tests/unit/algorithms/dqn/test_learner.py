@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.dqn import learner as module
 from neurozoo.algorithms.dqn.learner import DeepQLearner
+from neurozoo.algorithms.dqn.session import DqnSession
+from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
+from neurozoo.records.run_result import read_run_result
 
 TINY = {
     "epoch_steps": 400, "learning_starts": 100, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
@@ -62,7 +65,7 @@ def opened(monkeypatch, tmp_path):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
-        learner = DeepQLearner(settings, run=1, layout=layout, protocol=protocol)
+        learner = DeepQLearner(settings, entropy=(settings.seed, 1), layout=layout, protocol=protocol)
         if state:
             learner.set_state(*state)
         learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
@@ -195,6 +198,30 @@ def test_a_test_of_a_number_of_steps_drops_the_unfinished_episode(opened):
     assert report["test_steps"] == 130
     assert report["test_nr_games"] == 2
     assert report["test_last_exploration_rate"] == 0.05
+
+
+@pytest.mark.parametrize(("test_steps", "expected"), [(100, 4), (None, 3)])
+def test_the_result_has_as_many_test_episodes_as_were_played(opened, test_steps, expected):
+    learner = opened(
+        test_steps=test_steps, test_cutoff=25
+    )  # 100 steps are four episodes, not the three of the settings
+    assert (report_of(learner)["test_episodes"], learner.tested.episodes) == (expected, expected)
+    state, arrays = learner.get_state(), learner.get_arrays()
+    continued = opened(test_steps=test_steps, state=(state, arrays))
+    assert continued.tested.episodes == expected
+    state["best"].pop()  # as earlier versions wrote it
+    before = opened(test_steps=test_steps, state=(state, arrays))
+    assert before.tested.episodes == (3 if test_steps is None else None)
+
+
+def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path):
+    settings = resolve_settings("dqn", preset="simple_dqn", overrides={"test_steps": 100})
+    names = {"algo": "dqn", "game": "pong", "model": "small", "run": 1}
+    session = DqnSession(RunContext(**names, settings=settings, run_dir=tmp_path))
+    weights = np.zeros(session._layout.parameter_count, np.float32)
+    session._learner.tested = module.TestedNetwork(weights, 1.5, iteration=2, frames=40, episodes=4)
+    session.result().write(tmp_path, names)
+    assert read_run_result(tmp_path)["test_episodes"] == 4  # the settings say 30
 
 
 def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):

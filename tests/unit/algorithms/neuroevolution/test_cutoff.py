@@ -87,7 +87,11 @@ def test_only_tests_have_the_cutoff_of_tests(algo, test_cutoff, limit):
     settings = resolve_settings(algo, preset="demo", overrides=changes)
     layout = SimpleNamespace(parameter_count=10, initialise=lambda noise: noise.copy())
     search = ALGORITHMS[algo](
-        settings, run=1, layout=layout, noise=np.ones(100, np.float32), protocol=get_protocol("hard_maze")
+        settings,
+        entropy=(settings.seed, 1),
+        layout=layout,
+        noise=np.ones(100, np.float32),
+        protocol=get_protocol("hard_maze"),
     )
     limits = {True: set(), False: set()}
     report = None

@@ -35,9 +35,9 @@ def algorithm(*, run=1, **changes):
         "stepsize": 1.0,
         "l2coeff": 0.0,
     }
-    return EvolutionStrategy(
-        EsSettings(**settings | changes), run=run, layout=LAYOUT, noise=NOISE, protocol=get_protocol("uber2018")
-    )
+    settings = EsSettings(**settings | changes)
+    entropy = (settings.seed, run)
+    return EvolutionStrategy(settings, entropy=entropy, layout=LAYOUT, noise=NOISE, protocol=get_protocol("uber2018"))
 
 
 def results(scores, *, steps=10, signs=None):

@@ -25,7 +25,11 @@ TIMES = {
 def made(settings, *, run=1, parameters=PARAMETERS, table_size=TABLE_SIZE, protocol="uber2018"):
     layout = SimpleNamespace(parameter_count=parameters)
     return GeneticAlgorithm(
-        settings, run=run, layout=layout, noise=np.zeros(table_size, np.float32), protocol=get_protocol(protocol)
+        settings,
+        entropy=(settings.seed, run),
+        layout=layout,
+        noise=np.zeros(table_size, np.float32),
+        protocol=get_protocol(protocol),
     )
 
 

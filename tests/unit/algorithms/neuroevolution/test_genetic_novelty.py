@@ -26,7 +26,7 @@ def algorithm(*, protocol="hard_maze", **changes):
     }
     return NoveltyGeneticAlgorithm(
         GaNoveltySettings(**settings | changes),
-        run=1,
+        entropy=(0, 1),
         layout=SimpleNamespace(parameter_count=100),
         noise=np.zeros(1000, np.float32),
         protocol=get_protocol(protocol),

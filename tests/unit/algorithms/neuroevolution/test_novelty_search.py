@@ -46,7 +46,9 @@ def algorithm(kind="ns_es", *, run=1, protocol="hard_maze", **changes):
         "num_validation_episodes": 2,
     }
     make = NsraSettings if kind == "nsra_es" else NoveltySettings
-    return KINDS[kind](make(**settings | changes), run=run, layout=LAYOUT, noise=NOISE, protocol=get_protocol(protocol))
+    made = make(**settings | changes)
+    entropy = (made.seed, run)
+    return KINDS[kind](made, entropy=entropy, layout=LAYOUT, noise=NOISE, protocol=get_protocol(protocol))
 
 
 def results(scores, positions, *, steps=10):

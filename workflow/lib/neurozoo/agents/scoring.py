@@ -20,6 +20,7 @@ from neurozoo.genomes.cshenton import decode_seeds, game_of_id
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.records.comparability import NOT_RECORDED, facts_of
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 
@@ -226,7 +227,8 @@ def write_evaluation_table(
     Args:
         files: `evaluation.json` files in their runs' folders, which name algorithm, game, network and run.
         output: The CSV file to write. `mean_low` and `mean_high` are the ends of a bootstrap interval of the mean over
-            episodes, not over runs. They are empty if there is a single episode.
+            episodes, not over runs. They are empty if there is a single episode. The last columns are the fields of the
+            protocol; all agents play greedily.
         replications: Number of bootstrap resamples.
         confidence: Confidence of the intervals.
         seed: Seed of the bootstrap.
@@ -255,9 +257,11 @@ def write_evaluation_table(
                 **figures,
                 "mean_low": "" if np.isnan(low) else float(low),
                 "mean_high": "" if np.isnan(high) else float(high),
+                **facts_of({"protocol_record": protocol}),
             }
         )
     with written_whole(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        columns = dict.fromkeys(name for row in rows for name in row)
+        writer = csv.DictWriter(file, list(columns), restval=NOT_RECORDED, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

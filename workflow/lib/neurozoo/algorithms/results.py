@@ -18,6 +18,7 @@ from neurozoo.npz_files import read_npz
 from neurozoo.records.run_result import FILES, GENOME, finite, write_run_result
 
 Identity = Mapping[str, Any]  # `algo`, `game`, `model` and `run`
+NOTHING: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class NetworkResult:
         origin: The genome that the weights come from; None outside of neuroevolution.
         validation_score: The mean score by which it was chosen; None if nothing was chosen.
         test_score: Mean score of the test episodes.
-        test_episodes: Number of test episodes.
+        test_episodes: Number of test episodes; None if it is not known.
         iteration: The generation or epoch in which it was found.
         frames: Frames that the run had played by then.
     """
@@ -42,7 +43,7 @@ class NetworkResult:
     protocol: Protocol
     num_actions: int
     test_score: float
-    test_episodes: int
+    test_episodes: int | None
     iteration: int
     frames: int
     validation_score: float | None = None
@@ -54,17 +55,18 @@ class NetworkResult:
         """Whether the weights can be made again from the genomes in the log."""
         return self.origin is not None and self.origin.is_recipe
 
-    def write(self, run_dir: Path, identity: Identity) -> None:
+    def write(self, run_dir: Path, identity: Identity, about: Mapping[str, object] = NOTHING) -> None:
         """Writes `checkpoint.npz`, `genome.json` if there is a genome, and `result.json`, in this order.
 
         Args:
             run_dir: Folder of the run.
             identity: The four names of the run.
+            about: What else the files should say of the run; plain JSON.
 
         Raises:
             NeurozooError: The disk is full.
         """
-        facts = self._facts(identity)
+        facts = {**self._facts(identity), **about}
         files = [FILES["network"]]
         with_genome = self._with_genome(facts) if self.origin else facts
         write_checkpoint(run_dir / files[0], self._checkpoint(identity), facts=with_genome)
@@ -79,7 +81,7 @@ class NetworkResult:
         Args:
             path: The `.npz` to write.
             identity: The four names of the run.
-            moment: When it was kept: `run_frames` and `run_iteration`.
+            moment: When it was kept, `run_frames` and `run_iteration`, and what else the file should say.
 
         Raises:
             NeurozooError: The disk is full.
@@ -148,10 +150,11 @@ class ArchiveResult:
         """Sum over all elites of objective minus `qd_offset` (Pugh et al. 2016, doi:10.3389/frobt.2016.00040)."""
         return float(np.sum(np.asarray(self.objectives, np.float64) - self.qd_offset))
 
-    def write(self, run_dir: Path, identity: Identity) -> None:
+    def write(self, run_dir: Path, identity: Identity, about: Mapping[str, object] = NOTHING) -> None:
         """Writes `archive.npz` and `result.json`; see `NetworkResult.write`."""
-        self.keep(run_dir / FILES["archive"], identity, {})
-        write_run_result(run_dir, kind="archive", facts=self._facts(identity), files=[FILES["archive"]])
+        self.keep(run_dir / FILES["archive"], identity, about)
+        facts = {**self._facts(identity), **about}
+        write_run_result(run_dir, kind="archive", facts=facts, files=[FILES["archive"]])
 
     def keep(self, path: Path, identity: Identity, moment: Mapping[str, object]) -> None:
         """Writes one file that holds the whole result; see `NetworkResult.keep`."""

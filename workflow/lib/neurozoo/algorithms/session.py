@@ -12,6 +12,7 @@ import numpy as np
 from neurozoo.algorithms.results import Result
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult
+from neurozoo.randomness import NEW_RULE, Entropy, EntropyRule, run_entropy
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class RunContext:
         noise: The noise table; may be None if the algorithm does not need it.
         slots: Episodes that the batched engine plays at once.
         cluster: The Dask cluster that plays the episodes; None to play them in this process.
+        entropy_rule: What the random numbers depend on; `train` takes that of the run's state.
     """
 
     algo: str
@@ -43,11 +45,18 @@ class RunContext:
     noise: Path | None = None
     slots: int = DEFAULT_SLOTS
     cluster: ClusterSettings | None = None
+    entropy_rule: EntropyRule = NEW_RULE
 
     @property
     def identity(self) -> dict[str, object]:
         """The four names of the run, which are also its folders below `results/runs/`."""
         return {"algo": self.algo, "game": self.game, "model": self.model, "run": self.run}
+
+    @property
+    def entropy(self) -> Entropy:
+        """What all random numbers of the run depend on, besides their address; see `neurozoo.randomness`."""
+        names = {"algo": self.algo, "game": self.game, "model": self.model}
+        return run_entropy(self.entropy_rule, seed=self.settings.seed, run=self.run, **names)
 
     @property
     def state_dir(self) -> Path:

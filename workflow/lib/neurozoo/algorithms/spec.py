@@ -49,6 +49,17 @@ def describe_game_protocol(game: str, settings: Any) -> dict[str, object]:
     return asdict(game_protocol(game, settings))
 
 
+def describe_evaluation(game: str, settings: Any) -> dict[str, object]:
+    """Returns how a greedy agent's test episodes are played, as far as the protocol does not say it.
+
+    Returns:
+        `action_rule`, `epsilon` (probability of a random action), `cutoff` (longest episode in steps; None for the
+        protocol's limit) and `episode_end`: a lost life ends no test episode.
+    """
+    cutoff = getattr(settings, "test_cutoff", None)
+    return {"action_rule": "greedy", "epsilon": 0.0, "cutoff": cutoff, "episode_end": "game over"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class AlgorithmSpec:
     """One algorithm, as planning, rules, tables, figures, status and gallery see it.
@@ -73,6 +84,8 @@ class AlgorithmSpec:
         check_variant: Returns the canonical name of a `{model}`, or raises an error that says what is wrong with it.
         check_fit: Raises an error if a game cannot be played with some settings.
         describe_protocol: Returns how episodes are played, as a record with at least `name`.
+        describe_evaluation: Returns how test episodes are played, as far as the protocol does not say it. Only scores
+            with equal records are compared. Results that are no networks have no such record.
         memory: Returns the megabytes of memory that a run with some settings needs.
         gpus: Returns the number of GPUs that a run with some settings needs.
     """
@@ -94,12 +107,17 @@ class AlgorithmSpec:
     check_variant: Callable[[str], str] = check_network
     check_fit: Callable[[str, Any], None] = check_protocol
     describe_protocol: Callable[[str, Any], Mapping[str, object]] = describe_game_protocol
+    describe_evaluation: Callable[[str, Any], Mapping[str, object]] = describe_evaluation
     memory: Callable[[Any], int] = lambda settings: 4000
     gpus: Callable[[Any], int] = lambda settings: 0
 
     def budget(self, settings: Any) -> int:
         """Returns the budget of a run in `budget_unit`."""
         return getattr(settings, self.budget_unit)
+
+    def evaluation_record(self, game: str, settings: Any) -> dict[str, object]:
+        """Returns what `describe_evaluation` says of a network's tests; empty for other results."""
+        return dict(self.describe_evaluation(game, settings)) if self.result == "network" else {}
 
     def products(self) -> tuple[str, ...]:
         """Returns the files that every run gets from its result and log, by their names in the run's folder."""

@@ -76,7 +76,7 @@ def measure_batched(
         ops=ops, noise=noise, layout=load.layout, game=game, protocol=load.protocol, threads=threads, slots=slots
     ) as evaluator:
         if load.layout.needs_reference:
-            evaluator.set_reference(collect_reference(game, load.protocol, seed=0, run=1))
+            evaluator.set_reference(collect_reference(game, load.protocol, entropy=(0, 1)))
         evaluator.pin(load.parents)
 
         def submit(count: int) -> None:

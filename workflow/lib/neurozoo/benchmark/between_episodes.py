@@ -112,7 +112,7 @@ def measure_update(network: str, game: str, *, threads: int, bandwidth: float, n
     layout = layout_of(game, network, rules)
     settings = resolve_settings("es", preset="uber2018", overrides={"num_test_episodes": 1})
     table = open_noise_table(noise, verify=False)
-    algorithm = EvolutionStrategy(settings, run=1, layout=layout, noise=table, protocol=rules)
+    algorithm = EvolutionStrategy(settings, entropy=(settings.seed, 1), layout=layout, noise=table, protocol=rules)
     algorithm.threads = threads
     algorithm.ask()
     algorithm.tell([EpisodeResult(0.0, 1, 4)])

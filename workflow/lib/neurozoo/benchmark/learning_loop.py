@@ -54,7 +54,7 @@ def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads
     protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
     learner = DeepQLearner(
         settings,
-        run=1,
+        entropy=(settings.seed, 1),
         layout=layout_of(game, model, protocol),
         protocol=protocol,
         threads=threads,

@@ -78,7 +78,7 @@ def measure_parts(
     layout = workload.layout
     reference = None
     if layout.needs_reference:
-        reference = collect_reference(workload.game, workload.protocol, seed=0, run=1)
+        reference = collect_reference(workload.game, workload.protocol, entropy=(0, 1))
     seconds = np.zeros(4)  # reset, play, observe, forward
     steps = frames = done = 0
     multiply_adds = 0.0

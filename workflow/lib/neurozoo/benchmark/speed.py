@@ -80,7 +80,7 @@ def measure_speed(
     numbers = itertools.count()
     with ENGINES[engine](workload, threads=threads, ops=ops, noise=noise) as evaluator:
         if workload.layout.needs_reference:
-            evaluator.set_reference(collect_reference(workload.game, workload.protocol, seed=0, run=1))
+            evaluator.set_reference(collect_reference(workload.game, workload.protocol, entropy=(0, 1)))
         evaluator.pin(workload.parents)
 
         def submit(count: int) -> None:

@@ -41,16 +41,19 @@ def _parse(options):
     from neurozoo.environments.games import check_game
     from neurozoo.environments.protocols import get_protocol
     from neurozoo.networks.catalogue import get_network
+    from neurozoo.records.comparability import protocol_facts
     from neurozoo.records.run_log import parse_log
 
+    protocol = get_protocol(options.protocol)
     identity = {
         "algo": options.algo,
         "game": check_game(options.game),
         "model": get_network(options.model).name,
         "run": options.run,
-        "protocol": get_protocol(options.protocol).name,
+        "protocol": protocol.name,
     }
-    parse_log(options.log, options.csv, identity=identity, columns=options.columns)
+    facts = protocol_facts(protocol)
+    parse_log(options.log, options.csv, identity=identity, facts=facts, columns=options.columns)
     print(options.csv)
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.agents.frozen import use_one_thread
-from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs
+from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs, variants
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import check_formats, figure_theme, save_figure
 from neurozoo.files import write_json, written_whole
@@ -77,7 +77,8 @@ def classify_states(
         csv: The confusion matrix to write: a row per true and predicted class, with the number of records and their
             share.
         figures: Files for a picture of the matrix; the suffix selects the format.
-        by: The class to recognise: `algo`, `model` (network) or `run`.
+        by: The class to recognise: `algo`, `model` (network) or `run`. Runs of one algorithm or network with different
+            settings are different classes.
         source: What the network sees: `observations`, as the agents saw them, or `frames`, the screens
             in grey, 84 x 84 pixels.
         epochs: Passes over the training records.
@@ -103,14 +104,15 @@ def classify_states(
     check_formats(figures)
     runs, left_out = read_compared_runs(places)
     _check_kinds(runs, source)
-    classes = tuple(dict.fromkeys(BY[by](run) for run in runs))
+    names = _class_names(runs, by)
+    classes = tuple(dict.fromkeys(names))
     if len(classes) < 2:
         raise NeurozooError(
             f"There should be at least two classes to tell apart by {by!r}, but all runs are of {classes[0]!r}. "
             f"Choose another class: {', '.join(sorted(set(BY) - {by}))}."
         )
     random = np.random.default_rng(seed)
-    labels = [classes.index(BY[by](run)) for run in runs]
+    labels = [classes.index(name) for name in names]
     unit, stretches = _cut_into_stretches(runs, labels)
     split = split_stretches(stretches, random)
     pictures, records = _load(runs, labels, split, source)
@@ -144,6 +146,14 @@ def classify_states(
         save_figure(_draw_confusion(table, result, record), figures)
     write_json(facts, record)
     return result
+
+
+def _class_names(runs: Sequence[ComparedRun], by: str) -> list[str]:
+    """Returns the class of each run. Runs of different settings are of different classes, named by what differs."""
+    names = [BY[by](run) for run in runs]
+    if by == "run":
+        return names
+    return [", ".join(filter(None, pair)) for pair in zip(names, variants(runs), strict=True)]
 
 
 def _check_kinds(runs: Sequence[ComparedRun], source: str) -> None:

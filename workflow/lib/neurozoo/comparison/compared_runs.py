@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.errors import NeurozooError
+from neurozoo.records.comparability import VARIANT, read_facts, with_names
 from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, recognise
 
 SEEDS = 2**32  # t-SNE, UMAP and Keras take seeds below this
@@ -25,6 +27,7 @@ class ComparedRun:
         steps: Number of records in the rollout.
         score: Score of the episode so far, shape (steps,).
         episode: Number of the episode from 0, shape (steps,).
+        facts: What makes the run comparable, as far as its `config.yaml` says it; see `records.comparability`.
     """
 
     frozen: FrozenModel
@@ -33,6 +36,7 @@ class ComparedRun:
     steps: int
     score: np.ndarray
     episode: np.ndarray
+    facts: dict[str, str] = field(default_factory=dict)
 
     def shape(self, key: str) -> tuple[int, ...]:
         """Returns the shape of one record of an array in the rollout."""
@@ -101,8 +105,19 @@ def _read_compared_run(place: Path) -> ComparedRun:
     if episodes > 1:
         with RolloutReader(path, keys=["starts"]) as reader:
             starts = reader.whole("starts")[:, 0]
-    title = frozen.title if place.parent.name != "tags" else f"{frozen.title}/{place.name}"
-    return ComparedRun(frozen, title, path, steps, score, np.searchsorted(starts, np.arange(steps), side="right") - 1)
+    is_tag = place.parent.name == "tags"
+    title = f"{frozen.title}/{place.name}" if is_tag else frozen.title
+    config = (place.parent.parent if is_tag else place) / "config.yaml"
+    facts = read_facts(config) if config.exists() else {}
+    episode = np.searchsorted(starts, np.arange(steps), side="right") - 1
+    return ComparedRun(frozen, title, path, steps, score, episode, facts)
+
+
+def variants(runs: Sequence[ComparedRun]) -> list[str]:
+    """Returns what tells the settings of each run from those of others of its algorithm and network; else nothing."""
+    names = [{"algo": run.frozen.algo, "model": run.frozen.model, "protocol": run.frozen.protocol.name} for run in runs]
+    rows = [name | run.facts for name, run in zip(names, runs, strict=True)]
+    return with_names(pd.DataFrame(rows))[VARIANT].tolist()
 
 
 def spread(counts: Sequence[int], most: int) -> list[np.ndarray]:

@@ -4,19 +4,18 @@ import numpy as np
 
 from neurozoo.environments import make_world
 from neurozoo.environments.protocols import Protocol
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 REFERENCE_SIZE = 128  # observations, as published
 
 
-def collect_reference(game: str, protocol: Protocol, *, seed: int, run: int) -> np.ndarray:
+def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.ndarray:
     """Plays at random to collect typical observations of a game, over which activations are normalised.
 
     Args:
         game: Game id.
         protocol: How episodes are played.
-        seed: Seed of the experiment.
-        run: Number of the run.
+        entropy: What the run's random numbers depend on; see `run_entropy`.
 
     Returns:
         float32, (128, height, width, channels): the observation before each step of a uniformly random policy, over
@@ -27,7 +26,7 @@ def collect_reference(game: str, protocol: Protocol, *, seed: int, run: int) -> 
 
     Source: Salimans et al. 2016, arXiv:1606.03498 (virtual batch normalisation); published code of Such et al. 2017.
     """
-    random = generator((seed, run), Purpose.REFERENCE)
+    random = generator(entropy, Purpose.REFERENCE)
     world = make_world(game, protocol)
     observations: list[np.ndarray] = []
     while len(observations) < REFERENCE_SIZE:

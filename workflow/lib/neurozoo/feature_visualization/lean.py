@@ -8,6 +8,7 @@ Source: filter analysis of the Atari Zoo, Such et al. 2018, arXiv:1812.07069.
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import kernel_of
 from neurozoo.feature_visualization.pictures import channel_names
 from neurozoo.files import written_whole
+from neurozoo.records.comparability import read_facts
 
 COLUMNS = (
     "algo", "game", "model", "run", "protocol", "layer", "frame", "frames_back", "mean_squared_weight", "lean",
@@ -71,6 +73,8 @@ def write_lean(frozen_folder: str | os.PathLike, output: str | os.PathLike) -> p
 def read_leans(paths: Sequence[str | os.PathLike]) -> pd.DataFrame:
     """Reads the files of `write_lean` of several runs into one table.
 
+    A file in `filters/` of a run's folder gets what makes the run comparable, see `records.comparability`.
+
     Raises:
         NeurozooError: A file is missing, or it is not such a table.
     """
@@ -86,5 +90,6 @@ def read_leans(paths: Sequence[str | os.PathLike]) -> pd.DataFrame:
             raise NeurozooError(
                 f"{path} should have the columns {', '.join(COLUMNS)}. Make it again: python -m neurozoo filters lean."
             )
-        tables.append(table)
+        config = Path(path).parent.parent / "config.yaml"
+        tables.append(table.assign(**read_facts(config)) if config.exists() else table)
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

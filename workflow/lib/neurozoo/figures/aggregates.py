@@ -14,22 +14,27 @@ import plotnine as p9
 
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import (
-    algo_name,
-    basis,
+    ENOUGH_RUNS,
+    TOO_FEW_RUNS,
+    agent_name,
     categorical_colours,
     check_formats,
     figure_theme,
+    mean_of,
     number_labels,
     number_range,
+    reservations,
     save_figure,
 )
+from neurozoo.records.comparability import NOT_RECORDED, PLAYED, SETTINGS, VARIANT, fact_columns
 from neurozoo.records.statistics import bootstrap_intervals, performance_profile
 from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
 
 _WIDTH = 7.5  # inches
+_LONGEST_OF_TWO = 42  # characters of a legend's entry that leave room for another beside it
+_MOST_PAIRS = 3  # that a caption names where they could not be compared
 _BLUE, _FAINT = "#0072B2", "#9A9A9A"
 _THRESHOLDS = 401  # thresholds of a profile, evenly spaced
-_ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
 _RESAMPLES = 2_000  # bootstrap resamples of a profile, as in rliable
 _AGGREGATE_TITLES = {
     "iqm": "Interquartile mean",
@@ -38,7 +43,7 @@ _AGGREGATE_TITLES = {
     "optimality_gap": "Optimality gap (lower is better)",
 }
 _NO_HUMAN = "None of these games has a human score,\nso their scores cannot be pooled. See tables/scores.csv."
-_NO_PAIR = "No two algorithms or networks played\nthe same game under the same protocol."
+_NO_PAIR = "No two algorithms or networks played\nthe same game in the same way."
 _UNLIKE = "Not all agents played the same games: compare with care."
 
 
@@ -79,12 +84,13 @@ def plot_performance_profile(
         return performance_profile(games, thresholds)
 
     parts = []
-    for (algo, model, protocol), runs in agents.items():
+    has_several = used[PLAYED].nunique() > 1
+    for (algo, model, variant, _, played), runs in agents.items():
         games = list(human_normalised(runs).values())
         low, high = bootstrap_intervals(
             games, {"": profile}, replications=replications, confidence=confidence, seed=seed
         )[""]
-        label = _label(algo, model, protocol if used["protocol"].nunique() > 1 else "")
+        label = agent_name(algo, model, variant, played if has_several else "")
         label += f" ({number_range([sum(map(len, games))], 'run')}, {number_range([len(games)], 'game')})"
         part = {"agent": label, "score": thresholds, "share": profile(games), "low": low, "high": high}
         parts.append(pd.DataFrame(part))
@@ -107,9 +113,12 @@ def plot_performance_profile(
     figure += p9.scale_x_continuous(labels=number_labels)
     figure += p9.scale_colour_manual(**colours)
     figure += p9.scale_fill_manual(**colours, guide=None)
-    figure += p9.guides(colour=p9.guide_legend(ncol=2))
-    figure += _labels(title, notes, used, x="Human-normalised score", y="Share of runs")
-    figure += figure_theme((_WIDTH, 4.0 + 0.2 * ((len(labels) + 1) // 2)), has_legend=True)
+    legend_columns = 2 if max(map(len, labels)) <= _LONGEST_OF_TWO else 1
+    figure += p9.guides(colour=p9.guide_legend(ncol=legend_columns))
+    figure += _labels(
+        title, notes, used, x="Human-normalised score", y="Share of runs", more=reservations(used, of="agents")
+    )
+    figure += figure_theme((_WIDTH, 4.0 + 0.2 * -(-len(labels) // legend_columns)), has_legend=True)
     save_figure(figure, outputs)
 
 
@@ -127,14 +136,18 @@ def plot_aggregates(
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
-    table = _read_rows_over_games(scores, needs=("human_normalised_iqm", "episodes"))
+    table = _read_rows_over_games(scores, needs=("human_normalised_iqm", "episodes"), names=(VARIANT, PLAYED, SETTINGS))
     title = "Scores over all games"
     if table.empty:
         return _save_message(title, _NO_HUMAN, outputs)
-    names_protocol = table["protocol"].nunique() > 1
+    has_several = table[PLAYED].nunique() > 1
     labels = [
-        f"{_label(row.algo, row.model, row.protocol if names_protocol else '')}\n"
-        f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})"
+        _lines(
+            agent_name(row.algo, row.model),
+            row.variant,
+            row.played if has_several else "",
+            f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})",
+        )
         for row in table.itertuples()
     ]
     parts = []
@@ -151,8 +164,10 @@ def plot_aggregates(
         notes.append(_UNLIKE)
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
     figure += p9.scale_x_continuous(labels=number_labels)
-    figure += _labels(title, notes, table.rename(columns={"episodes": "test_episodes"}), x="", y="")
-    figure += figure_theme((_WIDTH, 2.6 + 0.7 * len(labels)), has_legend=False)
+    used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
+    used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
+    figure += _labels(title, notes, used, x="", y="", more=reservations(used, of="agents"))
+    figure += figure_theme((_WIDTH, 2.6 + 0.35 * _count_lines(labels)), has_legend=False)
     save_figure(figure, outputs)
 
 
@@ -170,13 +185,18 @@ def plot_improvement(
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
-    table = _read_rows_over_games(comparison, needs=("probability", "other_episodes"))
+    names = (VARIANT, f"other_{VARIANT}", "left_out")
+    pairs = _read_rows_over_games(comparison, needs=("probability", "other_episodes"), names=names)
     title = "Probability of improvement"
+    table = pairs[pairs["probability"].notna()]
     if table.empty:
-        return _save_message(title, _NO_PAIR, outputs)
+        return _save_message(title, "\n".join([_NO_PAIR, *_left_out(pairs)]), outputs)
     labels = [
-        f"{_label(row.algo, row.model)} over {_label(row.other_algo, row.other_model)}\n"
-        f"({row.runs} against {number_range([row.other_runs], 'run')}, {number_range([row.games], 'game')})"
+        _lines(
+            *_pair_of(row),
+            f"({row.runs:.0f} against {number_range([int(row.other_runs)], 'run')}, "
+            f"{number_range([row.games], 'game')})",
+        )
         for row in table.itertuples()
     ]
     points = table.rename(columns={"probability": "value", "probability_low": "low", "probability_high": "high"})
@@ -191,15 +211,17 @@ def plot_improvement(
     figure = _dots(points.assign(agent=labels), labels)
     figure += p9.geom_vline(xintercept=0.5, colour=_FAINT, size=0.5, linetype="dashed")
     figure += p9.scale_x_continuous(limits=(0, 1))
-    figure += _labels(title, notes, used, x="P(first > second)", y="")
-    figure += figure_theme((_WIDTH, 1.8 + 0.5 * len(labels)), has_legend=False)
+    figure += _labels(title, notes, used, x="P(first > second)", y="", more=_left_out(pairs))
+    figure += figure_theme((_WIDTH, 1.8 + 0.25 * _count_lines(labels)), has_legend=False)
     save_figure(figure, outputs)
 
 
-def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str]) -> pd.DataFrame:
+def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """Reads the rows of all games; the texts under `names` may be missing in tables of earlier versions."""
     try:
-        table = pd.read_csv(path, dtype={"algo": "string", "model": "string"})
+        table = pd.read_csv(path, dtype=dict.fromkeys(("algo", "model", *names), "string"))
         table[list(needs)]  # raises KeyError if one is missing
+        table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})
         return table[table["game"] == ALL_GAMES]
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. Make it: snakemake {path}") from error
@@ -209,8 +231,33 @@ def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str]) -> p
         ) from error
 
 
-def _label(algo: str, model: str, protocol: str = "") -> str:
-    return ", ".join(filter(None, [algo_name(algo), model.replace("_", " "), protocol]))
+def _pair_of(row: Any) -> tuple[str, ...]:
+    """Returns the names of a pair in one line, or in two where their settings are named."""
+    first = agent_name(row.algo, row.model, row.variant)
+    second = agent_name(row.other_algo, row.other_model, row.other_variant)
+    return (f"{first} over", second) if row.variant or row.other_variant else (f"{first} over {second}",)
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(filter(None, parts))
+
+
+def _count_lines(labels: Sequence[str]) -> int:
+    """Returns the number of lines of all labels if each has as many as the longest."""
+    return len(labels) * max(label.count("\n") + 1 for label in labels)
+
+
+def _left_out(pairs: pd.DataFrame) -> list[str]:
+    """Returns the sentences about what could not be compared, each with the pairs that it is about."""
+    about: dict[str, list[str]] = {}
+    for row in pairs[pairs["left_out"] != ""].itertuples():
+        about.setdefault(row.left_out.rstrip("."), []).append(" ".join(_pair_of(row)).replace(" over ", " and "))
+    sentences = []
+    for sentence, names in about.items():
+        left = len(names) - _MOST_PAIRS
+        shown = [*names[:_MOST_PAIRS], *([f"{left} more pairs (tables/comparison.csv)"] if left > 0 else [])]
+        sentences.append(f"{sentence}: {'; '.join(shown)}.")
+    return sentences
 
 
 def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: int) -> list[str]:
@@ -225,8 +272,8 @@ def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs
     notes = []
     if points["low"].notna().any():
         notes.append(f"{mark}: {100 * confidence:g} % stratified bootstrap interval over runs.")
-        if runs < _ENOUGH_RUNS:
-            notes.append(f"With fewer than {_ENOUGH_RUNS} runs per game it is too narrow.")
+        if runs < ENOUGH_RUNS:
+            notes.append(TOO_FEW_RUNS)
     if points["low"].isna().any():
         notes.append(f"No {mark.lower()} if a game has a single run: then no interval is known.")
     return notes
@@ -242,13 +289,15 @@ def _dots(points: pd.DataFrame, labels: Sequence[str]) -> p9.ggplot:
     return figure + p9.geom_point(colour=_BLUE, size=2.6)
 
 
-def _labels(title: str, notes: Sequence[str], used: pd.DataFrame, *, x: str, y: str) -> p9.labs:
+def _labels(
+    title: str, notes: Sequence[str], used: pd.DataFrame, *, x: str, y: str, more: Sequence[str] = ()
+) -> p9.labs:
+    protocols = f"Protocol: {', '.join(dict.fromkeys(used['protocol']))}."
+    caption = [protocols, mean_of(used["test_episodes"], of="each run's test score"), *more]
     return p9.labs(
         title=title,
         subtitle=textwrap.fill(" ".join(notes), int(11 * _WIDTH)),
-        caption=textwrap.fill(
-            basis(used["protocol"], used["test_episodes"], of="each run's test score"), int(16 * _WIDTH)
-        ),
+        caption=textwrap.fill(" ".join(caption), int(16 * _WIDTH)),
         x=x,
         y=y,
         colour="",

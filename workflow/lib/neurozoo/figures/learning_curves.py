@@ -13,18 +13,23 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import (
     COLOUR_BY,
+    ENOUGH_RUNS,
+    TOO_FEW_RUNS,
     algo_name,
-    basis,
     categorical_colours,
     check_formats,
     curve_labels,
     figure_theme,
     game_title,
+    mean_of,
     number_labels,
     number_range,
+    reservations,
     save_figure,
     si_label,
 )
+from neurozoo.records.comparability import with_names
+from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD
 from neurozoo.records.statistics import Statistic, bootstrap_intervals
 
 INTERVALS: dict[str, Statistic | None] = {
@@ -56,6 +61,8 @@ def plot_learning_curves(
 ) -> None:
     """Draws one panel per game: the median over runs, its bootstrap interval, and the best score of any run.
 
+    The score is the test score. Runs without tests are drawn with their own score, and the caption names them.
+
     Args:
         metrics: The merged table.
         outputs: The files to write; the suffix is the format, see `style.FORMATS`. Equal data give equal bytes.
@@ -86,14 +93,10 @@ def plot_learning_curves(
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
-    reports = metrics.dropna(subset=["frames", "score"])
+    reports = with_names(scores_to_draw(metrics))
     if reports.empty:
         raise NeurozooError("The metrics contain no score to draw. Let a run reach its first report.")
-    reports = reports.assign(
-        frames=reports["frames"].astype(float),
-        score=reports["score"].astype(float),
-        curve=curve_labels(reports, colour_by),
-    )
+    reports = reports.assign(curve=curve_labels(reports, colour_by))
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)
     records = best_so_far(reports) if best else None
     labels = list(dict.fromkeys(reports["curve"]))
@@ -101,7 +104,9 @@ def plot_learning_curves(
     games = sorted(reports["game"].unique())
     columns = min(columns, len(games))
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
+    named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"
     figure = _figure(curves, records, others, labels=labels, columns=columns, axis=frames_axis, size=(width, height))
+    figure += p9.labs(y=named)
     figure += p9.labs(
         title=textwrap.fill(
             "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
@@ -114,17 +119,40 @@ def plot_learning_curves(
     save_figure(figure, outputs)
 
 
+def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Chooses the scores of each run: its test scores, or its own scores if it has no tests.
+
+    Args:
+        metrics: The merged table.
+
+    Returns:
+        Its rows with a score and frames. `score` and `episodes` (behind it; NA if unknown) are the chosen ones, and
+        `is_test` tells which.
+    """
+    metrics = metrics.reindex(columns=dict.fromkeys([*metrics.columns, *STANDARD, *EPISODES]))
+    tested = metrics["test_score"].notna().groupby([metrics[name] for name in IDENTITY], sort=False).transform("any")
+    chosen = {
+        name: metrics[f"test_{name}"].where(tested, metrics[own]).astype(kind)
+        for name, own, kind in (("score", "score", "Float64"), ("episodes", "score_episodes", "Int64"))
+    }
+    reports = metrics.assign(**chosen, is_test=tested).dropna(subset=["frames", "score"])
+    return reports.astype({"frames": float, "score": float})
+
+
 def _score_caption(reports: pd.DataFrame) -> str:
-    caption = basis(reports["protocol"], reports.get("score_episodes", [pd.NA]), of="each report's score")
-    chosen = [
-        algo for algo in dict.fromkeys(reports["algo"]) if algo in ALGORITHMS and ALGORITHMS[algo].score_is_selected
-    ]
+    tested, own = reports[reports["is_test"]], reports[~reports["is_test"]]
+    sentences = [f"Protocol: {', '.join(dict.fromkeys(reports['protocol']))}."]
+    if len(tested):
+        sentences.append(mean_of(tested["episodes"], of="each report's test score"))
+    if len(own):
+        names = "; ".join(dict.fromkeys(own["curve"]))
+        whose = f"each report's own score ({names}: no tests)" if len(tested) else "each report's own score"
+        sentences.append(mean_of(own["episodes"], of=whose))
+    chosen = [algo for algo in dict.fromkeys(own["algo"]) if algo in ALGORITHMS and ALGORITHMS[algo].score_is_selected]
     if chosen:
         names = ", ".join(algo_name(algo) for algo in chosen)
-        caption += (
-            f" {names}: the elite was selected by this score, so it is too high; tables/scores.csv has fair ones."
-        )
-    return caption
+        sentences.append(f"{names}: the elite was selected by this score, so it is too high.")
+    return " ".join([*sentences, *reservations(reports, of="curves")])
 
 
 def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, seed: int) -> pd.DataFrame:
@@ -202,11 +230,12 @@ def _legend_text(curves: pd.DataFrame, others: pd.DataFrame, *, interval: str, b
         parts = [f"Line: median over {number_range(curves['runs'], 'run')}, up to the end of the shortest"]
         if interval != "none":
             parts.append(f"band: {100 * confidence:g} % bootstrap interval of the {interval}")
+    is_narrow = interval != "none" and curves["runs"].between(2, ENOUGH_RUNS - 1).any()
     if best:
         parts.append("dashed: best so far" if most == 1 else "dashed: best so far of any run")
     if len(others):
         parts.append("grey: one published run each, for comparison, with its own settings")
-    return "; ".join(parts) + "."
+    return " ".join(["; ".join(parts) + ".", *([TOO_FEW_RUNS] if is_narrow else [])])
 
 
 def _shown_references(references: pd.DataFrame | None, reports: pd.DataFrame, *, up_to: float | None) -> pd.DataFrame:
@@ -266,7 +295,7 @@ def _figure(
         + p9.scale_colour_manual(values=colours, limits=entries)
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))
         + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
-        + p9.labs(x="Emulator frames", y="Score", colour="")
+        + p9.labs(x="Emulator frames", colour="")
         + figure_theme(size, has_legend=len(entries) > 1)
     )
 

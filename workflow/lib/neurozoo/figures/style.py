@@ -14,6 +14,7 @@ from plotnine.composition import Compose
 
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
+from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts, unrecorded
 
 COLOUR_BY = {"model": ("model",), "algo": ("algo",), "algo_model": ("algo", "model")}
 FORMATS = ("pdf", "svg", "png")
@@ -21,6 +22,8 @@ FORMATS = ("pdf", "svg", "png")
 # Okabe and Ito 2008: distinguishable with any colour vision. Yellow is left out because it is too pale for lines.
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
 _INK, _QUIET = "#222222", "#6B6B6B"
+ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
+TOO_FEW_RUNS = "Fewer than five runs: this interval is too narrow."
 _DOTS_PER_INCH = 200
 _NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 
@@ -37,16 +40,48 @@ def check_formats(outputs: Iterable[str | os.PathLike]) -> None:
 
 
 def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
-    """Returns the label of each row's curve, such as `GA, large`; runs that differ never share a curve."""
+    """Returns the label of each row's curve, such as `GA, large`; runs that differ never share a curve.
+
+    Args:
+        reports: Rows of `with_names`.
+        colour_by: A key of `COLOUR_BY`.
+    """
     columns = [*COLOUR_BY[colour_by]]
     columns += [name for name in ("algo", "model") if name not in columns and reports[name].nunique() > 1]
-    if reports.groupby("game")["protocol"].nunique().max() > 1:
-        columns.append("protocol")
-    parts = {name: reports[name].astype(str).str.replace("_", " ") for name in columns}
-    if "algo" in parts:
-        parts["algo"] = reports["algo"].astype(str).map(algo_name)
-    first, *others = parts.values()
-    return first.str.cat(others, sep=", ")
+    if reports.groupby("game")[PLAYED].nunique().max() > 1:
+        columns.append(PLAYED)
+    columns.append(VARIANT)
+    rows = list(reports[columns].astype(str).itertuples(index=False, name=None))
+    names = {row: _label(dict(zip(columns, row, strict=True))) for row in dict.fromkeys(rows)}
+    return pd.Series([names[row] for row in rows], reports.index, "string")
+
+
+def _label(parts: dict[str, str]) -> str:
+    formats = {"algo": algo_name, "model": lambda model: model.replace("_", " ")}
+    return ", ".join(filter(None, (formats.get(name, str)(value) for name, value in parts.items())))
+
+
+def agent_name(algo: str, model: str, *more: str) -> str:
+    """Formats an algorithm with its network, and with what else tells it from others: `GA, large, uber2018`."""
+    return ", ".join(filter(None, [algo_name(algo), model.replace("_", " "), *more]))
+
+
+def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
+    """Returns sentences for a caption: which scores must not be compared, and what is not recorded.
+
+    Args:
+        runs: Rows of `with_names`.
+        of: What the figure shows side by side, such as `curves`.
+    """
+    ways = runs.groupby("game")[PLAYED].nunique()
+    unlike = runs[runs["game"].isin(ways[ways > 1].index)]
+    sentences = []
+    if len(unlike):
+        facts = ", ".join(differing_facts(unlike))
+        sentences.append(
+            f"Compare only {of} of one protocol and equal facts; here episodes were played differently ({facts})."
+        )
+    return [*sentences, *filter(None, [unrecorded(runs, agent_name)])]
 
 
 def algo_name(algo: str) -> str:
@@ -84,11 +119,10 @@ def number_range(numbers: Iterable[int], noun: str) -> str:
     return f"{most:,} {plural}" if fewest == most else f"{fewest:,} to {most:,} {plural}"
 
 
-def basis(protocols: Iterable[str], episodes: Iterable[int], *, of: str) -> str:
-    """Returns the caption that says how a figure's scores were measured.
+def mean_of(episodes: Iterable[int], *, of: str) -> str:
+    """Returns a sentence for a caption: of how many episodes scores are means.
 
     Args:
-        protocols: Protocol of each run.
         episodes: Number of episodes behind each score; NA if unknown.
         of: Name of the scores, such as `each run's test score`.
     """
@@ -96,7 +130,7 @@ def basis(protocols: Iterable[str], episodes: Iterable[int], *, of: str) -> str:
     known = numbers.dropna()
     counted = number_range(known, "episode") if len(known) else "an unknown number of episodes"
     also = ", for some an unknown number" if 0 < len(known) < len(numbers) else ""
-    return f"Protocol: {', '.join(dict.fromkeys(protocols))}. {of[0].upper()}{of[1:]} is the mean of {counted}{also}."
+    return f"{of[0].upper()}{of[1:]} is the mean of {counted}{also}."
 
 
 def whole_breaks(limits: tuple[float, float]) -> list[int]:
@@ -125,6 +159,7 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
         legend_title=p9.element_blank(),
         legend_key_width=26,
         legend_text=p9.element_text(size=9, colour=_INK),
+        plot_title_position="plot",
         plot_title=p9.element_text(size=13, weight="bold", colour=_INK, ha="left"),
         plot_subtitle=p9.element_text(
             size=8.5, colour=_QUIET, ha="left", linespacing=1.4, margin={"b": 8, "unit": "pt"}

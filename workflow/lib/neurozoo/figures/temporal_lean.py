@@ -16,6 +16,7 @@ from neurozoo.figures.style import (
     game_title,
     save_figure,
 )
+from neurozoo.records.comparability import with_names
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 ALL_GAMES = "mean over games"
@@ -84,6 +85,7 @@ def plot_temporal_lean(
         raise NeurozooError(
             "No run has observations of several frames, so there is no temporal lean to draw. Use runs of Atari games."
         )
+    leans = with_names(leans)
     leans = leans.assign(curve=curve_labels(leans, "algo_model"))
     labels = list(dict.fromkeys(leans["curve"]))
     means = mean_leans(leans, confidence=confidence, seed=seed)

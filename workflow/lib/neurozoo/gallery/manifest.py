@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.gallery.videos import Box, VideoFacts
+from neurozoo.records.comparability import NOT_RECORDED
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,14 @@ class Run:
         frames: Emulator frames so far.
         score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
         test_score: Score of the last test of the training; None before the first.
-        over_runs: Mean `final_test` of all runs of the same algorithm, game, network and protocol; None if there is
-            none.
+        over_runs: Mean `final_test` of all runs of the same kind; None if there is none.
         curve: Frames and scores of the reports.
+        curve_is_test: Whether these are test scores; runs that have none yet show their own scores.
         settings: Content of `config.yaml`.
+        facts: What makes the run comparable, by the names of columns; see `records.comparability`.
+        settings_hash: Hash of the settings, or `not recorded`.
+        variant: Name of the settings, where other runs of this algorithm and network have other settings.
+        played: How episodes are played: the protocol, and what tells it from others of the same name.
         movies: Movies of the result and of other tags.
         pictures: Figures and filters.
         files: Everything else.
@@ -116,7 +121,12 @@ class Run:
     test_score: Score | None = None
     over_runs: Score | None = None
     curve: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    curve_is_test: bool = False
     settings: dict = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
+    settings_hash: str = NOT_RECORDED
+    variant: str = ""
+    played: str = NOT_RECORDED
     movies: tuple[MovieFile, ...] = ()
     pictures: tuple[Picture, ...] = ()
     files: tuple[File, ...] = ()
@@ -139,9 +149,9 @@ class Run:
         return f"{self.algo}/{self.game}/{self.model}/{self.run}"
 
     @property
-    def kind(self) -> tuple[str, str, str, str]:
-        """Game, algorithm, network and protocol. Only runs of the same kind are averaged."""
-        return self.game, self.algo, self.model, self.protocol
+    def kind(self) -> tuple[str, ...]:
+        """Only runs of the same kind are averaged: of equal settings, and played in the same way."""
+        return self.game, self.algo, self.model, self.variant, self.settings_hash, self.played
 
 
 @dataclass(frozen=True)

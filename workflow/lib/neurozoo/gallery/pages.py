@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Unpack
@@ -16,14 +16,15 @@ import jinja2
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import number_label, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, number_label, reservations, si_label
 from neurozoo.files import write_json, write_text, written_whole
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS
-from neurozoo.gallery.scan import Resampling, read_manifest
+from neurozoo.gallery.scan import Resampling, comparable, read_manifest
 from neurozoo.plan.planned_runs import IMPORTED
+from neurozoo.records.tables import NO_LABELS
 from neurozoo.templating import STATIC, environment
 
 _BESIDE = "../"  # from the folder of the pages to the results
@@ -32,7 +33,11 @@ _CARD_POINTS, _PAGE_POINTS = 60, 400  # most points of a line on a card and on a
 
 
 def build_site(
-    results: str | os.PathLike, site: str | os.PathLike | None = None, **statistics: Unpack[Resampling]
+    results: str | os.PathLike,
+    site: str | os.PathLike | None = None,
+    *,
+    labels: Mapping[str, str] = NO_LABELS,
+    **statistics: Unpack[Resampling],
 ) -> Manifest:
     """Writes the gallery of a results folder; `index.html` comes last.
 
@@ -41,6 +46,7 @@ def build_site(
     Args:
         results: The folder with `runs/`.
         site: Folder of the pages; default: `site` in the results.
+        labels: As for `read_manifest`.
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
 
     Returns:
@@ -56,7 +62,7 @@ def build_site(
             f"The pages cannot be written to {site}: they link to files beside them and should be a folder in "
             f"{results}. To get a copy that you can pass on, run: python -m neurozoo site --bundle FOLDER"
         )
-    manifest = read_manifest(results, site, **statistics)
+    manifest = read_manifest(results, site, labels=labels, **statistics)
     _write_pages(manifest, site, files=_BESIDE)
     return manifest
 
@@ -170,8 +176,11 @@ def _templates(files: str) -> jinja2.Environment:
         "game": lambda game: game.replace("_", " ").title(),
         "algo": _algo_label,
         "network": lambda model: model.replace("_", " "),
+        "reservations": lambda runs: reservations(comparable(runs), of="scores"),
+        "has_few_runs": lambda score: score.low is not None and score.count < ENOUGH_RUNS,
         "movie_json": lambda movies, root: [_movie_json(movie, root, files) for movie in movies],
     }
+    templates.globals["too_few_runs"] = TOO_FEW_RUNS
     templates.tests["in_run"] = lambda path, run: path == run or path.startswith(f"{run}/")
     return templates
 
@@ -210,12 +219,13 @@ class _Drawings:
         for run in manifest.runs:
             self._kinds[run.kind].append(run)
         self._colours = {
-            name: number for number, name in enumerate(dict.fromkeys((run.algo, run.model) for run in manifest.runs))
+            name: number
+            for number, name in enumerate(dict.fromkeys((run.algo, run.model, run.variant) for run in manifest.runs))
         }
 
     def colour(self, run: Run) -> int:
-        """Returns the colour index of the run's algorithm and network; it is the same on all pages."""
-        return self._colours[run.algo, run.model] % 7
+        """Returns the colour index of the run's algorithm, network and settings; it is the same on all pages."""
+        return self._colours[run.algo, run.model, run.variant] % 7
 
     def small(self, run: Run) -> Chart | None:
         """Draws a run's curve and the median of its kind, for a card."""
@@ -230,15 +240,16 @@ class _Drawings:
         series, kinds = [], list(dict.fromkeys(run.kind for run in runs))
         for role in ("other", "median"):
             for kind in kinds:
-                same_kind = [run for run in self._kinds[kind] if run.curve[0]]
-                if role == "other":
-                    series += [self._series(run, "other") for run in same_kind]
-                elif same_kind:
-                    series.append(self._median(same_kind))
+                for same_score in self._drawn_alike(kind):
+                    if role == "other":
+                        series += [self._series(run, "other") for run in same_score]
+                    else:
+                        series.append(self._median(same_score, names_all=True))
         if not series:
             return None
         ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
-        summary = f"Score over frames of {_counted(len(runs), 'run')}; medians end with {', '.join(ends)}."
+        which = "Test score" if all(run.curve_is_test for run in runs if run.curve[0]) else "Score"
+        summary = f"{which} over frames of {_counted(len(runs), 'run')}; medians end with {'; '.join(ends)}."
         return draw_chart(series, points=_PAGE_POINTS, summary=summary)
 
     def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
@@ -264,33 +275,52 @@ class _Drawings:
     def _of_run(self, run: Run, *, points: int, shows_all: bool) -> Chart | None:
         if not run.curve[0]:
             return None
-        same_kind = [other for other in self._kinds[run.kind] if other.curve[0]]
+        same_kind = next(runs for runs in self._drawn_alike(run.kind) if run in runs)
         series = [self._series(other, "other") for other in same_kind if other is not run] if shows_all else []
         if len(same_kind) > 1 and len((median := self._median(same_kind)).frames) > 1:
             series.append(median)
         series.append(self._series(run, "run"))
         scores = run.curve[1]
         if len(scores) == 1:
-            summary = f"A single report, after {si_label(run.curve[0][0])} frames: {number_label(scores[0])}."
+            summary = (
+                f"A single report, after {si_label(run.curve[0][0])} frames: {_which_score(run)} "
+                f"{number_label(scores[0])}."
+            )
             return draw_chart(series, points=points, summary=summary)
         summary = (
-            f"Score over {si_label(run.curve[0][-1])} frames in {_counted(len(scores), 'report')}: from "
-            f"{number_label(scores[0])} to {number_label(scores[-1])}, at most {number_label(max(scores))}."
+            f"{_which_score(run).capitalize()} over {si_label(run.curve[0][-1])} frames in "
+            f"{_counted(len(scores), 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
+            f"{number_label(max(scores))}."
         )
         return draw_chart(series, points=points, summary=summary)
 
     def _series(self, run: Run, role: str) -> Series:
         return Series(f"run {run.run}", self.colour(run), role, *_arrays(run))
 
-    def _median(self, runs: Sequence[Run]) -> Series:
+    def _drawn_alike(self, kind: tuple[str, ...]) -> list[list[Run]]:
+        """Returns the runs of a kind with a curve: those with test scores, and those with none yet."""
+        runs = [run for run in self._kinds[kind] if run.curve[0]]
+        groups = [[run for run in runs if run.curve_is_test == is_test] for is_test in (True, False)]
+        return [group for group in groups if group]
+
+    def _median(self, runs: Sequence[Run], *, names_all: bool = False) -> Series:
         frames, scores = median_of([_arrays(run) for run in runs], points=_PAGE_POINTS)
-        label = f"{_algo_label(runs[0].algo)}, {runs[0].model.replace('_', ' ')}"
-        return Series(label, self.colour(runs[0]), "median", frames, scores)
+        run = runs[0]
+        parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
+        if names_all and len({other.played for other in self._runs if other.game == run.game}) > 1:
+            parts.append(run.played)
+        if not run.curve_is_test:
+            parts.append("own score, not tested yet")
+        return Series(", ".join(filter(None, parts)), self.colour(run), "median", frames, scores)
 
 
 def _arrays(run: Run) -> tuple[np.ndarray, np.ndarray]:
     frames, scores = run.curve
     return np.asarray(frames), np.asarray(scores)
+
+
+def _which_score(run: Run) -> str:
+    return "test score" if run.curve_is_test else "the run's own score"
 
 
 def _counted(count: int, name: str) -> str:

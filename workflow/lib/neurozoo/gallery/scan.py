@@ -2,12 +2,13 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
@@ -21,9 +22,10 @@ from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.provenance import provenance
+from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
 from neurozoo.records.run_log import read_identity, read_log
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
-from neurozoo.records.tables import read_metrics
+from neurozoo.records.tables import NO_LABELS, read_metrics
 
 
 class Resampling(TypedDict, total=False):
@@ -42,6 +44,7 @@ def read_manifest(
     confidence: float = 0.95,
     seed: int = 0,
     is_passed_on: bool = False,
+    labels: Mapping[str, str] = NO_LABELS,
 ) -> Manifest:
     """Reads everything that a results folder holds. Damaged and missing files are listed; they are no error.
 
@@ -53,6 +56,7 @@ def read_manifest(
         seed: Seed of the resampling.
         is_passed_on: Whether the pages are for other people. They then name no commands of this working directory, and
             leave out files that links bring from outside of the results.
+        labels: What experiments want their settings to be called, by run, such as `ga/frostbite/large/1`.
 
     Raises:
         NeurozooError: There is no such folder.
@@ -71,7 +75,7 @@ def read_manifest(
         models[model.folder].append(model)
     runs = [scan.run(folder, models[folder]) for folder in _run_folders(results) if scan.missing.has(folder)]
     runs.sort(key=lambda run: (run.game, run.algo, run.model, run.run))
-    runs = _with_scores_over_runs(runs, scan.interval)
+    runs = _with_scores_over_runs(_with_names(runs, labels), scan.interval)
     games = {game: scan.of_game(game) for game in dict.fromkeys(run.game for run in runs)}
     return Manifest(
         title=results.resolve().name,
@@ -87,6 +91,22 @@ def read_manifest(
 def _run_folders(results: Path) -> list[Path]:
     folders = (results / "runs").glob("*/*/*/*")
     return [folder for folder in folders if folder.name.isascii() and folder.name.isdigit() and folder.is_dir()]
+
+
+def comparable(runs: Sequence[Run], labels: Mapping[str, str] = NO_LABELS) -> pd.DataFrame:
+    """Returns a row for each run with its names and facts, and what `with_names` adds."""
+    names = ("algo", "game", "model", "run", "protocol")
+    rows = [
+        {name: getattr(run, name) for name in names} | run.facts | ({LABEL: labels[run.id]} if run.id in labels else {})
+        for run in runs
+    ]
+    return with_names(pd.DataFrame(rows, columns=None if rows else names))
+
+
+def _with_names(runs: Sequence[Run], labels: Mapping[str, str]) -> list[Run]:
+    table = comparable(runs, labels)
+    columns = zip(runs, table[SETTINGS], table[VARIANT], table[PLAYED], strict=True)
+    return [replace(run, settings_hash=key, variant=variant, played=played) for run, key, variant, played in columns]
 
 
 def _with_scores_over_runs(
@@ -132,6 +152,7 @@ class _Scan:
             if self.missing.has(folder / "config.yaml"):
                 run = replace(run, protocol=str(read_identity(folder / "config.yaml")["protocol"]))
                 run = replace(run, settings=yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")))
+                run = replace(run, facts=facts_of(run.settings))
         with self.missing.noting_errors(folder / "metrics.csv"):
             run = self._with_reports(run, folder)
         with self.missing.noting_errors(folder / "evaluation.json"):
@@ -185,17 +206,18 @@ class _Scan:
             reports = read_log(logs[0])
         else:
             return run
-        curve = sorted(
-            (float(report["frames"]), float(report["score"])) for report in reports if report["score"] is not None
-        )
         tested = [report for report in reports if report["test_score"] is not None]
+        drawn = "test_score" if tested else "score"
+        curve = sorted(
+            (float(report["frames"]), float(report[drawn])) for report in reports if report[drawn] is not None
+        )
         score = None
         if tested:
             episodes = tested[-1].get("test_episodes")
             score = Score(float(tested[-1]["test_score"]), None, None, episodes and int(episodes), "test")
         frames = max((int(report["frames"]) for report in reports), default=0)
         points = (tuple(frame for frame, _ in curve), tuple(score for _, score in curve))
-        return replace(run, frames=frames, curve=points, score=score, test_score=score)
+        return replace(run, frames=frames, curve=points, curve_is_test=bool(tested), score=score, test_score=score)
 
     def _with_evaluation(self, run: Run, folder: Path) -> Run:
         """Takes the score of `evaluation.json` if there is one, because its episodes had no part in the training."""

@@ -44,6 +44,11 @@ class Experiment(Section):
     overrides: dict[str, Any] = Field(
         default={}, description="Settings that differ from the preset; every algorithm has its own."
     )
+    label: str = Field(
+        default="",
+        description="Name of these settings in tables, figures and gallery; empty for what differs from other runs of "
+        "the same algorithm and network, such as `mutation_power 0.5`.",
+    )
 
 
 class Choice(Section):

@@ -49,6 +49,20 @@ def planned_runs(config: Mapping) -> list[PlannedRun]:
     )
 
 
+def labels_of_runs(config: Mapping) -> dict[str, str]:
+    """Returns what experiments want their settings to be called, by run, such as `ga/frostbite/large/1`.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    labels: dict[str, list[str]] = {}
+    for experiment in config["experiments"].values():
+        if label := experiment.get("label"):
+            for run in runs_of(experiment):
+                labels.setdefault("/".join(map(str, asdict(run).values())), []).append(label)
+    return {run: " / ".join(dict.fromkeys(given)) for run, given in labels.items()}
+
+
 def imported_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the imported genomes as runs, in the order of the file.
 

@@ -9,20 +9,23 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.files import written_whole
+from neurozoo.records.comparability import PLAYED, SETTINGS, VARIANT, differing_facts
 from neurozoo.records.statistics import bootstrap_intervals, probability_of_improvement
 from neurozoo.records.tables import ALL_GAMES, extent, final_scores
 
-_PAIR = ("algo", "model", "other_algo", "other_model")
+_AGENT = ("algo", "model", VARIANT, SETTINGS)
+_NAMES = ("algo", "model", VARIANT)
 _COLUMNS = [
-    *_PAIR, "protocol", "game", "games", "runs", "episodes", "frames", "other_runs", "other_episodes", "other_frames",
-    "probability", "probability_low", "probability_high",
+    *_NAMES, *(f"other_{name}" for name in _NAMES), "protocol", "game", "games", "runs", "episodes", "frames",
+    "other_runs", "other_episodes", "other_frames", "probability", "probability_low", "probability_high", "left_out",
+    SETTINGS, f"other_{SETTINGS}",
 ]  # fmt: skip
 
 
 class _Shared(NamedTuple):
-    """A game that both agents played under the same protocol, with their runs."""
+    """A game that both agents played in the same way, with their runs."""
 
-    protocol: str
+    played: str
     game: str
     runs: pd.DataFrame
     others: pd.DataFrame
@@ -36,12 +39,15 @@ def comparison_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Writes the probability of improvement for every pair of agents; an agent is an algorithm with a network.
+    """Writes the probability of improvement for every pair of agents: an algorithm with a network and settings.
 
     Args:
         metrics: The merged table.
         csv: The table to write. It has each pair once, in the order of appearance, with a row for each game that both
-            played under the same protocol, and a row with the game `all` over these games. `probability` is the
+            played in the same way: with equal facts of protocol and tests, whatever the protocol is called. A row with
+            the game `all` is over these games; its `left_out` is a sentence about the games that both played, but not
+            in the same way. If that leaves no game, its probability is empty. `protocol` is the way, as in
+            `comparability.with_names`; `variant` names the settings where there are several. `probability` is the
             probability that a run of the first agent scores more than a run of the other; for the reverse, take 1
             minus it. `runs`, `episodes` (the smallest number of test episodes behind a run's score; empty if unknown)
             and `frames` (of the shortest run) belong to the first agent, `other_...` to the other. `probability_low`
@@ -55,27 +61,40 @@ def comparison_table(
         NeurozooError: No run has a test score.
     """
     bootstrap = {"replications": replications, "confidence": confidence, "seed": seed}
-    agents = list(final_scores(metrics).groupby(["algo", "model"], sort=False))
+    agents = list(final_scores(metrics).groupby(list(_AGENT), sort=False))
     rows = []
     for (first, runs), (second, others) in itertools.combinations(agents, 2):
-        pair = dict(zip(_PAIR, (*first, *second), strict=True))
+        pair = dict(zip([*_AGENT, *(f"other_{name}" for name in _AGENT)], (*first, *second), strict=True))
         shared = list(_shared_games(runs, others))
         for games in shared:
-            rows.append(pair | {"protocol": games.protocol, "game": games.game} | _compared([games], bootstrap))
-        if shared:
-            protocols = ", ".join(dict.fromkeys(games.protocol for games in shared))
-            rows.append(pair | {"protocol": protocols, "game": ALL_GAMES} | _compared(shared, bootstrap))
+            rows.append(pair | {"protocol": games.played, "game": games.game} | _compared([games], bootstrap))
+        left_out = _about_left_out(runs, others)
+        if shared or left_out:
+            ways = "; ".join(dict.fromkeys(games.played for games in shared))
+            over_all = {"protocol": ways, "game": ALL_GAMES, "games": 0, "left_out": left_out}
+            rows.append(pair | over_all | (_compared(shared, bootstrap) if shared else {}))
     with written_whole(csv) as temporary:
         table = pd.DataFrame(rows, columns=_COLUMNS)
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
 
 
 def _shared_games(runs: pd.DataFrame, others: pd.DataFrame) -> Iterator[_Shared]:
-    """Yields the games that both agents played under the same protocol."""
-    known = dict(list(others.groupby(["protocol", "game"], sort=False)))
-    for (protocol, game), group in runs.groupby(["protocol", "game"], sort=False):
-        if (protocol, game) in known:
-            yield _Shared(protocol, game, group, known[protocol, game])
+    """Yields the games that both agents played in the same way."""
+    known = dict(list(others.groupby([PLAYED, "game"], sort=False)))
+    for (played, game), group in runs.groupby([PLAYED, "game"], sort=False):
+        if (played, game) in known:
+            yield _Shared(played, game, group, known[played, game])
+
+
+def _about_left_out(runs: pd.DataFrame, others: pd.DataFrame) -> str:
+    """Returns a sentence about games that both agents played, but not all runs in the same way; else nothing."""
+    ways = [dict(table.groupby("game", sort=False)[PLAYED].agg(frozenset)) for table in (runs, others)]
+    games = [game for game in ways[0] if game in ways[1] and ways[0][game] != ways[1][game]]
+    if not games:
+        return ""
+    both = pd.concat([runs, others])
+    facts = ", ".join(differing_facts(both[both["game"].isin(games)]))
+    return f"Left out in {', '.join(games)}: episodes were played differently ({facts})."
 
 
 def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from neurozoo.environments.protocols import FRAME_SKIP
+from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import written_whole
 from neurozoo.genomes.genome import Genome
@@ -42,6 +42,7 @@ _SCORES = (
 )  # fmt: skip
 
 Record = dict[str, Any]
+NO_FACTS: Mapping[str, str] = {}
 
 
 def parse_log(
@@ -49,6 +50,7 @@ def parse_log(
     csv: str | os.PathLike,
     *,
     identity: Mapping[str, object],
+    facts: Mapping[str, str] = NO_FACTS,
     columns: Sequence[str] | None = None,
 ) -> None:
     """Turns a run's log into a table that every tool can read.
@@ -57,8 +59,10 @@ def parse_log(
         log: Our `log.jsonl`, or a text log of the published codes.
         csv: The table to write: the columns of `identity`, then `frames` (emulator frames) or `evaluations`, `score`,
             `test_score`, `score_episodes` and `test_episodes` (the numbers of episodes of these means), then the
-            fields. A field that a report lacks is an empty cell.
-        identity: The values of `IDENTITY` for this run.
+            fields, then the columns of `facts`. A field that a report lacks is an empty cell.
+        identity: The values of `IDENTITY` for this run. The steps of a published log have as many frames as its
+            protocol says.
+        facts: What makes the run comparable, by the names of columns; see `records.comparability`.
         columns: The fields to keep, by their published names. None for all fields of the log except the lineage and the
             elite's genome, with which tables would grow with the square of the length of a run.
 
@@ -66,7 +70,8 @@ def parse_log(
         NeurozooError: The log is missing, empty or damaged, or a field is unknown (the message suggests the
             most similar one).
     """
-    records = read_log(log)
+    protocol = PROTOCOLS.get(str(identity["protocol"]))
+    records = read_log(log, frame_skip=protocol.frame_skip if protocol else FRAME_SKIP)
     units = [unit for unit in UNITS if any(unit in record for record in records)]
     always = (*units, *STANDARD, *EPISODES)
     found = [name for name in dict.fromkeys(name for record in records for name in record) if name not in always]
@@ -74,11 +79,13 @@ def parse_log(
         if name not in PUBLISHED_FIELDS and name not in found:
             raise unknown_name("log field", name, {*PUBLISHED_FIELDS, *found})
     fields = [name for name in found if name not in _LONG] if columns is None else list(dict.fromkeys(columns))
-    first = [identity[name] for name in IDENTITY]
+    first, last = [identity[name] for name in IDENTITY], facts.values()
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv_format.writer(file, lineterminator="\n")
-        writer.writerow([*IDENTITY, *always, *fields])
-        writer.writerows([*first, *(_cell(record.get(name)) for name in (*always, *fields))] for record in records)
+        writer.writerow([*IDENTITY, *always, *fields, *facts])
+        writer.writerows(
+            [*first, *(_cell(record.get(name)) for name in (*always, *fields)), *last] for record in records
+        )
 
 
 def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
@@ -113,11 +120,12 @@ def read_identity(config: str | os.PathLike) -> dict[str, object]:
     return {name: found[name] for name in IDENTITY}
 
 
-def read_log(log: str | os.PathLike) -> list[Record]:
+def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Record]:
     """Reads the reports of a log, whatever wrote it.
 
     Args:
         log: Our `log.jsonl`, or a text log of the published codes.
+        frame_skip: Frames per step, for text logs, which count steps only.
 
     Returns:
         One record per report, in order, with at least the keys of `STANDARD`. An unfinished report at the end, of a
@@ -130,7 +138,7 @@ def read_log(log: str | os.PathLike) -> list[Record]:
         with open(log, encoding="utf-8", errors="replace") as file:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
-            records = _read_json_lines(file, log) if first.startswith("{") else _read_text(file)
+            records = _read_json_lines(file, log) if first.startswith("{") else _read_text(file, frame_skip)
     except FileNotFoundError as error:
         raise NeurozooError(
             f"{log} is missing; a run's log was expected there. Start the run, or correct the path."
@@ -195,10 +203,10 @@ def _read_json_lines(lines: Iterable[str], log: str | os.PathLike) -> list[Recor
     return records
 
 
-def _read_text(lines: Iterable[str]) -> list[Record]:
+def _read_text(lines: Iterable[str], frame_skip: int) -> list[Record]:
     """Reads a log of the published codes.
 
-    Frames are steps times 4; both have the three significant digits of the table. For the genetic algorithm,
+    Frames are steps times `frame_skip`; both have the three significant digits of the table. For the genetic algorithm,
     `test_score` is that of the best solution so far, by the mean over all validated individuals. A job that went back
     to a snapshot repeats iterations: the later ones count.
     """
@@ -208,7 +216,7 @@ def _read_text(lines: Iterable[str]) -> list[Record]:
         record: Record = {name: _value(text) for name, text in table.items() if name != "Current elite"}
         score, test, *counts = next((names for names in _SCORES if names[0] in table), _SCORES[0])
         steps = _number(record.get("TimestepsSoFar"))
-        record["frames"] = None if steps is None else round(FRAME_SKIP * steps)
+        record["frames"] = None if steps is None else round(frame_skip * steps)
         record["score"] = _number(record.get(score))
         record["test_score"] = _number(record.get(test))
         for name, count in zip(EPISODES, counts, strict=True):

@@ -2,7 +2,7 @@
 
 import csv as csv_format
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +12,60 @@ import pandas as pd
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
+from neurozoo.records.comparability import (
+    LABEL,
+    NOT_RECORDED,
+    OF_EVALUATION,
+    OF_PROTOCOL,
+    OF_SETTINGS,
+    PLAYED,
+    SETTINGS,
+    VARIANT,
+    fact_columns,
+    with_names,
+)
 from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
 from neurozoo.records.statistics import AGGREGATES, Statistic, bootstrap_intervals, interquartile_mean, mean_over_games
 
 ALL_GAMES = "all"  # stands for the game in the rows of a table that span the games
 
-AGENT = ["algo", "model", "protocol"]  # runs with the same values of these are repetitions
+AGENT = ["algo", "model", VARIANT, SETTINGS, PLAYED]  # runs with the same values of these are repetitions
 _POINTS: Mapping[str, Statistic] = {
     "score_mean": mean_over_games,
     "score_median": lambda games: np.median(games[0], axis=-1),
     "score_iqm": interquartile_mean,
 }
 _SCORE_COLUMNS = [
-    *AGENT, "game", "games", "runs", "episodes", "frames",
+    "algo", "model", VARIANT, "protocol", "game", "games", "runs", "episodes", "frames",
     *(name + end for name in (*_POINTS, *(f"human_normalised_{name}" for name in AGGREGATES))
       for end in ("", "_low", "_high")),
+    SETTINGS, PLAYED,
 ]  # fmt: skip
 
+_COMPARED = (OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION)
+NO_LABELS: Mapping[str, str] = {}
+
 _TYPES = {
-    **dict.fromkeys(("algo", "game", "model", "protocol"), "string"),
+    **dict.fromkeys(("algo", "game", "model", "protocol", SETTINGS, LABEL), "string"),
     **dict.fromkeys(("run", *UNITS, *EPISODES), "Int64"),
     **dict.fromkeys(("score", "test_score"), "Float64"),
 }
 
 
-def merge_metrics(metrics: Sequence[str | os.PathLike], *, csv: str | os.PathLike, parquet: str | os.PathLike) -> None:
+def merge_metrics(
+    metrics: Sequence[str | os.PathLike],
+    *,
+    csv: str | os.PathLike,
+    parquet: str | os.PathLike,
+    labels: Mapping[str, str] = NO_LABELS,
+) -> None:
     """Merges the metrics of all runs into one tidy table, so that every later step reads one file.
 
     Args:
         metrics: The runs' `metrics.csv`; algorithms may have different columns.
         csv: The merged table: one row per report, runs in the order given, every column that any run has.
         parquet: The same table with types.
+        labels: What experiments want to be called, by run, such as `ga/frostbite/large/1`; they make a column `label`.
 
     Raises:
         NeurozooError: A file is missing or is not a metrics table, or `metrics` is empty.
@@ -51,6 +74,7 @@ def merge_metrics(metrics: Sequence[str | os.PathLike], *, csv: str | os.PathLik
     if not headers:
         raise NeurozooError("There is no metrics.csv to merge; plan at least one run.")
     columns = list(dict.fromkeys(name for header in headers for name in header))
+    columns += [LABEL] if labels and LABEL not in columns else []
     csv_format.field_size_limit(2**31 - 1)  # a genome of thousands of mutations is one cell
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as merged:
         writer = csv_format.DictWriter(merged, columns, restval="", lineterminator="\n")
@@ -58,12 +82,18 @@ def merge_metrics(metrics: Sequence[str | os.PathLike], *, csv: str | os.PathLik
         for path in metrics:
             try:
                 with open(path, encoding="utf-8", newline="") as file:
-                    writer.writerows(csv_format.DictReader(file))
+                    writer.writerows(_labelled(csv_format.DictReader(file), labels))
             except (ValueError, csv_format.Error) as error:
                 raise NeurozooError(_unusable(path, error)) from error
     table = _read_csv(csv)
     with written_whole(parquet) as temporary:
         table.to_parquet(temporary, index=False)
+
+
+def _labelled(rows: Iterable[dict[str, Any]], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        label = labels.get("/".join(row[name] for name in ("algo", "game", "model", "run"))) if labels else None
+        yield row | {LABEL: label} if label else row
 
 
 def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
@@ -76,7 +106,6 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
         NeurozooError: The file is missing or is not a metrics table.
     """
     if str(path).endswith(".csv"):
-        _header(path)
         return _read_csv(path)
     try:
         table = pd.read_parquet(path)
@@ -113,8 +142,10 @@ def _unusable(path: str | os.PathLike, reason: object) -> str:
 
 
 def _read_csv(path: str | os.PathLike) -> pd.DataFrame:
+    texts = [name for name in _header(path) if name.startswith(_COMPARED)]
+    types = _TYPES | dict.fromkeys(texts, "string")
     try:
-        return pd.read_csv(path, dtype=_TYPES, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""])
+        return pd.read_csv(path, dtype=types, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""])
     except ValueError as error:
         raise NeurozooError(_unusable(path, error)) from error
 
@@ -126,9 +157,9 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
         metrics: The merged table.
 
     Returns:
-        One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score` and
-        `test_episodes` (its number of episodes, empty if the log does not have it). Runs without any test score are
-        left out.
+        One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score`, `test_episodes`
+        (its number of episodes, empty if the log does not have it) and what `with_names` adds. Runs without any test
+        score are left out.
 
     Raises:
         NeurozooError: No run has a test score.
@@ -138,7 +169,9 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
         raise NeurozooError("No run has a test_score, so there is nothing to show. Let a run reach its first report.")
     if "test_episodes" not in tested:  # of a metrics.csv from elsewhere
         tested = tested.assign(test_episodes=pd.array([pd.NA] * len(tested), "Int64"))
-    return tested.groupby(list(IDENTITY), sort=False)[["frames", "test_score", "test_episodes"]].last().reset_index()
+    last = tested.groupby(list(IDENTITY), sort=False).tail(1)
+    facts = [name for name in last if name in (SETTINGS, LABEL) or name.startswith(_COMPARED)]
+    return with_names(last[[*IDENTITY, "frames", "test_score", "test_episodes", *facts]].reset_index(drop=True))
 
 
 def human_normalised(scores: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -170,11 +203,15 @@ def score_table(
 
     Args:
         metrics: The merged table.
-        csv: The table to write. Per algorithm, network and protocol it has one row for each game, and one with the
-            game `all` over those games that have a human score: `runs` counts runs, `episodes` is the smallest number
+        csv: The table to write. Only runs with equal settings that were played in the same way are pooled; `variant`
+            names the settings where there are several, and `played` the way, see `comparability.with_names`. Per
+            algorithm, network, settings and way it has one row for each game, and one with the game `all` over those
+            games that have a human score: `runs` counts runs, `episodes` is the smallest number
             of test episodes of a run (empty if unknown), `frames` the length of the shortest run,
             `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
-            `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run.
+            `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run. `settings` is the
+            hash of the settings. The last columns are the facts of how the episodes were played. Both are
+            `not recorded` for runs of earlier versions.
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the bootstrap.
@@ -183,6 +220,7 @@ def score_table(
         NeurozooError: No run has a test score.
     """
     scores = final_scores(metrics)
+    facts = fact_columns(scores)
 
     def described(games: Sequence[np.ndarray], statistics: Mapping[str, Statistic]) -> dict[str, Any]:
         intervals = bootstrap_intervals(games, statistics, replications=replications, confidence=confidence, seed=seed)
@@ -194,19 +232,21 @@ def score_table(
     rows = []
     for agent, runs in scores.groupby(AGENT, sort=False):
         normalised = human_normalised(runs)
+        about = dict(zip(AGENT, agent, strict=True)) | {"protocol": " / ".join(dict.fromkeys(runs["protocol"]))}
+        about |= runs[facts].fillna(NOT_RECORDED).iloc[0].to_dict()
         for game, group in runs.groupby("game", sort=False):
             row = {"game": game, "games": 1, **extent(group)}
             row |= described([group["test_score"].to_numpy(float)], _POINTS)
             if game in normalised:
                 row |= described([normalised[game]], {"human_normalised_mean": mean_over_games})
-            rows.append(dict(zip(AGENT, agent, strict=True)) | row)
+            rows.append(about | row)
         if normalised:
             row = {"game": ALL_GAMES, "games": len(normalised), **extent(runs[runs["game"].isin(list(normalised))])}
             aggregates = {f"human_normalised_{name}": take for name, take in AGGREGATES.items()}
             row |= described(list(normalised.values()), aggregates)
-            rows.append(dict(zip(AGENT, agent, strict=True)) | row)
+            rows.append(about | row)
     with written_whole(csv) as temporary:
-        table = pd.DataFrame(rows, columns=_SCORE_COLUMNS)
+        table = pd.DataFrame(rows, columns=[*_SCORE_COLUMNS, *facts])
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
 
 
@@ -240,7 +280,8 @@ def describe_results(results: str | os.PathLike) -> str:
     if not path.exists():
         raise NeurozooError(f"{path} is missing. Make it: snakemake --profile profiles/local")
     scores = pd.read_csv(path).reindex(columns=_SCORE_COLUMNS)
-    heads = ("algo", "network", "game", "runs", "episodes", "frames", "score", "interval", "human = 1", "protocol")
+    scores = scores.assign(**{name: scores[name].astype("string").fillna("") for name in (VARIANT, SETTINGS, PLAYED)})
+    heads = ("algo", "network", "game", "runs", "episodes", "frames", "test score", "interval", "human = 1", "played")
     lines = ["{:6}{:18}{:20}{:>4}  {:>8}  {:>13}  {:>10}  {:>23}  {:>9}  {}".format(*heads)]
     for row in scores[scores["game"] != ALL_GAMES].itertuples():
         interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
@@ -248,11 +289,13 @@ def describe_results(results: str | os.PathLike) -> str:
         episodes = "?" if np.isnan(row.episodes) else f"{row.episodes:.0f}"
         lines.append(
             f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {episodes:>8}  {row.frames:13,}  "
-            f"{row.score_mean:10,.1f}  {interval:>23}  {normalised:>9}  {row.protocol}"
+            f"{row.score_mean:10,.1f}  {interval:>23}  {normalised:>9}  "
+            + "; ".join(filter(None, (row.played or f"{row.protocol}, {NOT_RECORDED}", row.variant)))
         )
     lines += [
         "",
-        "Score: mean over runs of their last test score, with its bootstrap interval; episodes: in each run's test.",
+        "Test score: mean over runs of their last one, with its bootstrap interval; episodes: in each run's test.",
+        "Played: the protocol, and what else differs; then the settings where runs of several are there.",
         "Scores in full:       " + str(path),
     ]
     lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]

@@ -118,5 +118,5 @@ def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     if record is None:
         return None
     unit, progress = progress_of(record)
-    keys = ("score", "Iteration", "TimeElapsedTotal")
+    keys = ("score", "test_score", "Iteration", "TimeElapsedTotal")
     return {"unit": unit, "progress": progress, **{key: record.get(key) for key in keys}}

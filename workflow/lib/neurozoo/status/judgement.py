@@ -37,7 +37,8 @@ class RunStatus:
         progress: How much of its budget is spent, in that unit.
         budget: Its whole budget.
         progress_per_second: Current speed, or mean speed of the whole run if it does not run now; None if unknown.
-        score: Score of the last generation.
+        score: The score by which the run judged itself after the last generation.
+        test_score: Its test score, which selects nothing; None if there was no test yet.
         generation: Number of finished generations.
         remaining: Seconds to its end at this speed; None unless it runs.
         log: The log that explains a failed or stalled run.
@@ -53,6 +54,7 @@ class RunStatus:
     budget: int
     progress_per_second: float | None
     score: float | None
+    test_score: float | None
     generation: int
     remaining: float | None
     log: Path | None
@@ -163,6 +165,7 @@ def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, unit: str, no
         budget=budget,
         progress_per_second=speed,
         score=record.get("score"),
+        test_score=record.get("test_score"),
         generation=int(record.get("Iteration") or 0),
         remaining=remaining,
         log=evidence.log if state in ("failed", "stalled") else None,

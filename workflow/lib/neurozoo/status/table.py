@@ -14,8 +14,9 @@ from neurozoo.status.overview import TAIL, Overview
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-HEADINGS = ("run", "state", "job", "progress", "", "per second", "score", "left", "note")
-RIGHT = {"progress", "", "per second", "score", "left"}
+SCORE = "test score"  # heading; runs without a test show `own` and the score by which they judge themselves
+HEADINGS = ("run", "state", "job", "progress", "", "per second", SCORE, "left", "note")
+RIGHT = {"progress", "", "per second", SCORE, "left"}
 COLOURS = {
     "failed": "bold red",
     "stalled": "bold yellow",
@@ -24,7 +25,7 @@ COLOURS = {
     "waiting": "dim",
     "done": "blue",
 }
-LEAST_NEEDED = ("progress", "job", "per second", "score", "left")  # left out in a narrow terminal, in this order
+LEAST_NEEDED = ("progress", "job", "per second", SCORE, "left")  # left out in a narrow terminal, in this order
 GAP = 2  # spaces between columns
 SHORTEST_NOTE = 24
 SHORTEST_NAME = 12
@@ -52,10 +53,16 @@ def row(status: RunStatus) -> tuple[str, ...]:
         f"{short(status.progress)} of {short(status.budget)}",
         f"{min(status.progress / status.budget, 1):.0%}",
         "" if status.progress_per_second is None else short(status.progress_per_second),
-        "" if status.score is None else f"{status.score:.4g}",
+        _score(status),
         "" if status.remaining is None else ago(status.remaining),
         note,
     )
+
+
+def _score(status: RunStatus) -> str:
+    if status.test_score is not None:
+        return f"{status.test_score:.4g}"
+    return "" if status.score is None else f"own {status.score:.4g}"
 
 
 def summary(overview: Overview) -> str:

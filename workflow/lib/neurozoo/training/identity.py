@@ -1,10 +1,14 @@
 """The identity of a run: a state is continued only by a run with the same identity."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from neurozoo.algorithms.session import RunContext
+from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.randomness import OLD_RULE
 
 
 def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping[str, object]) -> dict[str, object]:
@@ -18,17 +22,19 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
         of_session: `Session.identity`.
     """
     settings = context.settings
-    identity = {**context.identity, **asdict(settings), **of_session}
+    identity = {**context.identity, **settings.without_added(asdict(settings)), **of_session}
     identity["protocol"] = spec.describe_protocol(context.game, settings)["name"]
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
+    if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
+        identity["entropy"] = context.entropy_rule
     for name in (spec.budget_unit, *settings.WAYS_TO_RUN):
-        del identity[name]
+        identity.pop(name, None)
     return identity
 
 
 def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, object]) -> dict[str, object]:
-    """Returns what `config.yaml` records of a run: its identity, all other settings, and the protocol.
+    """Returns what `config.yaml` records of a run: its identity, all other settings, and what makes it comparable.
 
     Args:
         spec: The algorithm.
@@ -40,8 +46,29 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
     return {
         **identity,
         **{name: getattr(settings, name) for name in left_out},
+        "entropy": context.entropy_rule,
         "protocol_record": dict(spec.describe_protocol(context.game, settings)),
+        **result_facts(spec, context),
+        "settings_record": _as_yaml(settings_record(spec, settings)),
     }
+
+
+def result_facts(spec: AlgorithmSpec, context: RunContext) -> dict[str, object]:
+    """Returns what `result.json` says besides the result: what makes the run comparable with others.
+
+    Args:
+        spec: The algorithm.
+        context: The run.
+    """
+    return {
+        "settings_hash": settings_hash(spec, context.settings),
+        "evaluation_record": spec.evaluation_record(context.game, context.settings),
+    }
+
+
+def _as_yaml(value: object) -> Any:
+    """Returns a value with lists in place of tuples, which YAML does not have."""
+    return json.loads(json.dumps(value))
 
 
 def identity_of_before(spec: AlgorithmSpec, found: Mapping[str, object]) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Keeps a run's best so far while it trains: as snapshots at regular intervals, and as tags at named moments."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neurozoo.agents.tags import Moment, Tag, snapshot_path, tag_path
@@ -15,10 +15,14 @@ class Keeper:
         context: The run.
         snapshot_period: Interval between two snapshots, in the budget's unit; 0 for no snapshots.
         tags: Moments at which the best so far is kept, unless its genome is in the log.
+        about: What every file says of the run besides its result; plain JSON.
     """
 
-    def __init__(self, context: RunContext, *, snapshot_period: int, tags: Sequence[Tag]) -> None:
+    def __init__(
+        self, context: RunContext, *, snapshot_period: int, tags: Sequence[Tag], about: Mapping[str, object]
+    ) -> None:
         self._context = context
+        self._about = about
         self._period = snapshot_period
         self._tags = tags
 
@@ -55,4 +59,5 @@ class Keeper:
     def _write(self, result: Result, path: Path, now: Moment) -> None:
         for leftover in path.parent.glob(f".{path.stem}.*"):  # of a training that was killed while it wrote
             leftover.unlink()
-        result.keep(path, self._context.identity, {"run_frames": now.frames, "run_iteration": now.generation})
+        moment = {"run_frames": now.frames, "run_iteration": now.generation}
+        result.keep(path, self._context.identity, {**self._about, **moment})

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,15 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS
 from neurozoo.files import write_text
 from neurozoo.provenance import provenance
+from neurozoo.randomness import NEW_RULE, OLD_RULE, EntropyRule
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
-from neurozoo.training.identity import identity_of_before, run_facts, state_identity
+from neurozoo.training.identity import identity_of_before, result_facts, run_facts, state_identity
 from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
-from neurozoo.training.state import RunState
+from neurozoo.training.state import RunState, as_saved, read_state_identity
 from neurozoo.training.watch import TrainingWatch
 
 
@@ -43,6 +45,7 @@ def make_context(
     noise: str | Path | None = None,
     threads: int = 1,
     slots: int = DEFAULT_SLOTS,
+    entropy_rule: EntropyRule = NEW_RULE,
 ) -> RunContext:
     """Checks the settings of a run and collects everything that its session needs.
 
@@ -60,6 +63,7 @@ def make_context(
         noise: The noise table, for algorithms that need it.
         threads: Number of threads; results do not depend on it.
         slots: Episodes that the batched engine plays at once.
+        entropy_rule: What the random numbers of a new run depend on. A run with a state keeps its own rule.
 
     Raises:
         NeurozooError: The algorithm or a setting is unknown, a value is out of range, or the op or the noise table is
@@ -81,6 +85,7 @@ def make_context(
         noise=None if noise is None else Path(noise),
         slots=slots,
         cluster=ClusterSettings.of(distributed),
+        entropy_rule=entropy_rule,
     )
 
 
@@ -92,6 +97,8 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
 
     `state/` is always up to date, so the same call continues the run after any interruption. Its results then have the
     same bytes as those of an uninterrupted run, whatever the number of threads; only times in the logs differ.
+
+    A run that an earlier version began continues with its random numbers: `entropy` in `config.yaml` names the rule.
 
     If the settings differ from those of the state, the old state moves to `superseded/` and the run starts anew. A
     larger budget and other `WAYS_TO_RUN`, such as `snapshot_frames`, continue the run.
@@ -108,7 +115,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
     """
     spec = get_algorithm(context.algo)
     tags = tuple(parse_tag(tag) for tag in keep_tags)
-    session = spec.open_session(context)
+    context, session = _open_session(spec, context)
     with Interruption() as interruption:
         wait_for_earlier_training(context.state_dir, check=interruption.check)
         identity = state_identity(spec, context, session.identity)
@@ -117,7 +124,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec)
         )
         _restore(session, state)
-        facts = {**run_facts(spec, context, identity), **provenance()}
+        facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
         write_text(context.run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
         reporter = RunReporter(
             kept=state.text_log,
@@ -135,7 +142,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
                 for sentence in session.announcements:
                     reporter.say(sentence)
                 watch = TrainingWatch(state, reporter, heartbeat, interruption)
-                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags)
+                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
                 training = _Training(spec, context, session, watch, keeper, Clock.from_state(state.elapsed))
                 while not session.is_done:
                     training.run_iteration()
@@ -146,8 +153,19 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             raise
         finally:
             reporter.close()
-        result.write(context.run_dir, context.identity)
+        result.write(context.run_dir, context.identity, about)
         publish(state.log, context.run_dir / "log.jsonl")
+
+
+def _open_session(spec: AlgorithmSpec, context: RunContext) -> tuple[RunContext, Session]:
+    """Opens the session of a run; a run that an earlier version began keeps its rule for random numbers."""
+    found = read_state_identity(context.run_dir)
+    if found is not None and "entropy" not in found:
+        older = replace(context, entropy_rule=OLD_RULE)
+        session = spec.open_session(older)
+        if identity_of_before(spec, found) == as_saved(state_identity(spec, older, session.identity)):
+            return older, session
+    return context, spec.open_session(context)
 
 
 def _restore(session: Session, state: RunState) -> None:

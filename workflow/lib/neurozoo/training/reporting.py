@@ -88,8 +88,7 @@ class RunReporter:
         self._write(format_table(shown, now=datetime.now()))
         for note in report.notes:
             self.say(note)
-        score = "none yet" if report.score is None else f"{report.score:.4g}"
-        summary = f"generation {report.iteration}, score {score}"
+        summary = f"generation {report.iteration}, {_score(report)}"
         self._bar.set_postfix_str(summary)
         if self._echoes_lines:
             share = min(report.progress / self._bar.total, 1.0)
@@ -145,6 +144,13 @@ class RunReporter:
         for file in self._files:
             with contextlib.suppress(OSError):
                 file.close()
+
+
+def _score(report: Report) -> str:
+    """Returns the score that a line about a report shows, and which one it is."""
+    if report.test_score is not None:
+        return f"test score {report.test_score:.4g}"
+    return "no score yet" if report.score is None else f"own score {report.score:.4g} (no test)"
 
 
 def log_record(report: Report, *, unit: Unit, spent: Spent, clock: Clock) -> dict[str, object]:

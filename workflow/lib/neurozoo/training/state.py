@@ -57,7 +57,7 @@ class RunState:
         self._journal_path = self.folder / "journal.jsonl"
         self._state_path = self.folder / "state.json"
         self._array_folder = self.folder / "arrays"
-        self._identity = json.loads(json.dumps(dict(identity)))  # as it will be read from the file
+        self._identity = as_saved(identity)
         self._budget = budget
         self.superseded_by_settings: Path | None = None
         self.saved: dict | None = None
@@ -224,7 +224,7 @@ class RunState:
         Raises:
             NeurozooError: The disk is full; the previous state is unchanged.
         """
-        state = {
+        state: dict[str, Any] = {
             "identity": self._identity,
             "budget": self._budget,
             "progress": progress,
@@ -248,6 +248,21 @@ class RunState:
         if algorithm is not None:
             self.saved = state
         self._journal_path.unlink(missing_ok=True)
+
+
+def as_saved(identity: Mapping) -> dict[str, Any]:
+    """Returns an identity as it is read from a state."""
+    return json.loads(json.dumps(dict(identity)))
+
+
+def read_state_identity(run_dir: str | os.PathLike) -> dict[str, Any] | None:
+    """Returns the identity in a run's state; None if there is no state, or a damaged one."""
+    try:
+        found = json.loads(Path(run_dir, "state", "state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    identity = found.get("identity") if isinstance(found, dict) else None
+    return identity if isinstance(identity, dict) else None
 
 
 def _progress(state: Mapping) -> Any:

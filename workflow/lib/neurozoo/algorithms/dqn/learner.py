@@ -21,7 +21,7 @@ from neurozoo.algorithms.session import Report
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.vector import AtariVectorEnvironment, Step
 from neurozoo.networks.description import Layout
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 SAVE_STEPS = 10_000  # steps between two saved states, at most
 STATES = 32  # states of whose values `meanq` is the mean
@@ -39,12 +39,14 @@ class TestedNetwork:
         score: Mean score of the epoch's test.
         iteration: Finished epochs.
         frames: Frames of training by then.
+        episodes: Number of whole episodes of the test; None if a state of an earlier version does not say it.
     """
 
     weights: np.ndarray
     score: float
     iteration: int
     frames: int
+    episodes: int | None
 
 
 class DeepQLearner:
@@ -57,14 +59,14 @@ class DeepQLearner:
 
     Args:
         settings: The settings.
-        run: Number of the run; part of the seed.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
         layout: The network.
         protocol: How episodes are played.
         threads: Number of threads; results do not depend on it.
     """
 
     def __init__(
-        self, settings: DqnSettings, *, run: int, layout: Layout, protocol: Protocol, threads: int = 1
+        self, settings: DqnSettings, *, entropy: Entropy, layout: Layout, protocol: Protocol, threads: int = 1
     ) -> None:
         self.settings = settings
         self.threads = threads
@@ -72,7 +74,7 @@ class DeepQLearner:
         self.tested: TestedNetwork | None = None
         self._layout = layout
         self._protocol = protocol
-        self._entropy = (settings.seed, run)
+        self._entropy = entropy
         self._rounds = self._updates = self._frames_cut = 0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._returns = np.zeros(settings.num_envs, np.float64)
@@ -344,7 +346,9 @@ class DeepQLearner:
         self.iteration += 1
         frames, before = self.frames, self.tested.frames if self.tested else 0
         scores = test.games or [test.unfinished]
-        self.tested = TestedNetwork(self._network.theta(), float(np.mean(scores)), self.iteration, frames)
+        self.tested = TestedNetwork(
+            self._network.theta(), float(np.mean(scores)), self.iteration, frames, len(test.games)
+        )
         if self._states is None and self._replay.can_sample and len(self._replay) > STATES:
             random = generator(self._entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
             self._states = self._replay.sample(STATES, random).screens[:, :4]
@@ -385,7 +389,7 @@ class DeepQLearner:
             "waits": self._waits.tolist(),
             "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
             "has_states": self._states is not None,
-            "best": tested and [tested.score, tested.iteration, tested.frames],
+            "best": tested and [tested.score, tested.iteration, tested.frames, tested.episodes],
             "worlds": self._environments.get_state(),
             "replay": self._replay.get_state(),
         }
@@ -417,8 +421,10 @@ class DeepQLearner:
         }
         self._states = arrays["states"] if state["has_states"] else None
         if state["best"]:
-            score, iteration, frames = state["best"]
-            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames)
+            score, iteration, frames, *episodes = state["best"]
+            if not episodes:  # of an earlier version; a test of whole episodes had as many as the settings say
+                episodes = [self.settings.num_test_episodes if self.settings.test_steps is None else None]
+            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames, episodes[0])
         end = f"-at-{self._rounds}-{self.iteration}"
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)

@@ -10,7 +10,7 @@ from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.vector import AtariVectorEnvironment
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 TEST_ENVIRONMENTS = 8  # at once, at most
 
@@ -39,7 +39,7 @@ def play_test(
     game: str,
     protocol: Protocol,
     threads: int,
-    address: tuple[tuple[int, ...], int],
+    address: tuple[Entropy, int],
     num_actions: int,
     beat: Callable[[], None],
 ) -> PhaseStatistics:
@@ -51,7 +51,7 @@ def play_test(
         game: Game id.
         protocol: How episodes are played.
         threads: Threads of the emulators.
-        address: The run's seed and number, and the epoch; all random numbers depend on them.
+        address: The run's entropy, and the epoch; all random numbers depend on them.
         num_actions: Number of actions.
         beat: Called after every round; may raise to stop.
     """

@@ -41,7 +41,11 @@ class DqnSession:
         check_engine(context.game, self._protocol, context.settings.engine)
         self._layout = layout_of(context.game, context.model, self._protocol)
         self._learner = DeepQLearner(
-            context.settings, run=context.run, layout=self._layout, protocol=self._protocol, threads=context.threads
+            context.settings,
+            entropy=context.entropy,
+            layout=self._layout,
+            protocol=self._protocol,
+            threads=context.threads,
         )
         self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
 
@@ -98,7 +102,7 @@ class DqnSession:
             protocol=self._protocol,
             num_actions=self._layout.num_actions,
             test_score=tested.score,
-            test_episodes=self._context.settings.num_test_episodes,
+            test_episodes=tested.episodes,
             iteration=tested.iteration,
             frames=tested.frames,
         )

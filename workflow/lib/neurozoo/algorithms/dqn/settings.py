@@ -23,6 +23,7 @@ class DqnSettings(RunSettings):
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "keep_replay")
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
     RENAMED: ClassVar[Mapping[str, str]] = {
         "worlds": "num_envs",
         "target_steps": "target_update_period",

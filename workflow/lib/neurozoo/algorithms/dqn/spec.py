@@ -3,7 +3,7 @@
 from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.algorithms.spec import AlgorithmSpec, describe_evaluation
 
 REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/dqn.md)
 
@@ -19,6 +19,11 @@ def _memory(settings: DqnSettings) -> int:
     return 4000 + settings.replay_size * REPLAY_BYTES // 1_000_000
 
 
+def _describe_evaluation(game: str, settings: DqnSettings) -> dict[str, object]:
+    rule = "epsilon-greedy" if settings.test_epsilon else "greedy"
+    return describe_evaluation(game, settings) | {"action_rule": rule, "epsilon": settings.test_epsilon}
+
+
 SPECS = (
     AlgorithmSpec(
         name="dqn",
@@ -28,6 +33,7 @@ SPECS = (
         open_session=_open_session,
         has_phases=True,
         learns_by_steps=True,
+        describe_evaluation=_describe_evaluation,
         memory=_memory,
     ),
 )

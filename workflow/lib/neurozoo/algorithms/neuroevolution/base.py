@@ -9,7 +9,7 @@ import numpy as np
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Batch:
 class Algorithm(Interface):
     """An update rule, without files and evaluators. Equal results lead to equal next generations.
 
-    Objects are made by `Class(settings, run=..., layout=..., noise=..., protocol=...)`.
+    Objects are made by `Class(settings, entropy=..., layout=..., noise=..., protocol=...)`.
 
     Attributes:
         settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.
@@ -101,11 +101,11 @@ class Starts:
     """Draws how episodes start.
 
     Args:
-        entropy: Seed and number of the run.
+        entropy: See `run_entropy`.
         protocol: How episodes are played.
     """
 
-    def __init__(self, entropy: tuple[int, ...], protocol: Protocol) -> None:
+    def __init__(self, entropy: Entropy, protocol: Protocol) -> None:
         self._entropy = entropy
         self._protocol = protocol
 

@@ -14,7 +14,7 @@ from neurozoo.algorithms.neuroevolution.settings import EsSettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.networks.description import Layout
-from neurozoo.randomness import Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 from neurozoo.records.published_log import ES_FIELDS
 
 
@@ -29,7 +29,7 @@ class EvolutionStrategy:
 
     Args:
         settings: The settings.
-        run: Number of the run; part of the seed.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
         layout: The network.
         noise: The noise table.
         protocol: How episodes are played.
@@ -45,10 +45,10 @@ class EvolutionStrategy:
     threads = 1
 
     def __init__(
-        self, settings: EsSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self, settings: EsSettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
     ) -> None:
         self.settings = settings
-        self._entropy = (settings.seed, run)
+        self._entropy = entropy
         self._starts = Starts(self._entropy, protocol)
         self._noise = noise
         self._last_index = len(noise) - layout.parameter_count
@@ -204,11 +204,11 @@ class EvolutionStrategy:
         self._start_generation()
 
 
-def initial_theta(entropy: tuple[int, ...], *address: int, layout: Layout, noise: np.ndarray) -> np.ndarray:
+def initial_theta(entropy: Entropy, *address: int, layout: Layout, noise: np.ndarray) -> np.ndarray:
     """Draws the initial weights of a run: those of a genome without mutations.
 
     Args:
-        entropy: Seed and number of the run.
+        entropy: See `run_entropy`.
         address: Number of the agent, if there are several.
         layout: The network.
         noise: The noise table.

@@ -15,7 +15,7 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
 from neurozoo.networks.description import Layout
-from neurozoo.randomness import Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 from neurozoo.records.published_log import GA_FIELDS
 
 # Fields that a run lacks if its elite rule has no validation.
@@ -39,7 +39,7 @@ class GeneticAlgorithm:
 
     Args:
         settings: The settings.
-        run: Number of the run; part of the seed.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
@@ -51,10 +51,10 @@ class GeneticAlgorithm:
     threads = 1
 
     def __init__(
-        self, settings: GaSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self, settings: GaSettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
     ) -> None:
         self.settings = settings
-        self._entropy = (settings.seed, run)
+        self._entropy = entropy
         self._starts = Starts(self._entropy, protocol)
         self._indices = len(noise) - layout.parameter_count + 1
         self._schedule = Schedule.from_setting(settings.mutation_power)

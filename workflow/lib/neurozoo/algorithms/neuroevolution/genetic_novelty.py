@@ -11,7 +11,7 @@ from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.networks.description import Layout
-from neurozoo.randomness import Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 
 
 class NoveltyGeneticAlgorithm(GeneticAlgorithm):
@@ -23,7 +23,7 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
 
     Args:
         settings: The settings.
-        run: Number of the run; part of the seed.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
@@ -34,11 +34,11 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
     settings: GaNoveltySettings
 
     def __init__(
-        self, settings: GaNoveltySettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self, settings: GaNoveltySettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
     ) -> None:
         self.behaviour = choose_behaviour(settings.behaviour, protocol=protocol)
         self._archive = Archive()
-        super().__init__(settings, run=run, layout=layout, noise=noise, protocol=protocol)
+        super().__init__(settings, entropy=entropy, layout=layout, noise=noise, protocol=protocol)
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.networks.description import Layout
-from neurozoo.randomness import Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 from neurozoo.records.published_log import NOVELTY_FIELDS
 
 
@@ -35,7 +35,7 @@ class NoveltyStrategy:
 
     Args:
         settings: The settings.
-        run: Number of the run; part of the seed.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
         layout: The network.
         noise: The noise table.
         protocol: How episodes are played.
@@ -50,11 +50,11 @@ class NoveltyStrategy:
     threads = 1
 
     def __init__(
-        self, settings: NoveltySettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self, settings: NoveltySettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
     ) -> None:
         self.settings = settings
         self.behaviour = choose_behaviour(settings.behaviour, protocol=protocol)
-        self._entropy = (settings.seed, run)
+        self._entropy = entropy
         self._starts = Starts(self._entropy, protocol)
         self._noise = noise
         self._last_index = len(noise) - layout.parameter_count

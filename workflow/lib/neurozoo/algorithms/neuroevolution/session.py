@@ -51,7 +51,7 @@ class EvolutionSession:
                 f"but {context.noise} has {len(self._noise):,}."
             )
         self._algorithm: Algorithm = ALGORITHMS[context.algo](
-            settings, run=context.run, layout=self._layout, noise=self._noise, protocol=self._protocol
+            settings, entropy=context.entropy, layout=self._layout, noise=self._noise, protocol=self._protocol
         )
         self._algorithm.threads = context.threads
         self._reference: np.ndarray | None = None
@@ -84,7 +84,7 @@ class EvolutionSession:
         context, settings = self._context, self._context.settings
         if self._layout.needs_reference:
             # Collected again when a run continues; equal seeds give equal observations.
-            self._reference = collect_reference(context.game, self._protocol, seed=settings.seed, run=context.run)
+            self._reference = collect_reference(context.game, self._protocol, entropy=context.entropy)
         if settings.engine == "batched":
             self.announcements.append(claim_gpus(cpu_allowed=True).reason)  # before TensorFlow or JAX see them
         with ExitStack() as stack:

@@ -64,6 +64,14 @@ class EvolutionSettings(RunSettings):
         super().__post_init__()
         EpisodeCutoff.from_setting(self.episode_cutoff_mode)
 
+    def in_one_spelling(self) -> dict[str, object]:
+        """Returns the settings by name; a constant schedule is a number, and all others have our keys."""
+        settings = super().in_one_spelling()
+        if "mutation_power" in settings:
+            schedule = Schedule.from_setting(self.mutation_power)  # type: ignore[attr-defined]
+            settings["mutation_power"] = schedule.initial if schedule.type == "constant" else vars(schedule)
+        return settings
+
 
 @dataclass(frozen=True, kw_only=True)
 class GaSettings(EvolutionSettings):

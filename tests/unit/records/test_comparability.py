@@ -1,0 +1,135 @@
+import json
+from dataclasses import asdict, replace
+
+import pandas as pd
+import pytest
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.records.comparability import (
+    differing_facts,
+    name_differences,
+    protocol_facts,
+    read_facts,
+    unrecorded,
+    with_names,
+)
+
+RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018"}
+
+
+def run_of(**changes):
+    facts = {"settings": "aa", "protocol_action_set": "minimal", "evaluation_epsilon": "0"}
+    return RUN | facts | changes
+
+
+def named(*runs, column="variant"):
+    return with_names(pd.DataFrame(runs))[column].tolist()
+
+
+def test_a_single_hash_needs_no_name():
+    assert named(run_of(settings_mutation_power="0.5"), run_of(run=2, settings_mutation_power="0.5")) == ["", ""]
+
+
+def test_several_hashes_are_named_by_what_differs_only():
+    weak = run_of(settings_mutation_power="0.0005", settings_population_size="100")
+    strong = run_of(settings="bb", settings_mutation_power="0.5", settings_population_size="100", game="breakout")
+    other = run_of(settings="cc", algo="rs", settings_mutation_power="0.002")
+    assert named(weak, strong, other) == ["mutation_power 0.0005", "mutation_power 0.5", ""]
+
+
+def test_an_experiments_label_stands_for_its_settings():
+    weak, strong = run_of(settings_mutation_power="0.0005"), run_of(settings="bb", settings_mutation_power="0.5")
+    assert named(weak, strong | {"label": "bold"}) == ["mutation_power 0.0005", "bold"]
+    assert named(strong | {"label": "bold"}) == ["bold"]
+    assert named(weak, strong | {"label": "a"}, strong | {"label": "b", "run": 2})[1:] == ["a / b", "a / b"]
+
+
+def test_a_label_for_two_hashes_does_not_make_them_one():
+    runs = [
+        run_of(settings=key, settings_mutation_power=power, label="mine") for key, power in (("aa", "1"), ("bb", "2"))
+    ]
+    assert named(*runs) == ["mine, mutation_power 1", "mine, mutation_power 2"]
+
+
+def test_many_differences_are_counted_and_names_stay_different():
+    records = {key: {f"s{n}": f"{key}{n}" for n in range(5)} for key in "ab"}
+    assert name_differences(records) == {"a": "s0 a0, s1 a1, s2 a2, 2 more", "b": "s0 b0, s1 b1, s2 b2, 2 more"}
+    alike = {"a": {"x": "1"}, "b": {"x": "1"}}  # such as the settings of two versions that differ in a hidden way
+    assert name_differences(alike) == {"a": "a", "b": "b"}
+    cut = {"a": {"x": "y" * 50 + "1"}, "b": {"x": "y" * 50 + "2"}}
+    assert [name.rpartition(", ")[2] for name in name_differences(cut).values()] == ["a", "b"]
+
+
+def test_settings_that_are_not_recorded_are_never_those_of_a_recorded_run():
+    new, old = run_of(settings_mutation_power="0.5"), run_of(settings=None, run=2)
+    assert named(new, old) == ["", "settings not recorded"]
+    assert named(new, old, column="settings") == ["aa", "not recorded"]
+    assert named(RUN, column="settings") == ["not recorded"]
+
+
+def test_one_way_to_play_has_the_name_of_its_protocol():
+    assert named(run_of(), run_of(run=2), column="played") == ["uber2018", "uber2018"]
+    assert named(run_of(), run_of(protocol="ours"), column="played") == ["uber2018 / ours"] * 2
+
+
+def test_ways_of_one_name_are_told_apart_by_the_facts_that_differ():
+    runs = run_of(), run_of(protocol_action_set="full"), run_of(evaluation_epsilon="0.001")
+    assert named(*runs, column="played") == [
+        "uber2018, action set minimal, test epsilon 0",
+        "uber2018, action set full, test epsilon 0",
+        "uber2018, action set minimal, test epsilon 0.001",
+    ]
+    assert differing_facts(with_names(pd.DataFrame(runs))) == ["action set", "test epsilon"]
+
+
+def test_a_field_that_a_protocol_had_not_yet_has_its_default():
+    old, new = run_of(protocol_frame_skip=None), run_of(run=2, protocol_frame_skip="4")
+    assert set(named(old, new, column="played")) == {"uber2018"}
+    assert len(set(named(old, new | {"protocol_frame_skip": "3"}, column="played"))) == 2
+
+
+def test_what_is_not_recorded_is_said_of_those_that_it_concerns():
+    def sentence(*runs):
+        return unrecorded(with_names(pd.DataFrame(runs)), lambda algo, model: f"{algo} {model}")
+
+    new = run_of(algo="es")
+    assert sentence(new) == ""
+    both = "Settings and how episodes were played, but for the protocol's name, are not recorded: "
+    assert sentence(RUN) == both + "all runs."
+    assert sentence(new, RUN) == both + "ga large."
+    assert sentence(new, run_of(settings=None)) == "Settings are not recorded: ga large."
+
+
+def test_every_field_of_the_protocol_is_a_fact():
+    facts = protocol_facts(get_protocol("machado2018"))
+    assert {name.removeprefix("protocol_") for name in facts} == set(asdict(get_protocol("machado2018"))) - {"name"}
+    assert facts["protocol_sticky_probability"] == "0.25"
+    assert facts["protocol_max_frames"] == "108000"
+    assert facts["protocol_presses_fire"] == "no"
+    assert facts["protocol_least_frame_skip"] == facts["protocol_rules"] == "none"  # an empty cell would be unknown
+    assert protocol_facts(replace(get_protocol("machado2018"), max_noops=3)) != facts
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_facts_come_from_the_runs_config_as_far_as_it_has_them(tmp_path, is_old):
+    protocol = asdict(get_protocol("uber2018"))
+    del protocol["start_state"]  # as before there was this field
+    new = {
+        "settings_hash": "0123456789ab",
+        "settings_record": {"mutation_power": 0.5, "noop_steps": [5, 31], "double": True, "power": {"type": "linear"}},
+        "evaluation_record": {"action_rule": "greedy", "epsilon": 0.0, "cutoff": None},
+    }
+    found = {**RUN, "seed": 0, "protocol_record": protocol, **({} if is_old else new)}
+    (tmp_path / "config.yaml").write_text(json.dumps(found))
+    facts = read_facts(tmp_path / "config.yaml")
+    of_protocol = {name: value for name, value in facts.items() if name.startswith("protocol_")}
+    assert of_protocol == protocol_facts(get_protocol("uber2018"))
+    assert {name: value for name, value in facts.items() if name not in of_protocol} == ({} if is_old else {
+        "settings": "0123456789ab", "settings_mutation_power": "0.5", "settings_noop_steps": "5, 31",
+        "settings_double": "yes", "settings_power": "type linear", "evaluation_action_rule": "greedy",
+        "evaluation_epsilon": "0", "evaluation_cutoff": "none",
+    })  # fmt: skip
+
+
+def test_a_config_with_neither_has_no_facts(tmp_path):
+    (tmp_path / "config.yaml").write_text(json.dumps(RUN))
+    assert read_facts(tmp_path / "config.yaml") == {}

@@ -1,0 +1,273 @@
+"""Which runs may be pooled, and which scores may be compared: by equal settings and equal facts, not by equal names.
+
+A table of metrics has these columns besides those of `run_log.IDENTITY`:
+
+- `settings`: the hash of the settings. Only runs with equal hashes are pooled.
+- `settings_NAME`: the settings that the hash covers, to name what differs.
+- `protocol_NAME` and `evaluation_NAME`: the facts of how episodes are played, and of how tests are played besides.
+  Only scores with equal facts are compared.
+- `label`: what an experiment wants to be called in place of its settings.
+
+Results of earlier versions lack them. What they lack counts as "not recorded", which equals only itself.
+"""
+
+import os
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from neurozoo.environments.protocols import Protocol
+from neurozoo.records.run_log import read_run_settings
+
+SETTINGS, LABEL = "settings", "label"  # columns of metrics
+VARIANT, PLAYED = "variant", "played"  # columns that `with_names` adds
+OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION = "settings_", "protocol_", "evaluation_"  # how columns begin
+NOT_RECORDED = "not recorded"
+
+_MOST_NAMED = 3  # differences in the name of a variant
+_LONGEST = 40  # characters of a value in such a name
+_DEFAULTS = {
+    OF_PROTOCOL + field.name: field.default for field in fields(Protocol) if field.default is not MISSING
+}  # of protocols recorded before there was the field
+
+Facts = Mapping[str, str]
+
+
+def read_facts(config: str | os.PathLike) -> dict[str, str]:
+    """Reads from a run's `config.yaml` what makes it comparable.
+
+    Returns:
+        Texts by the names of columns: `settings`, `settings_NAME`, `protocol_NAME` and `evaluation_NAME`, as far as the
+        run recorded them.
+
+    Raises:
+        NeurozooError: The file is missing or damaged.
+    """
+    return facts_of(read_run_settings(config))
+
+
+def facts_of(found: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what makes a run comparable; `found` is the content of its `config.yaml`."""
+    facts = {SETTINGS: str(found["settings_hash"])} if found.get("settings_hash") else {}
+    for start, key in ((OF_SETTINGS, "settings_record"), (OF_EVALUATION, "evaluation_record")):
+        facts |= _texts(start, found.get(key))
+    return facts | _texts(OF_PROTOCOL, _complete(found.get("protocol_record")))
+
+
+def protocol_facts(protocol: Protocol) -> dict[str, str]:
+    """Returns the facts of a protocol by the names of their columns."""
+    return _texts(OF_PROTOCOL, asdict(protocol))
+
+
+def _complete(record: Any) -> Any:
+    """Fills in the fields that a protocol did not have when the record was written."""
+    try:
+        return asdict(Protocol.from_record(record))
+    except (TypeError, ValueError, KeyError):
+        return record  # of something else than games
+
+
+def _texts(start: str, record: Any) -> dict[str, str]:
+    if not isinstance(record, Mapping):
+        return {}
+    return {f"{start}{name}": _text(value) for name, value in record.items() if start + name != "protocol_name"}
+
+
+def _text(value: object) -> str:
+    """Returns a value as text that is never empty, because an empty cell means that nothing was recorded."""
+    if value is None or value == "":
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(entry)}" for name, entry in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return str(value)
+
+
+def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Names what the runs of a table are pooled and compared by.
+
+    Args:
+        metrics: Rows with `algo`, `model` and `protocol`, and the columns above as far as there are any.
+
+    Returns:
+        The rows with the columns `settings` (complete), `variant` and `played`. Runs of an algorithm and network have
+        the same `variant` if and only if their settings have the same hash: empty where there is one hash only, else
+        what differs, such as `mutation_power 0.5`, or the experiment's label. Rows have the same `played` if and only
+        if they agree in all facts: the protocol's name, and the facts that other runs of this name do not share.
+    """
+    of_facts, of_settings = fact_columns(metrics), [name for name in metrics if name.startswith(OF_SETTINGS)]
+    columns = ["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts]
+    ids, kinds = _distinct(metrics, [name for name in columns if name in metrics])
+    kinds = kinds.reindex(columns=columns).astype("string")
+    kinds[SETTINGS] = kinds[SETTINGS].fillna(NOT_RECORDED)
+    of_protocol = [name for name in of_facts if name.startswith(OF_PROTOCOL)]
+    is_recorded = kinds[of_protocol].notna().any(axis=1)
+    for name in of_protocol:
+        if name in _DEFAULTS:
+            kinds.loc[is_recorded & kinds[name].isna(), name] = _text(_DEFAULTS[name])
+    rows = kinds.astype(object).where(kinds.notna(), None).to_dict("records")
+    variants, played = _variants(rows, of_settings), _played(rows, of_facts)
+    kinds[VARIANT] = [variants[row["algo"], row["model"], row[SETTINGS]] for row in rows]
+    kinds[PLAYED] = [played[_way(row["protocol"], [row[name] for name in of_facts])] for row in rows]
+    named = kinds[[SETTINGS, *of_facts, VARIANT, PLAYED]].astype("string")
+    return metrics.assign(**{name: named[name].array.take(ids) for name in named})
+
+
+def _distinct(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
+    """Returns the number of each row's values, and the different values by number; a table has many rows of each."""
+    ids = np.zeros(len(table), np.int64)
+    for name in columns:
+        codes, values = pd.factorize(table[name])
+        ids, _ = pd.factorize(ids * (len(values) + 1) + codes + 1)
+    return ids, table.loc[~pd.Series(ids, table.index).duplicated().to_numpy(), list(columns)]
+
+
+def _variants(kinds: Iterable[Mapping], of_settings: Iterable[str]) -> dict[Hashable, str]:
+    """Returns the names of all settings by algorithm, network and hash."""
+    records: dict[tuple, dict[str, Facts]] = {}
+    labels: dict[tuple, list[str]] = {}
+    for kind in kinds:
+        agent, key = (kind["algo"], kind["model"]), kind[SETTINGS]
+        settings = {name.removeprefix(OF_SETTINGS): kind[name] for name in of_settings if kind[name] is not None}
+        records.setdefault(agent, {})[key] = settings
+        labels.setdefault((*agent, key), []).extend(filter(None, [kind[LABEL]]))
+    names: dict[Hashable, str] = {}
+    for agent, known in records.items():
+        given = {key: " / ".join(dict.fromkeys(labels[*agent, key])) for key in known}
+        names |= {(*agent, key): name for key, name in name_variants(known, given).items()}
+    return names
+
+
+def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> dict[str, str]:
+    """Names the settings of one algorithm and network.
+
+    Args:
+        records: The settings by their hash; those of `NOT_RECORDED` are empty.
+        labels: What experiments call them, by hash; empty where they do not.
+
+    Returns:
+        A different name for each hash: its label, or what differs from the other hashes. If there is one hash and no
+        label, its name is empty.
+    """
+    differences = name_differences({key: record for key, record in records.items() if key != NOT_RECORDED})
+    differences[NOT_RECORDED] = f"settings {NOT_RECORDED}" if len(records) > 1 else ""
+    names = {key: labels.get(key) or differences[key] for key in records}
+    return {
+        key: name if _is_alone(name, names) else ", ".join(filter(None, (name, differences[key])))
+        for key, name in names.items()
+    }
+
+
+def name_differences(records: Mapping[str, Facts]) -> dict[str, str]:
+    """Names each record by the entries in which the records differ, such as `mutation_power 0.5`.
+
+    Args:
+        records: Texts by name.
+
+    Returns:
+        A different name for each record; it ends with the record's key where the first differences are the same.
+    """
+    entries = list(dict.fromkeys(name for record in records.values() for name in record))
+    differing = [name for name in entries if len({record.get(name) for record in records.values()}) > 1]
+    names = {}
+    for key, record in records.items():
+        parts = [f"{name} {_shortened(record.get(name, NOT_RECORDED))}" for name in differing[:_MOST_NAMED]]
+        if len(differing) > _MOST_NAMED:
+            parts.append(f"{len(differing) - _MOST_NAMED} more")
+        names[key] = ", ".join(parts)
+    return {
+        key: name if _is_alone(name, names) else ", ".join(filter(None, (name, key))) for key, name in names.items()
+    }
+
+
+def _is_alone(name: str, names: Mapping[str, str]) -> bool:
+    return list(names.values()).count(name) == 1
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _way(protocol: str, facts: Sequence[str | None]) -> Hashable:
+    """Returns the same value for rows with the same facts; the protocol's name counts only if there are no facts."""
+    return tuple(facts) if any(fact is not None for fact in facts) else (NOT_RECORDED, protocol)
+
+
+def _played(kinds: Iterable[Mapping], of_facts: Sequence[str]) -> dict[Hashable, str]:
+    """Returns the names of the ways to play by `_way`."""
+    protocols: dict[Hashable, list[str]] = {}
+    facts: dict[Hashable, dict[str, str]] = {}
+    for kind in kinds:
+        way = _way(kind["protocol"], [kind[name] for name in of_facts])
+        protocols.setdefault(way, []).append(kind["protocol"])
+        facts[way] = {fact_name(name): kind[name] for name in of_facts if kind[name] is not None}
+    return name_ways({way: " / ".join(dict.fromkeys(names)) for way, names in protocols.items()}, facts)
+
+
+def name_ways(protocols: Mapping[Any, str], facts: Mapping[Any, Facts]) -> dict[Any, str]:
+    """Names the ways to play: by the protocol, and by the facts that others of the same protocol do not share.
+
+    Args:
+        protocols: The protocol's name by way.
+        facts: The facts by way; empty if they are not recorded.
+    """
+    names: dict[Any, str] = {}
+    for protocol in dict.fromkeys(protocols.values()):
+        ways = [way for way in protocols if protocols[way] == protocol]
+        keys = {str(number): way for number, way in enumerate(ways, start=1) if facts[way]}
+        different = name_differences({key: facts[way] for key, way in keys.items()}) if len(keys) > 1 else {}
+        names |= {way: f"{protocol}, {NOT_RECORDED}" for way in ways if not facts[way]}
+        names |= {way: ", ".join(filter(None, (protocol, different.get(key, "")))) for key, way in keys.items()}
+    return names
+
+
+def fact_columns(metrics: pd.DataFrame) -> list[str]:
+    """Returns the columns with facts of how episodes are played."""
+    return [name for name in metrics if name.startswith((OF_PROTOCOL, OF_EVALUATION))]
+
+
+def fact_name(column: str) -> str:
+    """Returns a fact's name for people: `test epsilon` for `evaluation_epsilon`."""
+    start = "test " if column.startswith(OF_EVALUATION) else ""
+    return start + column.removeprefix(OF_EVALUATION).removeprefix(OF_PROTOCOL).replace("_", " ")
+
+
+def differing_facts(metrics: pd.DataFrame) -> list[str]:
+    """Returns the names of the facts in which rows differ; `how is not recorded` if a row has no facts."""
+    facts = metrics[fact_columns(metrics)].astype("string")
+    if facts.isna().all(axis=1).any():
+        return [f"how is {NOT_RECORDED}"]
+    return [fact_name(name) for name in facts if facts[name].fillna(NOT_RECORDED).nunique() > 1]
+
+
+def unrecorded(metrics: pd.DataFrame, name_of: Callable[[str, str], str]) -> str:
+    """Returns sentences about what runs of earlier versions did not record; empty if all is recorded.
+
+    Args:
+        metrics: Rows of `with_names`.
+        name_of: Names an algorithm with a network.
+    """
+    lacks_settings = metrics[SETTINGS] == NOT_RECORDED
+    lacks_facts = metrics[fact_columns(metrics)].isna().all(axis=1)
+    sentences = [
+        f"{what} not recorded: {_whose(metrics[rows], name_of) if not rows.all() else 'all runs'}."
+        for what, rows in (
+            ("Settings and how episodes were played, but for the protocol's name, are", lacks_settings & lacks_facts),
+            ("Settings are", lacks_settings & ~lacks_facts),
+            ("How episodes were played, but for the protocol's name, is", lacks_facts & ~lacks_settings),
+        )
+        if rows.any()
+    ]
+    return " ".join(sentences)
+
+
+def _whose(rows: pd.DataFrame, name_of: Callable[[str, str], str]) -> str:
+    return "; ".join(dict.fromkeys(name_of(*agent) for agent in zip(rows["algo"], rows["model"], strict=True)))
