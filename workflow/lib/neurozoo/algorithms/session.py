@@ -30,6 +30,9 @@ class RunContext:
         noise: The noise table; may be None if the algorithm does not need it.
         slots: Episodes that the batched engine plays at once.
         cluster: The Dask cluster that plays the episodes; None to play them in this process.
+        protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
+            None for what the settings choose.
+        is_older: Whether a version that lacked some of the settings began the run.
     """
 
     algo: str
@@ -43,6 +46,8 @@ class RunContext:
     noise: Path | None = None
     slots: int = DEFAULT_SLOTS
     cluster: ClusterSettings | None = None
+    protocol_record: Mapping[str, Any] | None = None
+    is_older: bool = False
 
     @property
     def identity(self) -> dict[str, object]:

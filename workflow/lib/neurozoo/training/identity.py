@@ -1,10 +1,52 @@
 """The identity of a run: a state is continued only by a run with the same identity."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.errors import NeurozooError
+
+PROTOCOL = "protocol_record"  # how episodes are played, in the records of a run
+
+
+def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
+    """Returns a run with the rules by which it began, if presets or protocols have been corrected since then.
+
+    So a run that an earlier version began continues as it was. A run without a state, and one whose settings the user
+    has changed, is returned as it is.
+
+    Args:
+        spec: The algorithm.
+        context: The run.
+    """
+    try:
+        found = json.loads((context.state_dir / "state.json").read_text(encoding="utf-8"))["identity"]
+        recorded = spec.settings.as_recorded(found)
+    except (OSError, ValueError, LookupError, TypeError, NeurozooError):  # none, or `RunState` explains the damage
+        return context
+    settings = context.settings
+    if is_older := bool(set(spec.settings.ADDED) - set(found)):
+        corrected = {name for values in spec.first_presets.values() for name in values}
+        names = corrected.union(spec.settings.ADDED) & set(recorded)
+        settings = settings.changed({name: recorded[name] for name in names})
+    record = spec.keep_protocol(context.game, settings, found.get(PROTOCOL))
+    begun = replace(context, settings=settings, protocol_record=record, is_older=is_older)
+    identity = json.loads(json.dumps(state_identity(spec, begun, {})))
+    before = identity_of_before(spec, identity, found)
+    return begun if all(before.get(name) == value for name, value in identity.items()) else context
+
+
+def kept_rules(wanted: RunContext, begun: RunContext) -> list[str]:
+    """Returns sentences about the rules in which `as_begun` differs from what presets and protocols say today."""
+    old, new = asdict(begun.settings), asdict(wanted.settings)
+    kept = [f"{name}: {value}" for name, value in old.items() if value != new[name]]
+    if begun.protocol_record is not None:
+        kept.append(f"the protocol {begun.protocol_record['name']} as it was")
+    if not kept:
+        return []
+    return [f"An earlier version began this run, and it goes on by its rules: {', '.join(kept)}"]
 
 
 def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping[str, object]) -> dict[str, object]:
@@ -19,10 +61,12 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     """
     settings = context.settings
     identity = {**context.identity, **asdict(settings), **of_session}
-    identity["protocol"] = spec.describe_protocol(context.game, settings)["name"]
+    played = dict(context.protocol_record or spec.describe_protocol(context.game, settings))
+    identity |= {"protocol": played["name"], PROTOCOL: played}
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
-    for name in (spec.budget_unit, *settings.WAYS_TO_RUN):
+    # A run of an earlier version stays recognisable as one: its identity lacks what was added since.
+    for name in (spec.budget_unit, *settings.WAYS_TO_RUN, *(settings.ADDED if context.is_older else ())):
         del identity[name]
     return identity
 
@@ -37,21 +81,23 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
     """
     settings = context.settings
     left_out = [name for name in asdict(settings) if name not in identity]
-    return {
-        **identity,
-        **{name: getattr(settings, name) for name in left_out},
-        "protocol_record": dict(spec.describe_protocol(context.game, settings)),
-    }
+    return {**identity, **{name: getattr(settings, name) for name in left_out}, PROTOCOL: identity[PROTOCOL]}
 
 
-def identity_of_before(spec: AlgorithmSpec, found: Mapping[str, object]) -> dict[str, object]:
+def identity_of_before(
+    spec: AlgorithmSpec, identity_now: Mapping[str, object], found: Mapping[str, object]
+) -> dict[str, object]:
     """Translates the identity in a state of an earlier version to the names of this version.
 
     Args:
         spec: The algorithm.
+        identity_now: The identity of the run that wants to continue; see `as_begun`.
         found: The identity in the state.
     """
-    identity = spec.settings.renamed(found)
+    added = spec.settings.ADDED
+    recorded = spec.settings.as_recorded(found)
+    identity = {name: value for name, value in recorded.items() if name not in added or name in identity_now}
+    identity.setdefault(PROTOCOL, identity_now[PROTOCOL])  # earlier versions recorded its name and choices only
     if "noise" not in spec.needs:  # earlier versions recorded it for every run
         identity.pop("noise_values", None)
     return identity

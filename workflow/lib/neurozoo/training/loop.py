@@ -22,7 +22,7 @@ from neurozoo.provenance import provenance
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
-from neurozoo.training.identity import identity_of_before, run_facts, state_identity
+from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, run_facts, state_identity
 from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
@@ -108,13 +108,14 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
     """
     spec = get_algorithm(context.algo)
     tags = tuple(parse_tag(tag) for tag in keep_tags)
+    wanted, context = context, as_begun(spec, context)
     session = spec.open_session(context)
     with Interruption() as interruption:
         wait_for_earlier_training(context.state_dir, check=interruption.check)
         identity = state_identity(spec, context, session.identity)
         budget = spec.budget(context.settings)
         state = RunState(
-            context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec)
+            context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec, identity)
         )
         _restore(session, state)
         facts = {**run_facts(spec, context, identity), **provenance()}
@@ -131,6 +132,8 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
         )
         try:
             _announce(session, state, reporter)
+            for sentence in kept_rules(wanted, context):
+                reporter.say(sentence)
             with Heartbeat(state.folder, progress=session.progress) as heartbeat, session:
                 for sentence in session.announcements:
                     reporter.say(sentence)

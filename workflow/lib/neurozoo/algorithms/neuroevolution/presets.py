@@ -60,6 +60,7 @@ _NSRA_2017 = NsraSettings(population_size=1000, num_validation_episodes=100)
 # The published steps suit virtual batch norm. Without it they soon lead to agents that always choose the same action,
 # and a test of an idle agent can last 400,000 frames.
 _DEMO: dict[str, Any] = {
+    "tied_ranks": "average",
     "mutation_power": 0.005,
     "stepsize": 0.002,
     "num_test_episodes": 2,
@@ -105,4 +106,9 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
         ),
         "demo": GaNoveltySettings(**vars(_DEMO_GA)),
     },
+}
+
+# What corrected presets said at first.
+FIRST_PRESETS: dict[str, dict[str, dict[str, object]]] = {
+    name: {"demo": {"tied_ranks": "order"}} for name in ("es", "ns_es", "nsr_es", "nsra_es")
 }
