@@ -156,13 +156,30 @@ def test_a_network_continues_from_its_arrays():
 
 
 @pytest.mark.parametrize(
-    ("rule", "bound"), [("torch", 1 / 16), ("fan_in_uniform", 3**0.5 / 16), ("he_uniform", 6**0.5 / 16)]
+    ("rule", "bound"),
+    [
+        ("torch", 1 / 16),
+        ("fan_in_uniform", 3**0.5 / 16),
+        ("he_uniform", 6**0.5 / 16),
+        ("glorot_uniform", (6 / (8 * 8 * 4 + 8 * 8 * 16)) ** 0.5),  # 4 channels to 16
+    ],
 )
 def test_initial_weights_fill_their_range(rule, bound):
     network = network_of(dataclasses.replace(PLAIN, initialisation=rule), get_network("small").layout(ACTIONS))
     kernel = network.get_arrays()["online-0"]  # 8 x 8 x 4 inputs
     assert 0.97 * bound < np.abs(kernel).max() <= bound
     assert not network.get_arrays()["online-1"].any()
+
+
+def test_weights_of_glorot_are_as_large_as_keras_draws_them():
+    network = network_of(
+        dataclasses.replace(PLAIN, initialisation="glorot_uniform"), get_network("nature").layout(ACTIONS)
+    )
+    import keras
+
+    for number, weights in enumerate(network.online.weights[::2]):
+        expected = np.abs(keras.initializers.GlorotUniform(seed=1)(weights.shape)).max()
+        assert np.abs(network.get_arrays()[f"online-{2 * number}"]).max() == pytest.approx(expected, rel=0.05)
 
 
 def test_gaussian_weights_have_the_published_deviation():
