@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from neurozoo.algorithms.dqn.learner import _keep_to_threads as keep_to_threads
 from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
@@ -203,3 +204,16 @@ def test_another_backend_of_keras_follows_the_same_formulas():
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not long", __file__]
     answer = subprocess.run(command, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout[-3000:]
+
+
+@pytest.mark.parametrize("devices", [[], ["/physical_device:GPU:0"]])
+def test_operations_are_deterministic_on_a_gpu_because_a_run_must_continue_exactly(monkeypatch, devices):
+    import tensorflow as tf
+
+    calls = []
+    for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
+        monkeypatch.setattr(tf.config.threading, name, calls.append)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: devices if kind == "GPU" else [])
+    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: calls.append("deterministic"))
+    keep_to_threads(3)
+    assert calls == [1, 3] + ["deterministic"] * len(devices)

@@ -455,7 +455,8 @@ def _keep_to_threads(threads: int) -> None:
     """Gives each TensorFlow operation one thread, so that sums have a fixed order; operations share the threads.
 
     Also turns on oneDNN, which `neurozoo` turns off elsewhere: it takes two thirds of the time. Its sums have a fixed
-    order, too, but not the same one on each kind of processor.
+    order, too, but not the same one on each kind of processor. On a GPU, it turns on TensorFlow's deterministic
+    operations: the default ones add up gradients in any order.
     """
     if "tensorflow" not in sys.modules:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
@@ -467,5 +468,7 @@ def _keep_to_threads(threads: int) -> None:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(1)
             tf.config.threading.set_inter_op_parallelism_threads(threads)
+            if tf.config.list_physical_devices("GPU"):
+                tf.config.experimental.enable_op_determinism()
         except RuntimeError:  # TensorFlow is already running, as in tests with several runs in one process
             return
