@@ -165,8 +165,8 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         ({"models": ["lage"]}, ["experiments.demo.models[0]: network 'lage' is unknown; did you mean 'large'?"]),
         (
-            {"overrides": {"protocol": "uber2017"}},
-            ["experiments.demo.overrides: protocol 'uber2017' is unknown; did you mean 'uber2018'?"],
+            {"overrides": {"protocol": "uber2081"}},
+            ["experiments.demo.overrides: protocol 'uber2081' is unknown; did you mean 'uber2018'?"],
         ),
         (
             {"overrides": {"engine": "bached"}},

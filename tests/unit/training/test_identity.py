@@ -27,6 +27,7 @@ def begun_before(run_dir, algo, preset, **choices):
     """Writes the state of a run that the version before began with a preset, and returns the run as it is asked for."""
     spec, context = get_algorithm(algo), context_of(run_dir, algo, preset, **choices)
     identity = state_identity(spec, context, {"noise_values": 7}) | spec.first_presets.get(preset, {})
+    identity["protocol"] = identity["protocol"] or "uber2018"  # states name the game's own
     if algo == "dqn":
         identity["worlds"] = identity.pop("num_envs")  # a former name
     save(run_dir, {name: value for name, value in identity.items() if name not in BEFORE})
@@ -51,13 +52,15 @@ def assert_continues(spec, context, begun):
         ("dqn", "dopamine", {"finishes_test": False, "initialisation": "torch"}, {}),
         ("dqn", "simple_dqn", {"noop_steps": (5, 31)}, {"max_frames": 108_000, "max_noop_steps": 31}),
         ("es", "demo", {"tied_ranks": "order"}, {}),
+        ("es", "uber2017", {"protocol": "uber2018"}, {}),  # the game's own
+        ("ga", "uber2017", {"protocol": "uber2018"}, {}),
     ],
 )
 def test_a_run_of_before_goes_on_by_the_rules_of_its_begin(tmp_path, algo, preset, settings, protocol):
     spec, context = begun_before(tmp_path, algo, preset)
     begun = as_begun(spec, context)
     assert asdict(begun.settings) == asdict(context.settings) | settings
-    today = asdict(protocol_of(context.game, **context.settings.protocol_choices))
+    today = asdict(protocol_of(context.game, **begun.settings.protocol_choices))
     assert begun.protocol_record == (today | protocol if protocol else None)
     facts = run_facts(spec, begun, state_identity(spec, begun, {}))
     assert facts[PROTOCOL] == today | protocol

@@ -76,7 +76,7 @@ def test_the_published_evolution_strategies_are_the_published_ones():
     }
     # Section 1.7 (frostbite_es): noise of 0.005; 1 % of 5000 episodes were played without noise.
     assert resolve_settings("es", preset="uber2017") == dataclasses.replace(
-        EsSettings(), mutation_power=0.005, num_test_episodes=50
+        EsSettings(), mutation_power=0.005, num_test_episodes=50, protocol="uber2017"
     )
 
 
@@ -239,3 +239,9 @@ def test_equal_scores_have_equal_ranks_in_our_presets_and_not_in_the_published_o
     for algo in ("es", "ns_es", "nsr_es", "nsra_es"):
         for name, preset in PRESETS[algo].items():
             assert preset.tied_ranks == ("average" if name == "demo" else "order")
+
+
+def test_the_settings_of_2017_are_played_with_the_preprocessing_of_2017():
+    for algo in ("ga", "rs", "es", "ns_es", "nsr_es", "nsra_es"):
+        assert PRESETS[algo]["uber2017"].protocol == "uber2017"
+        assert PRESETS[algo]["demo"].protocol is None

@@ -43,7 +43,9 @@ class Protocol:
         action_set: `minimal` (the actions that the game uses) or `full` (all 18).
         preprocessing: `published_bilinear`: grey as float, maximum of the last two frames, bilinear resize with
             aligned corners. `area`: grey rounded to bytes, maximum, area resize rounded to bytes, divided by 255.
-            `rgb`: the newest screen in colour, 0 to 255, not resized and not stacked.
+            `rgb`: the newest screen in colour, 0 to 255, not resized and not stacked. `pil_bilinear`: maximum of the
+            last two frames in colour, grey as float, PIL's bilinear resize, which averages, cut to bytes, divided by
+            255; an episode's first plane is repeated where the others have black ones.
         frame_skip: Frames per step.
         least_frame_skip: If set, the number of frames of each step is drawn uniformly from `least_frame_skip` to
             `frame_skip`.
@@ -61,7 +63,7 @@ class Protocol:
     presses_fire: bool = False
     max_frames: int = 400_000
     action_set: Literal["minimal", "full"] = "minimal"
-    preprocessing: Literal["published_bilinear", "area", "rgb"] = "published_bilinear"
+    preprocessing: Literal["published_bilinear", "area", "rgb", "pil_bilinear"] = "published_bilinear"
     frame_skip: int = FRAME_SKIP
     least_frame_skip: int | None = None
     start_state: Literal["today", "2018"] = "today"
@@ -106,8 +108,10 @@ class Protocol:
         return cls(**record)
 
 
-# Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its code; `machado2018`: Machado et al. 2018,
-# arXiv:1709.06009, as in ale-py's AtariVectorEnv. Both stack four frames, oldest first, and start with three of zeros.
+# Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its GPU code; `uber2017`: the wrappers of its distributed
+# code (es_distributed/atari_wrappers.py), with the limit of Gym's NoFrameskip-v4; `machado2018`: Machado et al. 2018,
+# arXiv:1709.06009, as in ale-py's AtariVectorEnv. All stack four frames, oldest first; all but `uber2017` start with
+# three of zeros.
 # `nature2015`: Mnih et al. 2015, doi:10.1038/nature14236, Methods, "Evaluation procedure": 30 games of at most 5
 # minutes (18,000 frames), each after at most 30 no-ops (Extended Data Table 1). `simple_dqn`: tambetm/simple_dqn,
 # commit e566952. It has no limit, but no episode of its tests can be longer than a test phase: 125,000 steps.
@@ -121,6 +125,7 @@ PROTOCOLS = {
         Protocol("nature2015", max_noops=30, max_frames=18_000, preprocessing="area"),
         Protocol("simple_dqn", least_noop_steps=5, max_noop_steps=31, max_frames=500_000, preprocessing="area"),
         Protocol("gym_v4", preprocessing="rgb", least_frame_skip=2),
+        Protocol("uber2017", max_noops=30, presses_fire=True, preprocessing="pil_bilinear"),
         Protocol(
             "river_fixed",
             max_frames=20_000_000,
@@ -174,12 +179,14 @@ class ObservationShape:
         width: Columns of a plane; 1 for a vector.
         channels: Channels of a plane.
         stack: Number of planes in an observation.
+        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
     """
 
     height: int
     width: int
     channels: int
     stack: int = 1
+    repeats_first: bool = False
 
     @property
     def plane(self) -> tuple[int, int, int]:
@@ -298,7 +305,7 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
         return ObservationShape(1, 1, gymnasium_spaces(game)[0])
     if protocol.preprocessing == "rgb":
         return ObservationShape(*screen_size(game), 3)
-    return ObservationShape(84, 84, 1, 4)
+    return ObservationShape(84, 84, 1, 4, repeats_first=protocol.preprocessing == "pil_bilinear")
 
 
 def brightest(protocol: Protocol) -> float:

@@ -27,11 +27,16 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
     except (OSError, ValueError, LookupError, TypeError, NeurozooError):  # none, or `RunState` explains the damage
         return context
     settings = context.settings
-    if is_older := bool(set(spec.settings.ADDED) - set(found)):
+    if is_older := bool({*spec.settings.ADDED, PROTOCOL} - set(found)):
         corrected = {name for values in spec.first_presets.values() for name in values}
         names = corrected.union(spec.settings.ADDED) & set(recorded)
+        if _name_of_protocol(spec, context) == recorded.get("protocol"):  # which a state names, also the game's own
+            names.discard("protocol")
         settings = settings.changed({name: recorded[name] for name in names})
-    record = spec.keep_protocol(context.game, settings, found.get(PROTOCOL))
+    try:
+        record = spec.keep_protocol(context.game, settings, found.get(PROTOCOL))
+    except (ValueError, TypeError, NeurozooError):  # no record of a protocol, or one that does not fit
+        return context
     begun = replace(context, settings=settings, protocol_record=record, is_older=is_older)
     identity = json.loads(json.dumps(state_identity(spec, begun, {})))
     before = identity_of_before(spec, identity, found)
@@ -59,14 +64,13 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
         context: The run.
         of_session: `Session.identity`.
     """
-    settings = context.settings
-    identity = {**context.identity, **asdict(settings), **of_session}
-    played = dict(context.protocol_record or spec.describe_protocol(context.game, settings))
-    identity |= {"protocol": played["name"], PROTOCOL: played}
+    settings, played = context.settings, _played(spec, context)
+    identity = {**context.identity, **asdict(settings), **of_session, "protocol": played["name"], PROTOCOL: played}
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
     # A run of an earlier version stays recognisable as one: its identity lacks what was added since.
-    for name in (spec.budget_unit, *settings.WAYS_TO_RUN, *(settings.ADDED if context.is_older else ())):
+    added = (*settings.ADDED, PROTOCOL) if context.is_older else ()
+    for name in (spec.budget_unit, *settings.WAYS_TO_RUN, *added):
         del identity[name]
     return identity
 
@@ -81,7 +85,18 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
     """
     settings = context.settings
     left_out = [name for name in asdict(settings) if name not in identity]
-    return {**identity, **{name: getattr(settings, name) for name in left_out}, PROTOCOL: identity[PROTOCOL]}
+    return {**identity, **{name: getattr(settings, name) for name in left_out}, PROTOCOL: _played(spec, context)}
+
+
+def _name_of_protocol(spec: AlgorithmSpec, context: RunContext) -> object:
+    try:
+        return spec.describe_protocol(context.game, context.settings)["name"]
+    except NeurozooError:  # the corrected preset does not fit the game any more
+        return None
+
+
+def _played(spec: AlgorithmSpec, context: RunContext) -> dict[str, object]:
+    return dict(context.protocol_record or spec.describe_protocol(context.game, context.settings))
 
 
 def identity_of_before(
@@ -97,7 +112,6 @@ def identity_of_before(
     added = spec.settings.ADDED
     recorded = spec.settings.as_recorded(found)
     identity = {name: value for name, value in recorded.items() if name not in added or name in identity_now}
-    identity.setdefault(PROTOCOL, identity_now[PROTOCOL])  # earlier versions recorded its name and choices only
     if "noise" not in spec.needs:  # earlier versions recorded it for every run
         identity.pop("noise_values", None)
     return identity
