@@ -233,7 +233,8 @@ std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Em
   if (name == "area") return std::make_unique<Area>(emulator);
   if (name == "pil_bilinear") return std::make_unique<PilBilinear>(emulator);
   if (name == "rgb") return std::make_unique<Rgb>(emulator);
-  throw std::invalid_argument("Preprocessing '" + name + "' is unknown; known: published_bilinear, area, pil_bilinear, rgb.");
+  throw std::invalid_argument("Preprocessing '" + name +
+                              "' is unknown; known: published_bilinear, area, pil_bilinear, rgb.");
 }
 
 }  // namespace neurozoo

@@ -102,8 +102,8 @@ class Area : public Preprocessor {
   std::array<float, kPlanePixels> plane_{};  // the last one
 };
 
-// Maximum of the two frames in colour, grey as float, PIL's bilinear resize, cut to a byte, divided by 255: the wrappers
-// of the distributed code of Such et al. 2017.
+// Maximum of the two frames in colour, grey as float, PIL's bilinear resize, cut to a byte, divided by 255: the
+// wrappers of the distributed code of Such et al. 2017.
 //
 // PIL's filter is a triangle as wide as two of the new pixels, so it averages. It sums in double precision, first along
 // the rows, and rounds each sum to a float.
