@@ -40,7 +40,8 @@ void Atari::Reset(std::int64_t noops, std::int64_t seed) {
     for (int frame = 0; frame < protocol_.frame_skip && goes_on(action); ++frame) {
     }
   }
-  has_previous_screen_ = has_previous_screen_ && preprocessor_->starts_with_two_frames();
+  has_previous_screen_ =
+      has_previous_screen_ && preprocessor_->starts_with_two_frames(!protocol_.start_actions.empty());
 }
 
 StepOutcome Atari::Step(const float* outputs, std::int64_t max_frames) {

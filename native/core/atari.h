@@ -35,6 +35,7 @@ class Atari : public World {
   void Reset(std::int64_t noops, std::int64_t seed) override;
   StepOutcome Step(const float* outputs, std::int64_t max_frames) override;
   void Observe(float* plane) override;
+  bool repeats_first_plane() const override { return preprocessor_->repeats_first_plane(); }
   const std::uint8_t* ram(std::size_t* size) const override { return emulator_.ram(size); }
 
  private:

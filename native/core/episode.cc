@@ -94,6 +94,7 @@ EpisodeOutcome EpisodePlayer::Play(const float* parameters, const Reference* ref
   for (std::int64_t y = 0; y < shape.height; ++y) {
     std::fill_n(network_.observation().Row(y), shape.width * shape.channels * shape.stack, 0.0f);
   }
+  for (std::int64_t i = 1; i < shape.stack && world_->repeats_first_plane(); ++i) PushPlane();
   bool is_over = false;
   while (!is_over) {
     PushPlane();

@@ -147,6 +147,74 @@ void Area::Process(const std::uint8_t* previous, const std::uint8_t* current, fl
   std::copy(plane_.begin(), plane_.end(), plane);
 }
 
+PilBilinear::PilBilinear(const Emulator& emulator)
+    : height_(emulator.height()),
+      width_(emulator.width()),
+      palette_(emulator.rgb_palette()),
+      rows_(Cells(height_)),
+      columns_(Cells(width_)),
+      pooled_(width_),
+      changed_(height_, width_),
+      narrow_(static_cast<std::size_t>(height_) * kPlaneSide) {}
+
+std::vector<PilBilinear::Cell> PilBilinear::Cells(int size) {
+  const double scale = static_cast<double>(size) / kPlaneSide;
+  const double support = std::max(scale, 1.0);  // half the width of the filter
+  std::vector<Cell> cells(kPlaneSide);
+  for (int i = 0; i < kPlaneSide; ++i) {
+    const double center = (i + 0.5) * scale;
+    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
+    const int end = std::min(static_cast<int>(center + support + 0.5), size);
+    Cell& cell = cells[i];
+    cell.first = first;
+    double sum = 0;
+    for (int source = first; source < end; ++source) {
+      const double distance = std::abs((source - center + 0.5) * (1.0 / support));
+      cell.weights.push_back(distance < 1.0 ? 1.0 - distance : 0.0);
+      sum += cell.weights.back();
+    }
+    for (double& weight : cell.weights) weight /= sum;
+  }
+  return cells;
+}
+
+float PilBilinear::Grey(std::uint32_t previous, std::uint32_t current) const {
+  const auto channel = [&](int shift) {
+    return static_cast<float>(std::max((previous >> shift) & 0xff, (current >> shift) & 0xff));
+  };
+  return channel(16) * 0.299f + channel(8) * 0.587f + channel(0) * 0.114f;
+}
+
+void PilBilinear::Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) {
+  changed_.Update(previous, current);
+  if (previous == nullptr) previous = current;
+  for (int y = 0; y < height_; ++y) {
+    if (!changed_[y]) continue;
+    const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(y) * width_;
+    for (int x = 0; x < width_; ++x) pooled_[x] = Grey(palette_[previous[offset + x]], palette_[current[offset + x]]);
+    for (int x = 0; x < kPlaneSide; ++x) {
+      const Cell& cell = columns_[x];
+      double sum = 0;
+      for (std::size_t i = 0; i < cell.weights.size(); ++i) sum += pooled_[cell.first + i] * cell.weights[i];
+      narrow_[static_cast<std::size_t>(y) * kPlaneSide + x] = static_cast<float>(sum);
+    }
+  }
+  for (int y = 0; y < kPlaneSide; ++y) {
+    const Cell& cell = rows_[y];
+    bool has_changed = false;
+    for (std::size_t i = 0; i < cell.weights.size(); ++i) has_changed |= changed_[cell.first + static_cast<int>(i)];
+    if (!has_changed) continue;
+    for (int x = 0; x < kPlaneSide; ++x) {
+      double sum = 0;
+      for (std::size_t i = 0; i < cell.weights.size(); ++i) {
+        sum += narrow_[(cell.first + i) * kPlaneSide + x] * cell.weights[i];
+      }
+      plane_[y * kPlaneSide + x] = static_cast<float>(static_cast<std::uint8_t>(static_cast<float>(sum))) / 255.0f;
+    }
+  }
+  std::copy(plane_.begin(), plane_.end(), plane);
+}
+
 Rgb::Rgb(const Emulator& emulator) : height_(emulator.height()), width_(emulator.width()) {
   for (int i = 0; i < 256; ++i) {
     const std::uint32_t rgb = emulator.rgb_palette()[i];
@@ -163,8 +231,10 @@ void Rgb::Process(const std::uint8_t* /*previous*/, const std::uint8_t* current,
 std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator) {
   if (name == "published_bilinear") return std::make_unique<PublishedBilinear>(emulator);
   if (name == "area") return std::make_unique<Area>(emulator);
+  if (name == "pil_bilinear") return std::make_unique<PilBilinear>(emulator);
   if (name == "rgb") return std::make_unique<Rgb>(emulator);
-  throw std::invalid_argument("Preprocessing '" + name + "' is unknown; known: published_bilinear, area, rgb.");
+  throw std::invalid_argument("Preprocessing '" + name +
+                              "' is unknown; known: published_bilinear, area, pil_bilinear, rgb.");
 }
 
 }  // namespace neurozoo

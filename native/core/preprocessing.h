@@ -47,8 +47,12 @@ class Preprocessor {
   // null if there is no older frame.
   virtual void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) = 0;
 
-  // Whether the first plane of an episode is made of two frames, too.
-  virtual bool starts_with_two_frames() const = 0;
+  // Whether the first plane of an episode is made of two frames, too, if they were emulated by steps (`is_stepped`) or
+  // by single frames.
+  virtual bool starts_with_two_frames(bool is_stepped) const = 0;
+
+  // Whether copies of an episode's first plane stand before it; otherwise zeros.
+  virtual bool repeats_first_plane() const { return false; }
 };
 
 // Grey as float, maximum of the two frames, bilinear resize with aligned corners (Such et al. 2017 and their code).
@@ -56,7 +60,7 @@ class PublishedBilinear : public Preprocessor {
  public:
   explicit PublishedBilinear(const Emulator& emulator);
   void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
-  bool starts_with_two_frames() const override { return true; }
+  bool starts_with_two_frames(bool /*is_stepped*/) const override { return true; }
 
  private:
   struct Sample {
@@ -81,7 +85,7 @@ class Area : public Preprocessor {
  public:
   explicit Area(const Emulator& emulator);
   void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
-  bool starts_with_two_frames() const override { return false; }
+  bool starts_with_two_frames(bool /*is_stepped*/) const override { return false; }
 
  private:
   struct Cell {
@@ -98,21 +102,50 @@ class Area : public Preprocessor {
   std::array<float, kPlanePixels> plane_{};  // the last one
 };
 
+// Maximum of the two frames in colour, grey as float, PIL's bilinear resize, cut to a byte, divided by 255: the
+// wrappers of the distributed code of Such et al. 2017.
+//
+// PIL's filter is a triangle as wide as two of the new pixels, so it averages. It sums in double precision, first along
+// the rows, and rounds each sum to a float.
+class PilBilinear : public Preprocessor {
+ public:
+  explicit PilBilinear(const Emulator& emulator);
+  void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
+  bool starts_with_two_frames(bool is_stepped) const override { return is_stepped; }
+  bool repeats_first_plane() const override { return true; }
+
+ private:
+  struct Cell {
+    int first;
+    std::vector<double> weights;
+  };
+  static std::vector<Cell> Cells(int size);
+  float Grey(std::uint32_t previous, std::uint32_t current) const;
+
+  int height_, width_;
+  std::array<std::uint32_t, 256> palette_;
+  std::vector<Cell> rows_, columns_;
+  std::vector<float> pooled_;  // one row of pixels
+  ChangedRows changed_;
+  std::vector<float> narrow_;                // each row of pixels, `kPlaneSide` wide
+  std::array<float, kPlanePixels> plane_{};  // the last one
+};
+
 // The newest screen in colour, 0 to 255, as it is: the `-v4` environments of OpenAI Gym.
 class Rgb : public Preprocessor {
  public:
   explicit Rgb(const Emulator& emulator);
   ObservationShape shape() const override { return {height_, width_, 3, 1}; }
   void Process(const std::uint8_t* previous, const std::uint8_t* current, float* plane) override;
-  bool starts_with_two_frames() const override { return false; }
+  bool starts_with_two_frames(bool /*is_stepped*/) const override { return false; }
 
  private:
   int height_, width_;
   std::array<std::array<float, 3>, 256> colours_;
 };
 
-// Makes the preprocessor called `name` (`published_bilinear`, `area` or `rgb`); throws std::invalid_argument for
-// others.
+// Makes the preprocessor called `name` (`published_bilinear`, `area`, `pil_bilinear` or `rgb`); throws
+// std::invalid_argument for others.
 std::unique_ptr<Preprocessor> MakePreprocessor(const std::string& name, const Emulator& emulator);
 
 }  // namespace neurozoo

@@ -40,6 +40,9 @@ class World {
   // Writes the newest plane: `shape().plane_size()` floats, row-major.
   virtual void Observe(float* plane) = 0;
 
+  // Whether copies of an episode's first plane stand before it in the first observations; otherwise zeros.
+  virtual bool repeats_first_plane() const { return false; }
+
   // The world's memory; null where there is none.
   virtual const std::uint8_t* ram(std::size_t* size) const {
     *size = 0;

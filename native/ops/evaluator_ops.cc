@@ -31,7 +31,7 @@ start_ram: Pairs of index and value that are written to the console's memory aft
 sticky_probability: Chance per frame that the previous action is repeated.
 frame_skip: Most frames of a step.
 least_frame_skip: Fewest frames of a step; if they differ, each step draws its number.
-preprocessing: `published_bilinear`, `area` or `rgb`.
+preprocessing: `published_bilinear`, `area`, `pil_bilinear` or `rgb`.
 rules: `fixed` or `faithful` (river crossing task).
 observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing task).
 behaviour: What results describe their episodes by.

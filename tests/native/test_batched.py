@@ -139,7 +139,12 @@ def test_every_kind_of_layer_computes_what_the_native_engine_does(engines, model
 
 @pytest.mark.parametrize(
     ("game", "protocol", "behaviour"),
-    [("frostbite", None, "ram"), ("pong", "machado2018", "none"), ("river_crossing", None, "final_position")],
+    [
+        ("frostbite", None, "ram"),
+        ("pong", "machado2018", "none"),
+        ("frostbite", "uber2017", "none"),
+        ("river_crossing", None, "final_position"),
+    ],
 )
 def test_episodes_have_the_native_engines_scores_lengths_and_behaviours(engines, game, protocol, behaviour):
     episodes = families(noops=protocol_of(game, protocol).max_noops)

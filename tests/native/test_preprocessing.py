@@ -8,15 +8,16 @@ import dataclasses
 
 import numpy as np
 import pytest
+from neurozoo.agents.freeze import stacked
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.environments.games import action_codes, action_names
-from neurozoo.environments.protocols import get_protocol
+from neurozoo.environments.protocols import ObservationShape, get_protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Mutation
 from neurozoo.networks.catalogue import get_network
 
-UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
+UBER, MACHADO, UBER_2017 = (get_protocol(name) for name in ("uber2018", "machado2018", "uber2017"))
 
 
 def play(evaluator, genome, *, noops=0, seed=0, max_frames=400_000):
@@ -36,7 +37,7 @@ def assert_twin_sees_the_same(environment, trace, *, levels, noops=0, seed=0):
     return environment
 
 
-@pytest.mark.parametrize("protocol", [UBER, MACHADO], ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize("protocol", [UBER, MACHADO, UBER_2017], ids=lambda protocol: protocol.name)
 @pytest.mark.parametrize(
     "every", [pytest.param(12, id="5 games"), pytest.param(1, id="60 games", marks=pytest.mark.long)]
 )
@@ -44,10 +45,10 @@ def test_a_used_evaluator_plays_each_game_as_a_console_just_switched_on(
     ops, noise_table, published_games, protocol, every
 ):
     # A resize to bytes may round a half the other way: 1 level, plus a little for the float form.
-    levels = 0 if protocol is UBER else 1.0001
+    levels = 1.0001 if protocol is MACHADO else 0
     for number, game in list(enumerate(published_games))[::every]:
         layout = get_network("small").layout(len(action_codes(game, protocol.action_set)))
-        noops, seed = (1 + number % 30, 0) if protocol is UBER else (0, number)
+        noops, seed = (0, number) if protocol is MACHADO else (1 + number % 30, 0)
         with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
             play(evaluator, Genome(number), noops=17 - noops // 2, seed=99, max_frames=333)
             trace = play(evaluator, Genome(7 * number, (Mutation(5, 0.02),)), noops=noops, seed=seed, max_frames=120)
@@ -77,6 +78,20 @@ def test_the_twin_sees_the_same_to_the_last_bit_until_the_game_is_over(
     assert_twin_sees_the_same(environment, trace, levels=0, noops=noops)
     assert environment.is_done
     assert 100 < environment.frames < UBER.max_frames  # the game was over before the frame limit
+
+
+@pytest.mark.parametrize(("name", "repeats_first"), [("uber2017", True), ("uber2018", False)])
+def test_the_first_plane_is_repeated_in_2017_and_follows_black_ones_later(evaluators, name, repeats_first, noise_table):
+    evaluator = evaluators(game="frostbite", protocol=get_protocol(name))
+    trace = play(evaluator, Genome(7000), noops=3, max_frames=24)
+    layout = get_network("small").layout(18)
+    model = layout.keras_model(evaluator.parameters(Genome(7000)))
+    shape = ObservationShape(84, 84, 1, 4, repeats_first=repeats_first)
+    for other, fits in ((shape, True), (dataclasses.replace(shape, repeats_first=not repeats_first), False)):
+        (observations,) = stacked(trace.planes, 6, other)
+        logits = model(observations, training=False).numpy()
+        assert np.allclose(logits[0], trace.logits[0], atol=1e-4) == fits
+        assert np.allclose(logits[3:], trace.logits[3:], atol=1e-4)
 
 
 @pytest.mark.parametrize("noops", [0, 641, 642, 700])

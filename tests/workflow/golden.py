@@ -21,8 +21,8 @@ _TINY = ("population_size=6", "num_test_episodes=2", "episode_cutoff_mode=40")
 # The settings of each run; budgets are about three generations or epochs.
 RUNS = {
     "ga/frostbite/small/1": (*_TINY, "selection_threshold=3", "validation_threshold=2", "frames=4500"),
-    "es/frostbite/small/2": (*_TINY, "frames=3000"),
-    "nsra_es/river_crossing/river_test/1": (*_TINY, "frames=500"),
+    "es/frostbite/small/2": (*_TINY, "frames=3000", "tied_ranks=order"),
+    "nsra_es/river_crossing/river_test/1": (*_TINY, "frames=500", "tied_ranks=order"),
     "dqn/pong/small/1": (
         *("learning_starts=64", "epoch_steps=128", "num_test_episodes=1", "test_cutoff=30", "batch_size=8"),
         *("replay_size=800", "frames=1600"),

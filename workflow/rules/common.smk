@@ -100,7 +100,7 @@ def import_of(wildcards):
 
 
 def recorded_settings_of(wildcards):
-    """Returns the settings of a run under the names that Snakemake has recorded for finished runs."""
+    """Returns the settings of a run as Snakemake has recorded them for finished runs; only to compare them."""
     return in_a_sentence(recorded_settings, config, **dict(wildcards.items()))
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from neurozoo.compute.time_limit import time_slice
 from neurozoo.errors import plain_errors
+from neurozoo.plan.planned_runs import run_settings
 from neurozoo.training import make_context, train
 
 with plain_errors(snakemake.log[0]), time_slice():
@@ -13,7 +14,7 @@ with plain_errors(snakemake.log[0]), time_slice():
             game=snakemake.wildcards.game,
             model=snakemake.wildcards.model,
             run=int(snakemake.wildcards.run),
-            settings=snakemake.params.settings,
+            settings=run_settings(snakemake.config, **dict(snakemake.wildcards.items())),
             run_dir=Path(snakemake.output.config).parent,
             ops=snakemake.input.get("ops"),
             noise=snakemake.input.get("noise"),

@@ -4,6 +4,7 @@ import json
 import numpy as np
 import pytest
 from neurozoo.agents.freeze import check_same_actions, freeze, freeze_run, stacked
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 
 FILES = ["model.json", "model.keras", "model.pb", "saved_model"]
@@ -182,11 +183,13 @@ print(json.dumps(outcomes))
 
 def test_stacks_are_made_of_the_last_four_planes():
     planes = np.arange(1, 6, dtype=np.float32)[:, None, None] * np.ones((5, 1, 1), np.float32)
-    batches = list(stacked(planes, 3))
+    batches = list(stacked(planes, 3, ObservationShape(84, 84, 1, 4)))
     assert [len(batch) for batch in batches] == [3, 2]
     assert np.concatenate(batches)[:, 0, 0].tolist() == [
         [0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5],
     ]  # fmt: skip
+    (repeated,) = stacked(planes, 9, ObservationShape(84, 84, 1, 4, repeats_first=True))
+    assert repeated[:2, 0, 0].tolist() == [[1, 1, 1, 1], [1, 1, 1, 2]]
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import pytest
 from neurozoo.agents.genome_import import import_genome
-from neurozoo.agents.scoring import evaluate_run, score_genome, write_evaluation_table
-from neurozoo.environments.protocols import protocol_of
+from neurozoo.agents.scoring import ScoredEpisode, evaluate_run, score_genome, summary, write_evaluation_table
+from neurozoo.environments.protocols import get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation
 
@@ -69,3 +69,65 @@ def test_the_table_has_a_row_per_evaluation(tmp_path):
     assert [(row["mean_low"], row["mean_high"]) for row in rows] == [("6.0", "14.0"), ("", "")]  # of two, and of one
     with pytest.raises(NeurozooError, match="is missing"):
         write_evaluation_table([tmp_path / "nothing.json"], tmp_path / "scores.csv")
+
+
+def episodes(*starts):
+    return [ScoredEpisode(noops, seed, score, 100, 400) for noops, seed, score in starts]
+
+
+SAME = episodes((0, 1, 7.0), (0, 2, 7.0), (0, 3, 7.0))
+
+
+@pytest.mark.parametrize(
+    ("played", "protocol", "epsilon", "is_one"),
+    [
+        (SAME, "uber2018", 0.0, True),
+        (SAME, "uber2018", 0.05, False),  # equal by chance
+        (SAME, "machado2018", 0.0, False),
+        (episodes((1, 1, 7.0), (2, 1, 7.0)), "uber2018", 0.0, False),  # other starts
+        (SAME[:1], "uber2018", 0.0, False),
+    ],
+)
+def test_a_set_of_episodes_that_are_the_same_game_has_no_standard_error(played, protocol, epsilon, is_one):
+    figures = summary(played, get_protocol(protocol), epsilon=epsilon)
+    assert ("note" in figures) == is_one
+    assert (figures["mean"], figures["standard_error"]) == (7.0, None if is_one or len(played) == 1 else 0.0)
+    if is_one:
+        assert figures["note"].startswith("All 3 episodes are the same game, so the standard error and the interval")
+
+
+def test_the_table_says_of_which_agents_the_interval_is_undefined(tmp_path):
+    files = []
+    for run, noops in ((1, 0), (2, 1)):
+        path = tmp_path / "dqn" / "pong" / "nature" / str(run) / "evaluation.json"
+        path.parent.mkdir(parents=True)
+        played = [{"noops": noops * n, "seed": n, "score": 3.0, "steps": 9, "frames": 36} for n in range(30)]
+        figures = {"mean": 3.0, "standard_error": 0.0, "median": 3.0}
+        protocol = {"name": "simple_dqn", "sticky_probability": 0.0, "start_state": "today"}  # of before
+        path.write_text(
+            json.dumps(
+                {"game": "pong", "model": "nature", "protocol": protocol, "summary": figures, "episodes": played}
+            )
+        )
+        files.append(path)
+    write_evaluation_table(files, tmp_path / "scores.csv")
+    with open(tmp_path / "scores.csv") as file:
+        one, several = csv.DictReader(file)
+    assert (one["mean"], one["standard_error"], one["mean_low"], one["mean_high"]) == ("3.0", "", "", "")
+    assert one["note"].startswith("All 30 episodes are the same game")
+    assert (several["standard_error"], several["mean_low"], several["note"]) == ("0.0", "3.0", "")
+
+
+def test_an_evaluation_under_simple_dqn_has_its_random_starts(ops, small_noise_table):
+    played = score_genome(
+        Genome(1, (Mutation(2, 0.002),)),
+        game="breakout",
+        model="small",
+        protocol=get_protocol("simple_dqn"),
+        episodes=10,
+        ops=ops,
+        noise=small_noise_table,
+        max_frames=40,
+    )
+    assert {episode.noops for episode in played} <= set(range(20, 125, 4))
+    assert len({episode.noops for episode in played}) > 3

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import pytest
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import Settings
 from neurozoo.algorithms.settings import renaming_notices, resolve_settings
@@ -21,11 +21,52 @@ PRESENT = {"num_envs": 4, "learning_starts": 50, "huber_delta": 0.5}
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_no_finished_run_is_trained_again_because_settings_were_renamed(name):
+def test_no_finished_run_is_trained_again_because_settings_were_renamed_or_added(name):
     algo, preset = name.split("/")
-    settings = resolve_settings(algo, preset=preset)
+    settings = resolve_settings(algo, preset=preset, overrides=ALGORITHMS[algo].first_presets.get(preset))
     assert repr(settings.as_first_recorded()) == RECORDED[name]
-    assert resolve_settings(algo, preset=preset, overrides=settings.as_first_recorded()) == settings
+    added = {name: value for name, value in vars(settings).items() if name in settings.ADDED}
+    assert resolve_settings(algo, preset=preset, overrides=settings.as_first_recorded() | added) == settings
+
+
+def test_an_added_setting_is_recorded_as_soon_as_it_differs_from_what_was_true_before():
+    before, changed = (EsSettings(tied_ranks=ties).as_first_recorded() for ties in ("order", "average"))
+    assert changed == before | {"tied_ranks": "average"}
+    assert "tied_ranks" not in before
+    assert EsSettings.as_recorded({"seed": 3}) == {"seed": 3, "tied_ranks": "order"}
+
+
+def test_what_presets_said_at_first_are_settings_that_they_now_say_otherwise():
+    for spec in ALGORITHMS.values():
+        for preset, values in spec.first_presets.items():
+            assert all(getattr(spec.presets[preset], name) != value for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "recorded", "noop_steps"),
+    [
+        ("simple_dqn", [5, 31], (5, 31)),
+        ("simple_dqn", None, (0, 0)),  # the protocol had no random starts then
+        ("machado2018", [5, 31], (5, 31)),
+        ("machado2018", None, None),
+    ],
+)
+def test_random_starts_of_a_run_of_before_are_those_with_which_it_was_trained(protocol, recorded, noop_steps):
+    found = DqnSettings.as_recorded({"protocol": protocol, "noop_steps": recorded, "windows": "whole"})
+    settings = DqnSettings(**found)
+    assert settings.noop_steps == noop_steps
+    again = DqnSettings.as_recorded(json.loads(json.dumps(dataclasses.asdict(settings))))
+    assert DqnSettings(**again) == settings
+    assert settings.as_first_recorded()["noop_steps"] == (recorded and tuple(recorded))
+
+
+def test_random_starts_are_the_protocols_unless_others_are_chosen():
+    assert DqnSettings(protocol="simple_dqn", windows="whole").noop_steps == (5, 31)
+    assert resolve_settings("dqn", preset="simple_dqn").noop_steps == (5, 31)
+    assert DqnSettings(noop_steps=(0, 0)) == DqnSettings()
+    with pytest.raises(NeurozooError, match=r"\[5, 31\], of the protocol 'simple_dqn'.* or noop_steps to \[0, 0\]"):
+        DqnSettings(protocol="simple_dqn")
+    assert DqnSettings(protocol="simple_dqn", noop_steps=(0, 0)).noop_steps == (0, 0)
 
 
 def test_former_names_mean_the_same_settings():

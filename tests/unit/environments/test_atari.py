@@ -1,12 +1,16 @@
 import dataclasses
+from collections import deque
 
+import ale_py
 import numpy as np
 import pytest
 from neurozoo.environments import atari
 from neurozoo.environments.atari import AtariEnvironment
+from neurozoo.environments.games import action_codes, action_names, rom_path
 from neurozoo.environments.protocols import START_STATES, get_protocol
 from neurozoo.environments.splitmix64 import SplitMix64
 from neurozoo.errors import NeurozooError
+from PIL import Image
 
 UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
 
@@ -114,6 +118,70 @@ def test_an_observation_begins_with_three_planes_of_zeros_and_has_the_newest_las
     second, _, _ = environment.step(1)
     np.testing.assert_array_equal(second[..., 2], first[..., 3])
     np.testing.assert_array_equal(second[..., 3:], environment.plane)
+
+
+class WrappersOf2017:
+    """The chain of wrappers of the distributed code, one after the other, on ale-py's emulator."""
+
+    def __init__(self, game, *, grey):
+        self.emulator = ale_py.ALEInterface()
+        self.emulator.setFloat("repeat_action_probability", 0.0)
+        self.emulator.loadROM(rom_path(game))
+        self.codes, self.grey = action_codes(game, "minimal"), grey
+        self.has_fire = action_names(game, "minimal")[1] == "FIRE"
+
+    def reset(self, noops):
+        self.emulator.reset_game()
+        for _ in range(noops):  # NoopResetEnv
+            self.emulator.act(0)
+        self.buffer = deque([self.emulator.getScreenRGB()], maxlen=2)  # MaxAndSkipEnv
+        frame = self.buffer[-1]
+        if self.has_fire:  # FireResetEnv
+            self.skip(1)
+            frame = self.skip(2)
+        self.frames = deque([self.warp(frame)] * 4, maxlen=4)  # FrameStack
+        return np.concatenate(self.frames, axis=2).astype(np.float32) / 255.0  # ScaledFloatFrame
+
+    def skip(self, action):
+        for _ in range(4):
+            self.emulator.act(self.codes[action])
+            self.buffer.append(self.emulator.getScreenRGB())
+        return np.max(np.stack(self.buffer), axis=0)
+
+    def warp(self, frame):  # WarpFrame
+        grey = Image.fromarray(self.grey(frame.astype("float32")))
+        return np.array(grey.resize((84, 84), resample=Image.BILINEAR), dtype=np.uint8).reshape(84, 84, 1)
+
+    def step(self, action):
+        self.frames.append(self.warp(self.skip(action)))
+        return np.concatenate(self.frames, axis=2).astype(np.float32) / 255.0
+
+
+WEIGHTS = np.array([0.299, 0.587, 0.114], "float32")
+
+
+def grey_as_published(frame):
+    return np.dot(frame, WEIGHTS)  # sums in the order of NumPy's linear algebra library
+
+
+def grey_in_order(frame):
+    return frame[..., 0] * WEIGHTS[0] + frame[..., 1] * WEIGHTS[1] + frame[..., 2] * WEIGHTS[2]
+
+
+@pytest.mark.parametrize("game", ["frostbite", "ms_pacman", "breakout"])  # the second without FIRE
+@pytest.mark.parametrize(("grey", "levels"), [(grey_in_order, 0), (grey_as_published, 1)])
+def test_uber2017_equals_the_published_chain_of_wrappers_frame_by_frame(game, grey, levels):
+    environment, theirs = AtariEnvironment(game, get_protocol("uber2017")), WrappersOf2017(game, grey=grey)
+    actions = np.random.default_rng(0).integers(environment.num_actions, size=60)
+    pairs = [(environment.reset(noops=7), theirs.reset(7))]
+    pairs += [(environment.step(int(action))[0], theirs.step(action)) for action in actions]
+    for step, (ours, expected) in enumerate(pairs):
+        assert ours.dtype == np.float32
+        assert np.rint(np.abs(ours - expected) * 255).max() <= levels, step
+    first, _ = pairs[0]
+    assert all((first[..., age] == first[..., 3]).all() for age in range(3))
+    newer = AtariEnvironment(game, UBER).reset(noops=7)[..., 3]
+    assert np.abs(newer - first[..., 3]).max() > 4 / 255  # it is another preprocessing than that of 2018
 
 
 def test_noops_and_fire_come_before_the_episode_counts():

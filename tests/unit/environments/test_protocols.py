@@ -1,8 +1,10 @@
 import dataclasses
 
+import numpy as np
 import pytest
 from neurozoo.environments.protocols import (
     PROTOCOLS,
+    Protocol,
     get_protocol,
     layout_of,
     observation_shape,
@@ -26,7 +28,10 @@ def test_an_episode_starts_with_the_second_and_the_third_minimal_action_whatever
     assert start_actions("breakout", get_protocol("machado2018")) == ()
 
 
-OF_OTHER_WORLDS = {"least_frame_skip": None, "start_state": "today", "world": "atari", "rules": "", "observation": ""}
+OF_OTHER_WORLDS = {
+    "least_noop_steps": 0, "max_noop_steps": 0,
+    "least_frame_skip": None, "start_state": "today", "world": "atari", "rules": "", "observation": "",
+}  # fmt: skip
 
 
 def test_protocols_are_the_published_ones():
@@ -53,6 +58,55 @@ def test_protocols_are_the_published_ones():
         "frame_skip": 4,
         **OF_OTHER_WORLDS,
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "noops", "max_frames"),
+    [
+        ("uber2018", range(1, 31), 400_000),
+        ("nature2015", range(1, 31), 18_000),  # 5 minutes of 60 frames per second
+        ("machado2018", [0], 108_000),
+        ("simple_dqn", range(20, 125, 4), 500_000),  # 5 to 31 decisions; the 125,000 steps of a test phase
+    ],
+)
+def test_episodes_begin_and_end_as_published(name, noops, max_frames):
+    protocol = get_protocol(name)
+    drawn = {protocol.draw_noops(np.random.default_rng(seed)) for seed in range(1_000)}
+    assert sorted(drawn) == list(noops)
+    assert protocol.max_frames == max_frames
+
+
+def test_random_starts_can_be_chosen_and_left_out():
+    few, none = (get_protocol("simple_dqn", noop_steps=pair) for pair in ((1, 2), (0, 0)))
+    assert {few.draw_noops(np.random.default_rng(seed)) for seed in range(99)} == {4, 8}
+    assert (few.noop_steps, none.noop_steps, get_protocol("nature2015").noop_steps) == ((1, 2), None, None)
+    assert none.draw_noops(np.random.default_rng(0)) == 0
+
+
+def test_a_record_of_before_has_what_was_true_then():
+    record = {
+        "name": "simple_dqn", "sticky_probability": 0.0, "max_noops": 0, "presses_fire": False, "max_frames": 108_000,
+        "action_set": "minimal", "preprocessing": "area", "frame_skip": 4,
+    }  # fmt: skip
+    old = Protocol.from_record(record)
+    assert (old.noop_steps, old.max_frames, old.world) == (None, 108_000, "atari")
+    assert Protocol.from_record(dataclasses.asdict(old)) == old
+
+
+@pytest.mark.parametrize(
+    ("game", "choice", "has_chance"),
+    [
+        ("pong", "uber2018", False),
+        ("pong", "simple_dqn", False),
+        ("pong", "machado2018", True),
+        ("pong", "gym_v4", True),
+        ("hard_maze", "hard_maze", False),
+        ("river_crossing", "river_fixed", True),
+        ("gym.CartPole-v1", "gymnasium", True),
+    ],
+)
+def test_what_is_random_after_the_start_of_an_episode(game, choice, has_chance):
+    assert protocol_of(game, choice).has_chance == has_chance
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,14 @@ from neurozoo.errors import NeurozooError
 STICKY = get_protocol("machado2018")
 
 
-def vector(game="breakout", protocol=STICKY, count=3, threads=1, seed=0):
+def vector(game="breakout", protocol=STICKY, count=3, threads=1, seed=0, **choices):
     return AtariVectorEnvironment(
-        game, protocol, count=count, threads=threads, seed_of=lambda index, episode: seed + 100 * index + episode
+        game,
+        protocol,
+        count=count,
+        threads=threads,
+        seed_of=lambda index, episode: seed + 100 * index + episode,
+        **choices,
     )
 
 
@@ -126,3 +131,27 @@ def test_observations_equal_those_of_our_own_preprocessing():
 def test_other_protocols_are_refused(game, protocol):
     with pytest.raises(NeurozooError, match="vector environment does not play"):
         vector(game, get_protocol(protocol))
+
+
+@pytest.mark.parametrize(("draws_as_before", "expected"), [(False, {1, 2, 3}), (True, {0, 1, 2})])
+def test_episodes_begin_with_as_many_no_ops_as_the_protocol_says(draws_as_before, expected):
+    protocol = dataclasses.replace(get_protocol("nature2015"), max_noops=3)
+    world = make_world("freeway", protocol)
+    screens = [np.rint(world.reset(noops=noops)[..., -1] * 255) for noops in range(5)]
+    environment = vector("freeway", protocol, count=4, draws_as_before=draws_as_before)
+    found = set()
+    for _ in range(12):
+        for screen in environment.screens:
+            (noops,) = [n for n, other in enumerate(screens) if np.abs(screen - other).max() <= 1]  # one fits
+            found.add(noops)
+        environment.start_episodes(np.ones(4, bool))
+    assert found == expected
+
+
+def test_a_restored_environment_that_had_to_draw_its_no_ops_again_continues():
+    protocol = dataclasses.replace(get_protocol("nature2015"), max_noops=1)  # half of all draws are none
+    environment = vector("freeway", protocol, count=4)
+    play(environment, 20, np.random.default_rng(1))
+    continued = vector("freeway", protocol, count=4)
+    continued.set_state(environment.get_state(), environment.get_arrays())
+    np.testing.assert_array_equal(continued.stacks, environment.stacks)

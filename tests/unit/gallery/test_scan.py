@@ -64,6 +64,15 @@ def test_an_evaluation_is_preferred_and_has_an_interval(results):
     assert (run.test_score.mean, run.test_score.count) == (60, 10)
 
 
+def test_an_evaluation_of_one_game_over_and_over_has_no_interval(results):
+    protocol = {"name": "simple_dqn", "sticky_probability": 0.0}
+    for noops, is_one in (((0, 0), True), ((20, 24), False)):
+        episodes = [{"noops": each, "seed": each, "score": 7.0, "steps": 9, "frames": 36} for each in noops]
+        (results / RUN / "evaluation.json").write_text(json.dumps({"protocol": protocol, "episodes": episodes}))
+        (run,) = [run for run in read(results).runs if f"runs/{run.id}" == RUN]
+        assert (run.score.mean, run.score.low, run.score.is_one_game) == (7.0, None if is_one else 7.0, is_one)
+
+
 def test_scores_over_runs_are_of_tests_of_finished_runs_as_in_the_table(results):
     episodes = {"protocol": {"name": "uber2018"}, "episodes": [{"score": 1000.0}, {"score": 3000.0}]}
     (results / RUN / "evaluation.json").write_text(json.dumps(episodes))

@@ -55,6 +55,17 @@ def test_settings_under_former_names_are_renamed_with_a_sentence():
     assert (run_settings(config, **names)["num_envs"], recorded_settings(config, **names)["worlds"]) == (2, 2)
 
 
+def test_a_corrected_preset_trains_no_finished_run_again_but_a_changed_setting_does():
+    names = {"algo": "dqn", "game": "pong", "model": "nature", "run": 1}
+    text = "experiments: {{a: {{algo: dqn, games: [pong], models: [nature], preset: dopamine, overrides: {}}}}}"
+    corrected, chosen = (checked(text.format(o)) for o in ("{}", "{initialisation: glorot_uniform, seed: 1}"))
+    assert run_settings(corrected, **names)["initialisation"] == "glorot_uniform"  # for training
+    assert recorded_settings(corrected, **names)["initialisation"] == "torch"  # for Snakemake to compare
+    assert "finishes_test" not in recorded_settings(corrected, **names)
+    assert recorded_settings(chosen, **names)["initialisation"] == "glorot_uniform"
+    assert recorded_settings(chosen, **names)["seed"] == 1
+
+
 def test_a_setting_under_both_of_its_names_is_refused():
     both = "experiments: {a: {algo: dqn, games: [pong], models: [nature], overrides: {worlds: 2, num_envs: 2}}}"
     with pytest.raises(NeurozooError) as caught:
@@ -154,8 +165,8 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         ({"models": ["lage"]}, ["experiments.demo.models[0]: network 'lage' is unknown; did you mean 'large'?"]),
         (
-            {"overrides": {"protocol": "uber2017"}},
-            ["experiments.demo.overrides: protocol 'uber2017' is unknown; did you mean 'uber2018'?"],
+            {"overrides": {"protocol": "uber2081"}},
+            ["experiments.demo.overrides: protocol 'uber2081' is unknown; did you mean 'uber2018'?"],
         ),
         (
             {"overrides": {"engine": "bached"}},

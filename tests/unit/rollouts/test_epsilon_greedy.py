@@ -4,6 +4,7 @@ import json
 
 import pytest
 from neurozoo.agents.scoring import summary
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
@@ -73,7 +74,28 @@ def test_the_sticky_probability_can_be_chosen(short):
 def summary_of(record):
     from neurozoo.agents.scoring import ScoredEpisode
 
-    return summary([ScoredEpisode(**episode) for episode in record["tests"][0]["episodes"]])
+    (test, *_) = record["tests"]
+    played = [ScoredEpisode(**episode) for episode in test["episodes"]]
+    return summary(played, Protocol.from_record(test["protocol"]), epsilon=record["epsilon"])
+
+
+def test_a_test_under_simple_dqn_has_its_random_starts(short):
+    record = play_epsilon_greedily(short, protocols=["simple_dqn"], episodes=10, steps=None, epsilon=1.0)
+    noops = {episode["noops"] for episode in episodes_of(record)[0]}
+    assert noops <= set(range(20, 125, 4))
+    assert len(noops) > 3
+
+
+def test_the_same_game_over_and_over_is_recognised(short):
+    record = json.loads((short / "model.json").read_text())
+    record["protocol"]["max_noops"] = 0
+    (short / "model.json").write_text(json.dumps(record))
+    greedy, random = (play_epsilon_greedily(short, epsilon=chance, episodes=4) for chance in (0.0, 0.5))
+    assert greedy["tests"][0]["summary"]["standard_error"] is None
+    *_, row, note = as_table(greedy).splitlines()
+    assert row.split()[5] == "undefined"
+    assert note.startswith("uber2018: All 4 episodes are the same game")
+    assert "note" not in random["tests"][0]["summary"]
 
 
 def test_a_game_of_several_words_is_taken_from_the_model_file(frozen_folder):

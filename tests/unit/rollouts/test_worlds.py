@@ -143,7 +143,7 @@ def test_virtual_batch_norm_is_not_frozen_without_its_reference(agent, played, t
 
 def test_stacks_keep_the_channels_of_a_plane_together():
     planes = np.arange(1, 7, dtype=np.float32).reshape(3, 1, 1, 2)
-    (batch,) = stacked(planes, 5, 2)
+    (batch,) = stacked(planes, 5, ObservationShape(1, 1, 1, 2))
     assert batch.reshape(3, 4).tolist() == [[0, 0, 1, 2], [1, 2, 3, 4], [3, 4, 5, 6]]
 
 

@@ -82,6 +82,10 @@ def save_arrays(state, iteration, **arrays):
     )
 
 
+def killed(*_):
+    raise KeyboardInterrupt
+
+
 def test_arrays_come_back_to_the_bit(tmp_path):
     theta = np.array([0.1, np.float32(1) / 3, -0.0], np.float32)
     save_arrays(open_state(tmp_path), 1, theta_1=theta, archive_0=np.arange(6, dtype=np.uint8).reshape(2, 3))
@@ -105,16 +109,29 @@ def test_an_array_is_written_once_and_removed_when_the_state_no_longer_names_it(
 def test_a_kill_between_arrays_and_state_leaves_the_previous_state(tmp_path, monkeypatch):
     state = open_state(tmp_path)
     save_arrays(state, 1, theta_1=np.ones(3))
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("neurozoo.training.state.write_json", killed)
     with pytest.raises(KeyboardInterrupt):
         save_arrays(state, 2, theta_2=np.full(3, 2.0))
     again = open_state(tmp_path)
     assert again.saved["algorithm"]["iteration"] == 1
     assert again.arrays()["theta-1"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("had_a_state", [True, False])
+def test_arrays_that_a_kill_left_behind_do_not_become_those_of_a_run_that_continues_otherwise(
+    tmp_path, monkeypatch, had_a_state
+):
+    state = open_state(tmp_path)
+    if had_a_state:
+        save_arrays(state, 1, theta_1=np.ones(3))
+    with monkeypatch.context() as patch:
+        patch.setattr("neurozoo.training.state.write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save_arrays(state, 2, theta_2=np.ones(3))
+    again = open_state(tmp_path)  # such as a learner on a GPU, or whose replay memory was not kept
+    assert names(again.folder / "arrays") == (["theta-1.npy"] if had_a_state else [])
+    save_arrays(again, 2, theta_2=np.full(3, 2.0))
+    assert open_state(tmp_path).arrays()["theta-2"].tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"\x93NUMPY")])

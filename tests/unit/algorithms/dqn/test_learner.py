@@ -61,11 +61,12 @@ def opened(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_keep_to_threads", lambda threads: None)
     made = []
 
-    def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, **overrides):
+    def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, as_before=False, **overrides):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
         learner = DeepQLearner(settings, entropy=(settings.seed, 1), layout=layout, protocol=protocol)
+        learner._draws_as_before = as_before
         if state:
             learner.set_state(*state)
         learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
@@ -144,7 +145,7 @@ def test_rewards_are_clipped_for_learning_and_raw_in_the_statistics(opened):
 def test_a_lost_life_ends_the_episode_for_learning_but_not_the_game(opened):
     counts = {}
     for life_loss in ("terminal", "ignore"):
-        report = report_of(opened(life_loss=life_loss, epoch_steps=1_500))
+        report = report_of(opened(life_loss=life_loss, learning_starts=0, epoch_steps=1_500))
         counts[life_loss] = (report["train_nr_games"], report["train_nr_lives_games"])
     assert counts["ignore"][0] == counts["ignore"][1] == counts["terminal"][0] >= 3
     assert counts["terminal"][1] >= 5 * counts["terminal"][0]
@@ -174,6 +175,56 @@ def test_waiting_takes_5_to_31_decisions_that_are_neither_stored_nor_steps(opene
     assert len(actions) == 2_000 + learner._waited
     assert len(learner._replay) == 2_000
     assert learner.frames == 4 * (2_000 + learner._waited)
+
+
+@pytest.mark.parametrize("num_envs", [1, 3])
+def test_screens_before_a_lost_life_are_black_in_playing_and_in_replay_as_in_deepminds_code(
+    opened, monkeypatch, num_envs
+):
+    random = np.random.default_rng(0)
+    asked, lives = [], [[] for _ in range(num_envs)]  # the screens of each environment's present life
+
+    def by_chance(self, stacks):
+        for stack, life in zip(stacks, lives, strict=True):
+            expected = np.zeros((4, 84, 84), np.uint8)
+            expected[4 - len(life[-4:]) :] = life[-4:]
+            np.testing.assert_array_equal(stack, expected)
+        asked.extend(stack.tobytes() for stack in stacks)
+        return random.random((len(stacks), self.num_actions), np.float32)
+
+    monkeypatch.setattr(StillNetwork, "acting_values", by_chance)
+    learner = opened(
+        "nature",
+        num_envs=num_envs,
+        learning_starts=0,
+        epsilon_start=0.0,
+        epsilon_end=0.0,
+        epoch_steps=900,
+        batch_size=32,
+    )
+    assert learner.settings.masks_lost_lives
+    remember, ends = learner._remember, []
+
+    def noted(actions, step, is_waiting, phase):
+        screens = learner._environments.screens.copy()
+        remember(actions, step, is_waiting, phase)
+        for environment, life in enumerate(lives):
+            if step.is_over[environment] or step.is_life_lost[environment]:
+                ends.append(bool(step.is_over[environment]))
+                life.clear()
+            is_new = step.is_over[environment]
+            life.append(learner._environments.screens[environment].copy() if is_new else screens[environment])
+
+    learner._remember = noted
+    for environment, life in enumerate(lives):
+        life.append(learner._environments.screens[environment].copy())
+    while learner.steps < 900:
+        learner.learn(watch)
+    assert ends.count(False) >= 8
+    assert ends.count(True) >= 1
+    states = [state for sample in learner._network.samples for state in sample.screens[:, :4]]
+    assert len(states) > 1_000
+    assert {state.tobytes() for state in states} <= set(asked)
 
 
 # ---- tests
@@ -222,6 +273,14 @@ def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path
     session._learner.tested = module.TestedNetwork(weights, 1.5, iteration=2, frames=40, episodes=4)
     session.result().write(tmp_path, names)
     assert read_run_result(tmp_path)["test_episodes"] == 4  # the settings say 30
+
+
+def test_a_test_of_a_number_of_steps_can_finish_its_last_episode(opened):
+    report = report_of(opened(test_steps=130, test_cutoff=50, finishes_test=True))
+    assert report["test_steps"] == 150
+    assert report["test_nr_games"] == 3
+    exact = report_of(opened(test_steps=100, test_cutoff=50, finishes_test=True))
+    assert (exact["test_steps"], exact["test_nr_games"]) == (100, 2)
 
 
 def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
@@ -302,3 +361,25 @@ def test_states_of_another_number_of_environments_are_refused(opened):
     report_of(first)
     with pytest.raises(ValueError, match="1 environments"):
         opened(num_envs=4, state=(first.get_state(), first.get_arrays()))
+
+
+def test_a_run_of_before_keeps_how_its_no_ops_were_drawn(opened, monkeypatch):
+    first = opened(num_envs=3, as_before=True)
+    report_of(first)
+    state = first.get_state(), first.get_arrays()
+    assert "noops" not in state[0]["worlds"]
+    second = opened(num_envs=3, state=state)  # the games would be others
+    report_of(second)
+    assert "noops" not in second.get_state()["worlds"]
+    assert "noops" in opened(num_envs=3).get_state()["worlds"]
+
+
+def test_a_masked_learner_continues_within_a_life(opened, tmp_path):
+    choices = {"num_envs": 2, "keep_replay": True, "learning_starts": 0, "epoch_steps": 600, "frames": 10_000}
+    first = opened(folder=tmp_path / "first", **choices)
+    while first._seen.min() == 4 or first.steps < 100:
+        first._play_round()
+    state, arrays = first.get_state(), first.get_arrays()
+    assert min(state["seen"]) < 4
+    second = opened(folder=tmp_path / "first", state=(state, arrays), **choices)
+    np.testing.assert_array_equal(second._stacks(), first._stacks())

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from neurozoo.algorithms.dqn.learner import _keep_to_threads as keep_to_threads
 from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
@@ -156,13 +157,30 @@ def test_a_network_continues_from_its_arrays():
 
 
 @pytest.mark.parametrize(
-    ("rule", "bound"), [("torch", 1 / 16), ("fan_in_uniform", 3**0.5 / 16), ("he_uniform", 6**0.5 / 16)]
+    ("rule", "bound"),
+    [
+        ("torch", 1 / 16),
+        ("fan_in_uniform", 3**0.5 / 16),
+        ("he_uniform", 6**0.5 / 16),
+        ("glorot_uniform", (6 / (8 * 8 * 4 + 8 * 8 * 16)) ** 0.5),  # 4 channels to 16
+    ],
 )
 def test_initial_weights_fill_their_range(rule, bound):
     network = network_of(dataclasses.replace(PLAIN, initialisation=rule), get_network("small").layout(ACTIONS))
     kernel = network.get_arrays()["online-0"]  # 8 x 8 x 4 inputs
     assert 0.97 * bound < np.abs(kernel).max() <= bound
     assert not network.get_arrays()["online-1"].any()
+
+
+def test_weights_of_glorot_are_as_large_as_keras_draws_them():
+    network = network_of(
+        dataclasses.replace(PLAIN, initialisation="glorot_uniform"), get_network("nature").layout(ACTIONS)
+    )
+    import keras
+
+    for number, weights in enumerate(network.online.weights[::2]):
+        expected = np.abs(keras.initializers.GlorotUniform(seed=1)(weights.shape)).max()
+        assert np.abs(network.get_arrays()[f"online-{2 * number}"]).max() == pytest.approx(expected, rel=0.05)
 
 
 def test_gaussian_weights_have_the_published_deviation():
@@ -186,3 +204,16 @@ def test_another_backend_of_keras_follows_the_same_formulas():
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not long", __file__]
     answer = subprocess.run(command, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout[-3000:]
+
+
+@pytest.mark.parametrize("devices", [[], ["/physical_device:GPU:0"]])
+def test_operations_are_deterministic_on_a_gpu_because_a_run_must_continue_exactly(monkeypatch, devices):
+    import tensorflow as tf
+
+    calls = []
+    for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
+        monkeypatch.setattr(tf.config.threading, name, calls.append)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: devices if kind == "GPU" else [])
+    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: calls.append("deterministic"))
+    keep_to_threads(3)
+    assert calls == [1, 3] + ["deterministic"] * len(devices)

@@ -208,6 +208,17 @@ def drawn(replay, *, count=300):
     return dict(zip(sample.actions.tolist(), each, strict=True))
 
 
+def test_masked_windows_by_hand_show_nothing_from_before_a_lost_life():
+    # DeepMind's code zeroes all screens before the last terminal; the next life begins with the terminal's own screen.
+    found = drawn(by_hand(windows="padded", masks_terminals=True, capacity=20))
+    assert {row: screens for row, (screens, *_) in found.items()} == {
+        0: [0, 100, 1], 1: [100, 1, 2], 2: [1, 2, 3], 3: [2, 3, 4],
+        4: [0, 4, 5], 5: [4, 5, 6], 6: [5, 6, 7], 7: [6, 7, 8], 8: [7, 8, 9], 9: [8, 9, 10],
+        10: [0, 10, 11],
+    }  # fmt: skip
+    assert {row for row, (*_, discount) in found.items() if discount == 0} == {3, 9}
+
+
 def test_whole_windows_by_hand_leave_out_what_follows_a_terminal_and_end_with_its_screen():
     assert drawn(by_hand(windows="whole", capacity=20)) == {
         2: ([1, 2, 3], 0.5, 0.5),

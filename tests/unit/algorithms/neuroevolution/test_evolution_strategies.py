@@ -371,3 +371,15 @@ def test_too_few_or_too_many_results_are_an_error(count):
     tell(es, "initial", [0, 0, 0])
     with pytest.raises(ValueError, match="4 results were expected"):
         es.tell(results([0] * count))
+
+
+@pytest.mark.parametrize(("ties", "moves"), [("order", True), ("average", False)])
+@pytest.mark.parametrize("mode", ["centered_rank", "centered_sign_rank"])
+def test_a_generation_of_equal_scores_makes_no_step_with_average_ranks(ties, moves, mode):
+    es = algorithm(tied_ranks=ties, return_proc_mode=mode, optimizer="adam")
+    before = theta(es)
+    tell(es, "initial", [7, 7, 7])
+    tell(es, "population", [7, 7, 7, 7])
+    report = tell(es, "test", [7, 7, 7])
+    assert (report["GradNorm"] > 0) == moves
+    assert bool(np.any(theta(es) != before)) == moves

@@ -22,3 +22,16 @@ def test_centered_ranks_of_many_equals_stay_in_order():
 def test_what_has_no_ranks_is_refused(fitness):
     with pytest.raises(ValueError, match="Ranks need at least two numbers"):
         centered_ranks(np.array(fitness))
+
+
+def test_average_ranks_give_equals_the_mean_of_their_ranks():
+    # Of 5 scores: two lowest have ranks 0 and 1, three highest 2, 3 and 4; divided by 4, minus a half.
+    ranks = centered_ranks(np.array([5.0, 5.0, 1.0, 5.0, 1.0]), ties="average")
+    assert ranks.tolist() == [0.25, 0.25, -0.375, 0.25, -0.375]
+    assert ranks.dtype == np.float32
+
+
+def test_average_ranks_of_all_equals_are_zero_and_of_different_scores_are_those_in_order():
+    assert centered_ranks(np.full(1000, 7.0), ties="average").tolist() == [0.0] * 1000
+    scores = np.random.default_rng(0).permutation(101).astype(float)
+    np.testing.assert_array_equal(centered_ranks(scores, ties="average"), centered_ranks(scores))

@@ -57,6 +57,7 @@ def test_the_published_evolution_strategies_are_the_published_ones():
     assert dataclasses.asdict(resolve_settings("es", preset="uber2018")) == {
         "population_size": 5000,
         "mutation_power": 0.02,
+        "tied_ranks": "order",
         "return_proc_mode": "centered_rank",
         "l2coeff": 0.005,
         "optimizer": "adam",
@@ -75,7 +76,7 @@ def test_the_published_evolution_strategies_are_the_published_ones():
     }
     # Section 1.7 (frostbite_es): noise of 0.005; 1 % of 5000 episodes were played without noise.
     assert resolve_settings("es", preset="uber2017") == dataclasses.replace(
-        EsSettings(), mutation_power=0.005, num_test_episodes=50
+        EsSettings(), mutation_power=0.005, num_test_episodes=50, protocol="uber2017"
     )
 
 
@@ -232,3 +233,15 @@ def test_no_more_individuals_are_selected_than_there_are(name):
 def test_our_preset_is_the_published_one_with_a_limit_for_tests():
     ours, published = (dataclasses.asdict(resolve_settings("ga", preset=name)) for name in ("neurozoo", "uber2018"))
     assert ours == published | {"test_cutoff": 5000}
+
+
+def test_equal_scores_have_equal_ranks_in_our_presets_and_not_in_the_published_ones():
+    for algo in ("es", "ns_es", "nsr_es", "nsra_es"):
+        for name, preset in PRESETS[algo].items():
+            assert preset.tied_ranks == ("average" if name == "demo" else "order")
+
+
+def test_the_settings_of_2017_are_played_with_the_preprocessing_of_2017():
+    for algo in ("ga", "rs", "es", "ns_es", "nsr_es", "nsra_es"):
+        assert PRESETS[algo]["uber2017"].protocol == "uber2017"
+        assert PRESETS[algo]["demo"].protocol is None

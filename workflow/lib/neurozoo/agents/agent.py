@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -128,13 +129,13 @@ def weights_of_seeds(record: GenomeRecord, layout: Layout) -> np.ndarray:
     return theta
 
 
-def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str, str | None]) -> Protocol:
+def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str, Any]) -> Protocol:
     """Picks the protocol: the requested one, else the one in the agent's file, else the network's or game's default."""
     if record.protocol is not None and name in (None, record.protocol.name):
+        given: dict[str, Any] = {key: value for key, value in choices.items() if value is not None}
         kept = {key: getattr(record.protocol, key) or None for key in ("action_set", "observation", "start_state")}
-        return protocol_of(
-            record.game, record.protocol.name, **kept | {k: v for k, v in choices.items() if v is not None}
-        )
+        protocol_of(record.game, record.protocol.name, **kept | given)  # refuses what does not fit
+        return replace(record.protocol, **given)  # a record of before may differ from today's protocol of that name
     if name is None and record.seeds is not None:
         name = CSHENTON_PROTOCOL
     return protocol_of(record.game, name, **choices)

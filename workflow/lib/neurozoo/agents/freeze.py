@@ -311,7 +311,7 @@ def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int
     is_tie = _ties(trace.logits) if not frozen.is_continuous else np.zeros(steps, bool)
     tied = np.zeros(steps, bool)
     for name, outputs_of in forms.items():
-        outputs = np.concatenate([outputs_of(batch) for batch in stacked(trace.planes, CHUNK, frozen.shape.stack)])
+        outputs = np.concatenate([outputs_of(batch) for batch in stacked(trace.planes, CHUNK, frozen.shape)])
         if frozen.is_continuous:
             differs = np.abs(outputs - trace.logits).max(axis=-1) > CLOSE * np.abs(trace.logits).max()
         else:
@@ -341,20 +341,20 @@ def _ties(logits: np.ndarray) -> np.ndarray:
     return best_two[:, 1] - best_two[:, 0] <= TIE * np.abs(logits).max(axis=-1)
 
 
-def stacked(planes: np.ndarray, chunk: int, stack: int = 4) -> Iterator[np.ndarray]:
+def stacked(planes: np.ndarray, chunk: int, shape: ObservationShape) -> Iterator[np.ndarray]:
     """Stacks an episode's planes to observations, a batch at a time.
 
     Args:
         planes: Shape (steps, height, width, channels) or (steps, height, width): the newest plane of each step.
         chunk: Observations per batch.
-        stack: Planes per observation.
+        shape: Says how many planes an observation has, and what stands before an episode's first plane.
 
     Yields:
-        Shape (batch, height, width, channels * stack): the last planes of each step, oldest first, zeros before the
-        episode's first plane.
+        Shape (batch, height, width, channels * stack): the last planes of each step, oldest first.
     """
-    planes = planes if planes.ndim == 4 else planes[..., np.newaxis]
-    padded = np.concatenate([np.zeros((stack - 1, *planes.shape[1:]), np.float32), planes])
+    planes, stack = planes if planes.ndim == 4 else planes[..., np.newaxis], shape.stack
+    before = planes[:1] if shape.repeats_first else np.zeros((1, *planes.shape[1:]), np.float32)
+    padded = np.concatenate([*[before] * (stack - 1), planes])
     for start in range(0, len(planes), chunk):
         stop = min(start + chunk, len(planes))
         yield np.concatenate([padded[start + age : stop + age] for age in range(stack)], axis=-1)

@@ -16,7 +16,7 @@ from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import Protocol, layout_of, output_names, protocol_of
+from neurozoo.environments.protocols import Protocol, layout_of, observation_shape, output_names, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.files import sha256_of, write_json, write_text
@@ -207,7 +207,7 @@ def play(reader: GraphReader, layout: Layout, *, game: str, protocol: Protocol, 
 def _check_same_outputs(checkpoint: Checkpoint, trace: Trace, source: Path) -> None:
     """Compares outputs of the first 16 steps, so that a misread graph fails with a clear message."""
     model = checkpoint.layout.keras_model(checkpoint.theta)
-    (first, *_) = stacked(trace.planes[:16], 16, checkpoint.layout.observation_shape[-1] // trace.planes.shape[-1])
+    (first, *_) = stacked(trace.planes[:16], 16, observation_shape(checkpoint.game, checkpoint.protocol))
     outputs = model(first, training=False).numpy()
     error = np.abs(outputs - trace.logits[:16]).max()
     if error > CLOSE * np.abs(trace.logits).max():

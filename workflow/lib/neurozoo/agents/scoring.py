@@ -2,9 +2,10 @@
 
 import csv
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def score_genome(
     starts: dict[int, Episode] = {}
     for number in range(episodes):
         random = generator((seed,), Purpose.EVALUATION, number)
-        drawn = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
+        drawn = protocol.draw_noops(random)
         limit = protocol.max_frames if max_frames is None else max_frames
         starts[number] = Episode(genome, drawn if noops is None else noops, int(random.integers(MAX_SEED)), limit)
     results: dict[int, EpisodeResult] = {}
@@ -106,16 +107,49 @@ def score_genome(
     ]
 
 
-def summary(episodes: list[ScoredEpisode]) -> dict[str, float]:
-    """Returns the mean, standard error, median, lowest and highest score of some episodes."""
+def is_one_game(episodes: Sequence[Mapping[str, Any]], protocol: Mapping[str, Any], *, epsilon: float = 0.0) -> bool:
+    """Returns whether several episodes of one agent are the same game over and over, so that they count as one.
+
+    A deterministic agent in a deterministic game plays the same game whenever it starts after the same no-ops.
+
+    Args:
+        episodes: `ScoredEpisode`s as records.
+        protocol: A `Protocol` as a record, also one of an earlier version.
+        epsilon: Probability of random actions.
+    """
+    known = {field.name for field in fields(Protocol)}
+    rules = Protocol(**{"name": "", **{name: value for name, value in protocol.items() if name in known}})
+    games = {(episode.get("noops"), episode["score"], episode.get("steps")) for episode in episodes}
+    return len(episodes) > 1 and len(games) == 1 and epsilon == 0 and not rules.has_chance
+
+
+def one_game_note(count: int) -> str:
+    """Returns the sentence that stands where the interval of `count` equal episodes would stand."""
+    return f"All {count} episodes are the same game, so the standard error and the interval of the mean are undefined."
+
+
+def summary(
+    episodes: Sequence[ScoredEpisode], protocol: Protocol, *, epsilon: float = 0.0
+) -> dict[str, float | str | None]:
+    """Returns the mean, standard error, median, lowest and highest score of some episodes.
+
+    The standard error is None for a single episode, and if all are the same game; then a `note` says so.
+
+    Args:
+        episodes: The episodes of one agent.
+        protocol: How they were played.
+        epsilon: Probability of random actions.
+    """
     scores = np.array([episode.score for episode in episodes])
-    error = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+    is_same = is_one_game([asdict(episode) for episode in episodes], asdict(protocol), epsilon=epsilon)
+    error = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 and not is_same else None
     return {
         "mean": float(scores.mean()),
         "standard_error": error,
         "median": float(np.median(scores)),
         "lowest": float(scores.min()),
         "highest": float(scores.max()),
+        **({"note": one_game_note(len(episodes))} if is_same else {}),
     }
 
 
@@ -164,7 +198,7 @@ def evaluate_run(
         "model": agent.model,
         "protocol": asdict(agent.protocol),
         "seed": seed,
-        "summary": summary(played),
+        "summary": summary(played, agent.protocol),
         "episodes": [asdict(episode) for episode in played],
     }
     write_json(output, record)
@@ -227,8 +261,9 @@ def write_evaluation_table(
     Args:
         files: `evaluation.json` files in their runs' folders, which name algorithm, game, network and run.
         output: The CSV file to write. `mean_low` and `mean_high` are the ends of a bootstrap interval of the mean over
-            episodes, not over runs. They are empty if there is a single episode. The last columns are the fields of the
-            protocol; all agents play greedily.
+            episodes, not over runs. They and the standard error are empty if there is a single episode, and if all
+            episodes are the same game; then `note` says so. The last columns are the fields of the protocol; all agents
+            play greedily.
         replications: Number of bootstrap resamples.
         confidence: Confidence of the intervals.
         seed: Seed of the bootstrap.
@@ -245,6 +280,8 @@ def write_evaluation_table(
         low, high = bootstrap_intervals(
             [scores], {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
         )[""]
+        is_same = is_one_game(record["episodes"], protocol)
+        is_undefined = is_same or len(scores) < 2
         rows.append(
             {
                 "algo": algo,
@@ -254,9 +291,11 @@ def write_evaluation_table(
                 "protocol": protocol["name"],
                 "start_state": protocol["start_state"],
                 "episodes": len(record["episodes"]),
-                **figures,
-                "mean_low": "" if np.isnan(low) else float(low),
-                "mean_high": "" if np.isnan(high) else float(high),
+                **{name: value for name, value in figures.items() if name != "note"},
+                "standard_error": "" if is_undefined else figures["standard_error"],
+                "mean_low": "" if is_undefined else float(low),
+                "mean_high": "" if is_undefined else float(high),
+                "note": one_game_note(len(scores)) if is_same else "",
                 **facts_of({"protocol_record": protocol}),
             }
         )

@@ -84,6 +84,18 @@ class Settings:
         return {cls.RENAMED.get(name, name): value for name, value in values.items()}
 
     @classmethod
+    def as_recorded(cls, values: Mapping[str, object]) -> dict[str, object]:
+        """Translates the settings in the record or state of a run, which may be of an earlier version.
+
+        Args:
+            values: Values by setting name, present or former; other keys stay as they are.
+
+        Returns:
+            The values by present names. What an earlier version lacked has the value that was true then.
+        """
+        return {**cls.ADDED, **cls.renamed(values)}
+
+    @classmethod
     def renaming_notices(cls, values: Mapping[str, object]) -> list[str]:
         """Returns a sentence for each former name among the keys, which tells the user to rename it."""
         return [
@@ -108,7 +120,8 @@ class Settings:
     def as_first_recorded(self) -> dict[str, object]:
         """Returns the settings under the names of the previous version, for Snakemake to compare runs by.
 
-        A finished run is trained again if this differs from what was recorded, so neither names nor order may change.
+        A finished run is trained again if this differs from what was recorded, so neither names nor order may change,
+        and what was added later is left out as long as it is as before.
         """
         former = {new: old for old, new in self.RENAMED.items()}
         return {former.get(name, name): value for name, value in self.without_added(asdict(self)).items()}
@@ -173,9 +186,14 @@ class RunSettings(Settings):
         """Distance of snapshots in frames; 0 for none."""
         return self.snapshot_frames or 0
 
+    @property
+    def protocol_choices(self) -> dict[str, Any]:
+        """The arguments of `protocol_of` that these settings choose."""
+        return {name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()}
+
     def __post_init__(self) -> None:
         if self.protocol is not None:
-            get_protocol(**{name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()})
+            get_protocol(**self.protocol_choices)
         else:  # the game decides; only its world knows whether the choices fit
             get_protocol("uber2018", action_set=self.action_set, start_state=self.start_state)
             get_protocol("river_fixed", observation=self.observation)

@@ -32,6 +32,9 @@ class RunContext:
         slots: Episodes that the batched engine plays at once.
         cluster: The Dask cluster that plays the episodes; None to play them in this process.
         entropy_rule: What the random numbers depend on; `train` takes that of the run's state.
+        protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
+            None for what the settings choose.
+        is_older: Whether a version that lacked some of the settings began the run.
     """
 
     algo: str
@@ -46,6 +49,8 @@ class RunContext:
     slots: int = DEFAULT_SLOTS
     cluster: ClusterSettings | None = None
     entropy_rule: EntropyRule = NEW_RULE
+    protocol_record: Mapping[str, Any] | None = None
+    is_older: bool = False
 
     @property
     def identity(self) -> dict[str, object]:

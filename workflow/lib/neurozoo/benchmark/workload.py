@@ -70,7 +70,6 @@ def make_workload(
 
     def episode() -> Episode:
         parent, mutation = (int(index) for index in random.integers(highest, size=2))
-        noops = int(random.integers(1, rules.max_noops + 1)) if rules.max_noops else 0
-        return Episode(Genome(parent).mutated(mutation, POWER), noops, 0, frames)
+        return Episode(Genome(parent).mutated(mutation, POWER), rules.draw_noops(random), 0, frames)
 
     return Workload(network, game, rules, layout, tuple(episode() for _ in range(EPISODES)))

@@ -91,7 +91,7 @@ def _evaluate(options):
         reference=agent.reference,
         **chosen(options, "episodes", "noops", "seed", "max_frames", "ops", "noise", "threads"),
     )
-    figures = summary(episodes)
+    figures = summary(episodes, agent.protocol)
     if options.json:
         print(json.dumps({"summary": figures, "episodes": [asdict(episode) for episode in episodes]}, indent=1))
         return
@@ -100,4 +100,7 @@ def _evaluate(options):
             f"episode {number}: score {episode.score:g}, {episode.steps} steps, {episode.frames} frames, "
             f"{episode.noops} no-ops"
         )
-    print(f"mean {figures['mean']:g} (standard error {figures['standard_error']:.3g}), median {figures['median']:g}")
+    error = "undefined" if figures["standard_error"] is None else f"{figures['standard_error']:.3g}"
+    print(f"mean {figures['mean']:g} (standard error {error}), median {figures['median']:g}")
+    if "note" in figures:
+        print(figures["note"])

@@ -7,6 +7,7 @@ RAM in Python, and the op is tested against it.
 from collections.abc import Callable
 
 import numpy as np
+from PIL import Image
 
 from neurozoo.environments.games import action_codes, rom_path
 from neurozoo.environments.protocols import START_STATES, Protocol, observation_shape, start_actions
@@ -114,7 +115,7 @@ class AtariEnvironment:
             seed: Seed of sticky actions and of random frame skips. Protocols without these ignore it.
 
         Returns:
-            The first observation: planes of zeros, then the first screen.
+            The first observation: planes of zeros, or copies of the first screen, and then the first screen.
 
         Raises:
             NeurozooError: `noops` or `seed` is negative.
@@ -132,10 +133,15 @@ class AtariEnvironment:
         if self.protocol.preprocessing == "area":
             # As ale-py's vector environment, which starts from a single frame.
             self._last_frames = self._last_frames[-1:]
+        if self.protocol.preprocessing == "pil_bilinear" and not self._start_codes:
+            # As the published wrappers: the one that joins two frames sees no-ops as parts of the reset.
+            self._last_frames = self._last_frames[-1:]
         self.steps = self.frames = 0
         self.is_done = False
         self._random = SplitMix64(seed)
-        self._planes = [np.zeros(self.shape.plane, np.float32)] * (self.shape.stack - 1) + [self._new_plane()]
+        first = self._new_plane()
+        before = first if self.shape.repeats_first else np.zeros(self.shape.plane, np.float32)
+        self._planes = [before] * (self.shape.stack - 1) + [first]
         return self.observation
 
     def step(self, action: int, *, watch: Callable[[float], None] | None = None) -> tuple[np.ndarray, float, bool]:
@@ -206,6 +212,8 @@ class AtariEnvironment:
         """Joins the last two emulated frames, because the console draws some objects only in every second frame."""
         if self.protocol.preprocessing == "rgb":
             return self._last_frames[-1].astype(np.float32)
+        if self.protocol.preprocessing == "pil_bilinear":
+            return resize_pil(weighted(np.max(self._last_frames, axis=0).astype(np.float32)))[..., None]
         if self.protocol.preprocessing == "area":
             return resize_area(np.max(self._last_frames, axis=0))[..., None]
         return resize_aligned(np.max([luminance(frame) for frame in self._last_frames], axis=0))[..., None]
@@ -220,7 +228,11 @@ def luminance(screen: np.ndarray) -> np.ndarray:
     Returns:
         float32 in [0, 1], shape (height, width).
     """
-    colours = screen.astype(np.float32) / np.float32(255)
+    return weighted(screen.astype(np.float32) / np.float32(255))
+
+
+def weighted(colours: np.ndarray) -> np.ndarray:
+    """Weights red, green and blue, one after the other: float32, from shape (height, width, 3) to (height, width)."""
     return colours[..., 0] * LUMINANCE[0] + colours[..., 1] * LUMINANCE[1] + colours[..., 2] * LUMINANCE[2]
 
 
@@ -261,6 +273,21 @@ def resize_area(image: np.ndarray) -> np.ndarray:
     """
     means = _area_means(_area_means(image.astype(float)).T).T
     return np.rint(means).astype(np.float32) / np.float32(255)
+
+
+def resize_pil(image: np.ndarray) -> np.ndarray:
+    """Resizes with PIL's bilinear filter, which averages where it shrinks, and cuts to bytes.
+
+    Args:
+        image: float32 in [0, 255], shape (height, width).
+
+    Returns:
+        float32 in [0, 1], multiples of 1/255, shape (84, 84).
+
+    Source: the published wrappers of the distributed code of Such et al. 2017.
+    """
+    resized = np.asarray(Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BILINEAR))
+    return resized.astype(np.uint8).astype(np.float32) / np.float32(255)
 
 
 def _area_means(image: np.ndarray) -> np.ndarray:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from neurozoo.environments.games import (
     MAZE_OUTPUTS,
     RIVER_ACTIONS,
@@ -32,13 +34,18 @@ class Protocol:
         name: Name of the published protocol.
         sticky_probability: Chance per frame that the emulator repeats the previous action.
         max_noops: Episodes start with 1 to `max_noops` single-frame no-ops (drawn uniformly); 0 for none.
+        least_noop_steps: Episodes start with `least_noop_steps` to `max_noop_steps` steps without action (drawn
+            uniformly), which are neither counted nor scored. These are the random starts of simple_dqn.
+        max_noop_steps: 0 for none.
         presses_fire: Whether episodes start with one step of the second and one of the third action, in games whose
             second action is FIRE.
         max_frames: Longest episode, in frames after the start.
         action_set: `minimal` (the actions that the game uses) or `full` (all 18).
         preprocessing: `published_bilinear`: grey as float, maximum of the last two frames, bilinear resize with
             aligned corners. `area`: grey rounded to bytes, maximum, area resize rounded to bytes, divided by 255.
-            `rgb`: the newest screen in colour, 0 to 255, not resized and not stacked.
+            `rgb`: the newest screen in colour, 0 to 255, not resized and not stacked. `pil_bilinear`: maximum of the
+            last two frames in colour, grey as float, PIL's bilinear resize, which averages, cut to bytes, divided by
+            255; an episode's first plane is repeated where the others have black ones.
         frame_skip: Frames per step.
         least_frame_skip: If set, the number of frames of each step is drawn uniformly from `least_frame_skip` to
             `frame_skip`.
@@ -51,10 +58,12 @@ class Protocol:
     name: str
     sticky_probability: float = 0.0
     max_noops: int = 0
+    least_noop_steps: int = 0
+    max_noop_steps: int = 0
     presses_fire: bool = False
     max_frames: int = 400_000
     action_set: Literal["minimal", "full"] = "minimal"
-    preprocessing: Literal["published_bilinear", "area", "rgb"] = "published_bilinear"
+    preprocessing: Literal["published_bilinear", "area", "rgb", "pil_bilinear"] = "published_bilinear"
     frame_skip: int = FRAME_SKIP
     least_frame_skip: int | None = None
     start_state: Literal["today", "2018"] = "today"
@@ -67,9 +76,28 @@ class Protocol:
         """The fields that a run's records show: the name and the choices."""
         return {"protocol": self.name, **{choice: getattr(self, choice) for choice in _CHOICES}}
 
+    @property
+    def noop_steps(self) -> tuple[int, int] | None:
+        """(least, most) steps without action at the start of an episode; None for none."""
+        return (self.least_noop_steps, self.max_noop_steps) if self.max_noop_steps else None
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether two episodes of one agent with the same no-ops can differ, because something in them is random."""
+        if self.world == "atari":
+            return self.sticky_probability > 0 or self.least_frame_skip is not None
+        return self.world != "hard_maze"
+
+    def draw_noops(self, random: np.random.Generator) -> int:
+        """Draws the number of frames without action at the start of an episode."""
+        frames = int(random.integers(1, self.max_noops + 1)) if self.max_noops else 0
+        if self.max_noop_steps:
+            frames += self.frame_skip * int(random.integers(self.least_noop_steps, self.max_noop_steps + 1))
+        return frames
+
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Protocol":
-        """Reads what `dataclasses.asdict` wrote, also old records of Atari protocols with fewer fields.
+        """Reads what `dataclasses.asdict` wrote. What a record of before lacks has the value that was true then.
 
         Raises:
             ValueError, TypeError: The record is not one of a protocol.
@@ -80,8 +108,13 @@ class Protocol:
         return cls(**record)
 
 
-# Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its code; `machado2018`: Machado et al. 2018,
-# arXiv:1709.06009, as in ale-py's AtariVectorEnv. Both stack four frames, oldest first, and start with three of zeros.
+# Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its GPU code; `uber2017`: the wrappers of its distributed
+# code (es_distributed/atari_wrappers.py), with the limit of Gym's NoFrameskip-v4; `machado2018`: Machado et al. 2018,
+# arXiv:1709.06009, as in ale-py's AtariVectorEnv. All stack four frames, oldest first; all but `uber2017` start with
+# three of zeros.
+# `nature2015`: Mnih et al. 2015, doi:10.1038/nature14236, Methods, "Evaluation procedure": 30 games of at most 5
+# minutes (18,000 frames), each after at most 30 no-ops (Extended Data Table 1). `simple_dqn`: tambetm/simple_dqn,
+# commit e566952. It has no limit, but no episode of its tests can be longer than a test phase: 125,000 steps.
 # `gym_v4`: the `-v4` ids of OpenAI Gym, as in cshenton/neuroevolution. `hard_maze`: Such et al. 2017. `river_faithful`:
 # Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs.
 PROTOCOLS = {
@@ -89,9 +122,10 @@ PROTOCOLS = {
     for protocol in (
         Protocol("uber2018", max_noops=30, presses_fire=True),
         Protocol("machado2018", sticky_probability=0.25, max_frames=108_000, action_set="full", preprocessing="area"),
-        Protocol("nature2015", max_noops=30, max_frames=108_000, preprocessing="area"),
-        Protocol("simple_dqn", max_frames=108_000, preprocessing="area"),
+        Protocol("nature2015", max_noops=30, max_frames=18_000, preprocessing="area"),
+        Protocol("simple_dqn", least_noop_steps=5, max_noop_steps=31, max_frames=500_000, preprocessing="area"),
         Protocol("gym_v4", preprocessing="rgb", least_frame_skip=2),
+        Protocol("uber2017", max_noops=30, presses_fire=True, preprocessing="pil_bilinear"),
         Protocol(
             "river_fixed",
             max_frames=20_000_000,
@@ -112,13 +146,18 @@ PROTOCOLS = {
         Protocol("gymnasium", max_frames=20_000_000, frame_skip=1, world="gymnasium"),
     )
 }
+# What corrected protocols were before; runs that began so continue so.
+BEFORE_CORRECTION: dict[str, dict[str, Any]] = {
+    "nature2015": {"max_frames": 108_000},
+    "simple_dqn": {"max_frames": 108_000, "least_noop_steps": 0, "max_noop_steps": 0},
+}
 DEFAULT_PROTOCOLS = {
     "atari": "uber2018",
     "river_crossing": "river_fixed",
     "hard_maze": "hard_maze",
     "gymnasium": "gymnasium",
 }
-_CHOICES = {
+_CHOICES: dict[str, tuple[str, ...]] = {
     "action_set": ("minimal", "full"),
     "observation": ("pixels", "rgb", "greyscale", "objects"),
     "start_state": ("today", "2018"),
@@ -140,12 +179,14 @@ class ObservationShape:
         width: Columns of a plane; 1 for a vector.
         channels: Channels of a plane.
         stack: Number of planes in an observation.
+        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
     """
 
     height: int
     width: int
     channels: int
     stack: int = 1
+    repeats_first: bool = False
 
     @property
     def plane(self) -> tuple[int, int, int]:
@@ -177,8 +218,9 @@ def get_protocol(
     action_set: str | None = None,
     observation: str | None = None,
     start_state: str | None = None,
+    noop_steps: tuple[int, int] | None = None,
 ) -> Protocol:
-    """Returns a protocol by name, optionally with another action set, observation or start state.
+    """Returns a protocol by name, optionally with another action set, observation, start state or random starts.
 
     Raises:
         NeurozooError: The protocol or a choice is unknown; the message suggests the most similar name.
@@ -192,6 +234,8 @@ def get_protocol(
             raise unknown_name(key.replace("_", " "), value, _CHOICES[key])
     if "observation" in wanted and PROTOCOLS[name].world != "river_crossing":
         raise NeurozooError(f"The observation of the protocol {name!r} cannot be chosen. Leave observation empty.")
+    if noop_steps is not None:
+        wanted |= {"least_noop_steps": noop_steps[0], "max_noop_steps": noop_steps[1]}
     return replace(PROTOCOLS[name], **wanted)
 
 
@@ -202,6 +246,7 @@ def protocol_of(
     action_set: str | None = None,
     observation: str | None = None,
     start_state: str | None = None,
+    noop_steps: tuple[int, int] | None = None,
 ) -> Protocol:
     """Returns the protocol of a game.
 
@@ -211,13 +256,16 @@ def protocol_of(
         action_set: `minimal` or `full`; None for that of the protocol.
         observation: Observation of the river crossing task; None for that of the protocol.
         start_state: `today` or `2018`; None for that of the protocol.
+        noop_steps: (least, most) steps without action at the start of an episode; None for those of the protocol.
 
     Raises:
         NeurozooError: The game, the protocol or a choice is unknown, or they do not fit together.
     """
     world = world_of(check_game(game))
     name = DEFAULT_PROTOCOLS[world] if name is None else name
-    protocol = get_protocol(name, action_set=action_set, observation=observation, start_state=start_state)
+    protocol = get_protocol(
+        name, action_set=action_set, observation=observation, start_state=start_state, noop_steps=noop_steps
+    )
     if protocol.world != world:
         fitting = ", ".join(p.name for p in PROTOCOLS.values() if p.world == world)
         raise NeurozooError(f"{game!r} cannot be played under the protocol {name!r}. Choose one of: {fitting}.")
@@ -257,7 +305,7 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
         return ObservationShape(1, 1, gymnasium_spaces(game)[0])
     if protocol.preprocessing == "rgb":
         return ObservationShape(*screen_size(game), 3)
-    return ObservationShape(84, 84, 1, 4)
+    return ObservationShape(84, 84, 1, 4, repeats_first=protocol.preprocessing == "pil_bilinear")
 
 
 def brightest(protocol: Protocol) -> float:

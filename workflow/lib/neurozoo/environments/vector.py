@@ -9,6 +9,7 @@ from gymnasium.spaces import Discrete
 
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.randomness import MAX_SEED
 
 SeedOf = Callable[[int, int], int]
 
@@ -41,6 +42,8 @@ class AtariVectorEnvironment:
         count: Number of environments, below called num_envs.
         threads: Threads of the emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+        draws_as_before: Whether episodes start with one no-op fewer than the protocol says, from none on, as ale-py
+            draws them. Runs that earlier versions began continue so.
 
     Attributes:
         stacks: Observations: uint8, shape (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
@@ -51,7 +54,16 @@ class AtariVectorEnvironment:
         NeurozooError: ale-py's vector environment cannot play the protocol.
     """
 
-    def __init__(self, game: str, protocol: Protocol, *, count: int, threads: int, seed_of: SeedOf) -> None:
+    def __init__(
+        self,
+        game: str,
+        protocol: Protocol,
+        *,
+        count: int,
+        threads: int,
+        seed_of: SeedOf,
+        draws_as_before: bool = False,
+    ) -> None:
         from ale_py import ALEInterface, LoggerMode
         from ale_py.vector_env import AtariVectorEnv
 
@@ -60,6 +72,8 @@ class AtariVectorEnvironment:
                 f"ale-py's vector environment does not play {game!r} under {protocol.name!r}. Choose machado2018."
             )
         ALEInterface.setLoggerMode(LoggerMode.Error)
+        self._draws_as_before = draws_as_before
+        self._needs_noops = protocol.max_noops > 0
         self._environment = AtariVectorEnv(
             game,
             count,
@@ -68,7 +82,7 @@ class AtariVectorEnvironment:
             repeat_action_probability=protocol.sticky_probability,
             full_action_space=protocol.action_set == "full",
             frameskip=protocol.frame_skip,
-            noop_max=protocol.max_noops,
+            noop_max=protocol.max_noops + (self._needs_noops and not draws_as_before),  # ale-py draws fewer than this
             use_fire_reset=False,
             reward_clipping=False,
         )
@@ -82,9 +96,15 @@ class AtariVectorEnvironment:
         self._reset(np.ones(count, bool))
 
     def _reset(self, mask: np.ndarray) -> None:
-        chosen = np.flatnonzero(mask).tolist()
-        seeds = np.array([self._seed_of(index, int(self.episodes[index])) for index in chosen], np.int64)
-        self.stacks, info = self._environment.reset(seed=seeds, options={"reset_mask": mask})
+        chosen = np.flatnonzero(mask)
+        seeds = np.array([self._seed_of(index, int(self.episodes[index])) for index in chosen.tolist()], np.int64)
+        while len(chosen):
+            mask = np.isin(np.arange(self.count), chosen)
+            self.stacks, info = self._environment.reset(seed=seeds, options={"reset_mask": mask})
+            if self._draws_as_before or not self._needs_noops:
+                break
+            is_too_early = info["episode_frame_number"][chosen] == 0  # the protocol wants at least one no-op
+            chosen, seeds = chosen[is_too_early], (seeds[is_too_early] + 1) % MAX_SEED
         self.lives = info["lives"].copy()
 
     @property
@@ -126,6 +146,7 @@ class AtariVectorEnvironment:
             "episodes": self.episodes.tolist(),
             "lengths": [len(played) for played in self._played],
             "seen": zlib.crc32(np.ascontiguousarray(self.stacks).data),
+            **({} if self._draws_as_before else {"noops": "as the protocol says"}),  # missing in states of before
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:

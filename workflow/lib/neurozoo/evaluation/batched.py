@@ -124,6 +124,7 @@ class BatchedEvaluator:
             )
         self._check_fit(game)
         shape = observation_shape(game, protocol)
+        self._repeats_first = shape.repeats_first
         self._plane_shape = (shape.height, shape.width, shape.channels)
         self.announcement = self._check_memory(slots)
         self._pool: dict[str, Any] = {"game": game, "protocol": protocol, "threads": threads, "behaviour": behaviour}
@@ -165,7 +166,7 @@ class BatchedEvaluator:
         )
 
     def _make_half(self, first: int, slots: int) -> _Half:
-        networks = SlotNetworks(self.layout, slots=slots, backend=self._backend)
+        networks = SlotNetworks(self.layout, slots=slots, backend=self._backend, repeats_first=self._repeats_first)
         planes = np.zeros((slots, *self._plane_shape), np.float32)
         return _Half(first, networks, planes, np.zeros(slots, np.uint8), np.zeros(slots))
 

@@ -30,7 +30,7 @@ def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.
     world = make_world(game, protocol)
     observations: list[np.ndarray] = []
     while len(observations) < REFERENCE_SIZE:
-        noops = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
+        noops = protocol.draw_noops(random)
         observation = world.reset(noops=noops, seed=int(random.integers(MAX_SEED)))
         while not world.is_done and len(observations) < REFERENCE_SIZE:
             observations.append(observation.reshape(world.shape.observation))

@@ -59,19 +59,22 @@ def measure_network(layout: Layout, weights: Arrays, observations: Tensor) -> di
     return moments
 
 
-def push_planes(stack: Tensor, planes: Tensor, has_begun: Tensor) -> Tensor:
+def push_planes(stack: Tensor, planes: Tensor, has_begun: Tensor, *, repeats_first: bool = False) -> Tensor:
     """Adds the newest planes to the observations and drops the oldest.
 
     Args:
         stack: float32, (slots, height, width, stack * channels), oldest plane first.
         planes: float32, (slots, height, width, channels).
         has_begun: bool, (slots,): whether the plane is the first of an episode, so that zeros stand before it.
+        repeats_first: Whether copies of it stand there instead.
 
     Returns:
         The new observations, in the shape of `stack`.
     """
     older = stack[..., planes.shape[-1] :]
-    older = ops.where(ops.reshape(has_begun, (-1, 1, 1, 1)), ops.zeros_like(older), older)
+    copies = older.shape[-1] // planes.shape[-1]
+    first = ops.concatenate([planes] * copies, axis=-1) if repeats_first and copies else ops.zeros_like(older)
+    older = ops.where(ops.reshape(has_begun, (-1, 1, 1, 1)), first, older)
     return ops.concatenate([older, planes], axis=-1)
 
 

@@ -18,9 +18,12 @@ class SlotNetworks:
         layout: The network.
         slots: Number of agents.
         backend: TensorFlow or JAX.
+        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
     """
 
-    def __init__(self, layout: Layout, *, slots: int, backend: JaxBackend | TensorFlowBackend) -> None:
+    def __init__(
+        self, layout: Layout, *, slots: int, backend: JaxBackend | TensorFlowBackend, repeats_first: bool = False
+    ) -> None:
         self.slots = slots
         self._backend = backend
         self._places = places = {
@@ -35,7 +38,7 @@ class SlotNetworks:
             if placed.layer.normalisation
         }
         self._stack = backend.zeros((slots, *layout.observation_shape))
-        self._run, self._measure = _programs(layout, backend)
+        self._run, self._measure = _programs(layout, backend, repeats_first)
 
     def load(self, slot: int, theta: np.ndarray, reference: Any = None) -> None:
         """Gives a slot new weights.
@@ -68,13 +71,15 @@ class SlotNetworks:
 
 
 @lru_cache(maxsize=8)
-def _programs(layout: Layout, backend: JaxBackend | TensorFlowBackend) -> tuple[Callable, Callable]:
+def _programs(
+    layout: Layout, backend: JaxBackend | TensorFlowBackend, repeats_first: bool
+) -> tuple[Callable, Callable]:
     """Compiles `step` and the measurement of reference batches, which all evaluators of a layout share."""
     # Imported here because it imports Keras, which the native engine does not need.
     from neurozoo.evaluation import slot_layers
 
     def run(stack: Any, weights: Mapping, moments: Mapping, planes: Any, has_begun: Any) -> tuple:
-        stack = slot_layers.push_planes(stack, planes, has_begun)
+        stack = slot_layers.push_planes(stack, planes, has_begun, repeats_first=repeats_first)
         return stack, slot_layers.run_network(layout, weights, stack[:, None], moments)[:, 0]
 
     def measure(weights: Mapping, reference: Any) -> dict:

@@ -74,6 +74,7 @@ class Score:
         count: Number of episodes or runs; None if unknown.
         source: `test` for the last test of the training, `evaluation` for `evaluation.json`, `runs` for the last tests
             of several runs.
+        is_one_game: Whether all episodes are the same game, so that there is no interval.
     """
 
     mean: float
@@ -81,6 +82,7 @@ class Score:
     high: float | None
     count: int | None
     source: str
+    is_one_game: bool = False
 
 
 @dataclass(frozen=True)

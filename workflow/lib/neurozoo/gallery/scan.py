@@ -12,6 +12,7 @@ import pandas as pd
 import yaml
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
+from neurozoo.agents.scoring import is_one_game
 from neurozoo.agents.tags import FINAL
 from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
 from neurozoo.algorithms.registry import ALGORITHMS
@@ -226,7 +227,9 @@ class _Scan:
             return run
         record = read_json(path, REMAKE)
         scores = [float(episode["score"]) for episode in record["episodes"]]
-        score = Score(float(np.mean(scores)), *self.interval(scores), len(scores), "evaluation")
+        is_same = is_one_game(record["episodes"], record["protocol"])
+        ends = (None, None) if is_same else self.interval(scores)
+        score = Score(float(np.mean(scores)), *ends, len(scores), "evaluation", is_one_game=is_same)
         return replace(run, score=score, protocol=run.protocol or str(record["protocol"]["name"]))
 
     def _note_missing_files(self, run: Run, folder: Path) -> None:

@@ -246,11 +246,15 @@ def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int 
 
 
 def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
-    """Finds the settings of one run under the names of `Settings.as_first_recorded`, for Snakemake to compare.
+    """Finds the settings of one run as `Settings.as_first_recorded` has them, for Snakemake to compare.
 
-    Arguments, result and errors are those of `run_settings`.
+    Where a preset has been corrected since, they are those that it said at first, so that no finished run is trained
+    again. Arguments, result and errors are those of `run_settings`.
     """
-    return _settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
+    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
+    first = get_algorithm(algo).first_presets.get(choice["preset"], {})
+    said = {name: value for name, value in first.items() if name not in choice["overrides"]}
+    return settings_of(algo, choice).changed(said).as_first_recorded()
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
@@ -273,6 +277,11 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
 
 
 def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+    return settings_of(algo, _choice_of_run(config, algo=algo, game=game, model=model, run=run))
+
+
+def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Mapping[str, Any]:
+    """Returns the experiment of a run, or else the entry under `algorithms`; both have `preset` and `overrides`."""
     spec = get_algorithm(algo)
     if (
         name := spec.check_variant(model)
@@ -282,8 +291,8 @@ def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: 
     wanted = PlannedRun(algo, spec.check_game(game), model, int(run))
     for experiment in config["experiments"].values():
         if _contains(experiment, wanted):
-            return settings_of(experiment["algo"], experiment)
-    return settings_of(algo, config["algorithms"][algo])
+            return experiment
+    return config["algorithms"][algo]
 
 
 def runs_of(experiment: Mapping) -> list[PlannedRun]:

@@ -90,7 +90,7 @@ def play_epsilon_greedily(
             record["tests"].append(
                 {
                     "protocol": asdict(world.protocol),
-                    "summary": summary(played),
+                    "summary": summary(played, world.protocol, epsilon=epsilon),
                     "steps_per_second": done / (time.perf_counter() - began),
                     "episodes": [asdict(episode) for episode in played],
                 }
@@ -128,12 +128,15 @@ def _play(world: World, player: Player, start: dict[str, int], *, number: int, p
 
 def as_table(record: dict) -> str:
     """Returns the record of `play_epsilon_greedily` as a table with a row for each protocol."""
-    rows = [HEADS]
+    rows, notes = [HEADS], []
     for test in record["tests"]:
-        figures = test["summary"]
+        figures, protocol = test["summary"], test["protocol"]
         numbers = (figures[name] for name in ("mean", "standard_error", "median", "lowest", "highest"))
         rows.append((
-            test["protocol"]["name"], f"{test['protocol']['sticky_probability']:g}", f"{record['epsilon']:g}",
-            str(len(test["episodes"])), *(f"{number:.4g}" for number in numbers), f"{test['steps_per_second']:,.0f}",
+            protocol["name"], f"{protocol['sticky_probability']:g}", f"{record['epsilon']:g}",
+            str(len(test["episodes"])), *("undefined" if number is None else f"{number:.4g}" for number in numbers),
+            f"{test['steps_per_second']:,.0f}",
         ))  # fmt: skip
-    return "\n".join(aligned(rows, right=HEADS[1:]))
+        if "note" in figures:
+            notes.append(f"{protocol['name']}: {figures['note']}")
+    return "\n".join([*aligned(rows, right=HEADS[1:]), *notes])

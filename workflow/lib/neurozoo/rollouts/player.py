@@ -129,8 +129,7 @@ def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -
     """
     for episode in itertools.count():
         generator = np.random.default_rng([seed, episode])
-        most = protocol.max_noops
-        drawn = int(generator.integers(1, most, endpoint=True)) if most else 0
+        drawn = protocol.draw_noops(generator)
         yield {"noops": drawn if noops is None else noops, "seed": int(generator.integers(EMULATOR_SEEDS))}
 
 

@@ -274,6 +274,7 @@ class _Records:
         stack: list[np.ndarray] = []
         starts = {first for first, _, _ in self._starts}
         for number, plane in enumerate(self._spools["seen"].rows()):
-            before = [np.zeros_like(plane)] * self._shape.stack if number in starts else stack
+            first = plane if self._shape.repeats_first else np.zeros_like(plane)
+            before = [first] * self._shape.stack if number in starts else stack
             stack = [*before[1:], plane]
             yield np.concatenate(stack, axis=-1)

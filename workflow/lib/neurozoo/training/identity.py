@@ -2,13 +2,68 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.errors import NeurozooError
 from neurozoo.randomness import OLD_RULE
+from neurozoo.training.state import as_saved, read_state_identity
+
+PROTOCOL = "protocol_record"  # how episodes are played, in the records of a run
+
+
+def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
+    """Returns a run with the rules by which it began, if presets or protocols have been corrected since then.
+
+    So a run that an earlier version began continues as it was. A run without a state, and one whose settings the user
+    has changed, is returned as it is.
+
+    Args:
+        spec: The algorithm.
+        context: The run.
+    """
+    found = read_state_identity(context.run_dir)
+    if found is None:
+        return context
+    settings = context.settings
+    try:
+        recorded = spec.settings.as_recorded(found)
+    except NeurozooError:  # `RunState` explains the damage
+        return context
+    if is_older := bool({*spec.settings.ADDED, PROTOCOL} - set(found)):
+        corrected = {name for values in spec.first_presets.values() for name in values}
+        names = corrected.union(spec.settings.ADDED) & set(recorded)
+        if _name_of_protocol(spec, context) == recorded.get("protocol"):  # which a state names, also the game's own
+            names.discard("protocol")
+        settings = settings.changed({name: recorded[name] for name in names})
+    try:
+        record = spec.keep_protocol(context.game, settings, found.get(PROTOCOL))
+    except (ValueError, TypeError, NeurozooError):  # no record of a protocol, or one that does not fit
+        return context
+    begun = replace(
+        context,
+        settings=settings,
+        protocol_record=record,
+        is_older=is_older,
+        entropy_rule=found.get("entropy", OLD_RULE),
+    )
+    identity = as_saved(state_identity(spec, begun, {}))
+    before = identity_of_before(spec, identity, found)
+    return begun if all(before.get(name) == value for name, value in identity.items()) else context
+
+
+def kept_rules(wanted: RunContext, begun: RunContext) -> list[str]:
+    """Returns sentences about the rules in which `as_begun` differs from what presets and protocols say today."""
+    old, new = asdict(begun.settings), asdict(wanted.settings)
+    kept = [f"{name}: {value}" for name, value in old.items() if value != new[name]]
+    if begun.protocol_record is not None:
+        kept.append(f"the protocol {begun.protocol_record['name']} as it was")
+    if not kept:
+        return []
+    return [f"An earlier version began this run, and it goes on by its rules: {', '.join(kept)}"]
 
 
 def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping[str, object]) -> dict[str, object]:
@@ -21,14 +76,15 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
         context: The run.
         of_session: `Session.identity`.
     """
-    settings = context.settings
-    identity = {**context.identity, **settings.without_added(asdict(settings)), **of_session}
-    identity["protocol"] = spec.describe_protocol(context.game, settings)["name"]
+    settings, played = context.settings, _played(spec, context)
+    identity = {**context.identity, **asdict(settings), **of_session, "protocol": played["name"], PROTOCOL: played}
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
     if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
         identity["entropy"] = context.entropy_rule
-    for name in (spec.budget_unit, *settings.WAYS_TO_RUN):
+    # A run of an earlier version stays recognisable as one: its identity lacks what was added since.
+    added = (*settings.ADDED, PROTOCOL) if context.is_older else ()
+    for name in (spec.budget_unit, *settings.WAYS_TO_RUN, *added):
         identity.pop(name, None)
     return identity
 
@@ -47,7 +103,7 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
         **identity,
         **{name: getattr(settings, name) for name in left_out},
         "entropy": context.entropy_rule,
-        "protocol_record": dict(spec.describe_protocol(context.game, settings)),
+        PROTOCOL: _played(spec, context),
         **result_facts(spec, context),
         "settings_record": _as_yaml(settings_record(spec, settings)),
     }
@@ -71,14 +127,30 @@ def _as_yaml(value: object) -> Any:
     return json.loads(json.dumps(value))
 
 
-def identity_of_before(spec: AlgorithmSpec, found: Mapping[str, object]) -> dict[str, object]:
+def _name_of_protocol(spec: AlgorithmSpec, context: RunContext) -> object:
+    try:
+        return spec.describe_protocol(context.game, context.settings)["name"]
+    except NeurozooError:  # the corrected preset does not fit the game any more
+        return None
+
+
+def _played(spec: AlgorithmSpec, context: RunContext) -> dict[str, object]:
+    return dict(context.protocol_record or spec.describe_protocol(context.game, context.settings))
+
+
+def identity_of_before(
+    spec: AlgorithmSpec, identity_now: Mapping[str, object], found: Mapping[str, object]
+) -> dict[str, object]:
     """Translates the identity in a state of an earlier version to the names of this version.
 
     Args:
         spec: The algorithm.
+        identity_now: The identity of the run that wants to continue; see `as_begun`.
         found: The identity in the state.
     """
-    identity = spec.settings.renamed(found)
+    added = spec.settings.ADDED
+    recorded = spec.settings.as_recorded(found)
+    identity = {name: value for name, value in recorded.items() if name not in added or name in identity_now}
     if "noise" not in spec.needs:  # earlier versions recorded it for every run
         identity.pop("noise_values", None)
     return identity

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,15 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS
 from neurozoo.files import write_text
 from neurozoo.provenance import provenance
-from neurozoo.randomness import NEW_RULE, OLD_RULE, EntropyRule
+from neurozoo.randomness import NEW_RULE, EntropyRule
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
-from neurozoo.training.identity import identity_of_before, result_facts, run_facts, state_identity
+from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, result_facts, run_facts, state_identity
 from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
-from neurozoo.training.state import RunState, as_saved, read_state_identity
+from neurozoo.training.state import RunState
 from neurozoo.training.watch import TrainingWatch
 
 
@@ -115,13 +114,14 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
     """
     spec = get_algorithm(context.algo)
     tags = tuple(parse_tag(tag) for tag in keep_tags)
-    context, session = _open_session(spec, context)
+    wanted, context = context, as_begun(spec, context)
+    session = spec.open_session(context)
     with Interruption() as interruption:
         wait_for_earlier_training(context.state_dir, check=interruption.check)
         identity = state_identity(spec, context, session.identity)
         budget = spec.budget(context.settings)
         state = RunState(
-            context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec)
+            context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec, identity)
         )
         _restore(session, state)
         facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
@@ -138,6 +138,8 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
         )
         try:
             _announce(session, state, reporter)
+            for sentence in kept_rules(wanted, context):
+                reporter.say(sentence)
             with Heartbeat(state.folder, progress=session.progress) as heartbeat, session:
                 for sentence in session.announcements:
                     reporter.say(sentence)
@@ -155,17 +157,6 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             reporter.close()
         result.write(context.run_dir, context.identity, about)
         publish(state.log, context.run_dir / "log.jsonl")
-
-
-def _open_session(spec: AlgorithmSpec, context: RunContext) -> tuple[RunContext, Session]:
-    """Opens the session of a run; a run that an earlier version began keeps its rule for random numbers."""
-    found = read_state_identity(context.run_dir)
-    if found is not None and "entropy" not in found:
-        older = replace(context, entropy_rule=OLD_RULE)
-        session = spec.open_session(older)
-        if identity_of_before(spec, found) == as_saved(state_identity(spec, older, session.identity)):
-            return older, session
-    return context, spec.open_session(context)
 
 
 def _restore(session: Session, state: RunState) -> None:

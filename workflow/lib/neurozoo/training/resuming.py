@@ -41,7 +41,7 @@ def resume(
     spec = get_algorithm(algo)
     if not (run_dir / "state" / "state.json").exists():
         raise NeurozooError(f"{run_dir} has no state/state.json to continue from; train the run again.")
-    recorded = spec.settings.renamed(found)
+    recorded = spec.settings.as_recorded(found)
     settings: dict[str, Any] = {
         field.name: recorded[field.name] for field in fields(spec.settings) if field.name in recorded
     }

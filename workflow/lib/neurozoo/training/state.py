@@ -6,7 +6,8 @@
 - `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight.
 - `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again.
 - `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
-  before the state names them and removed only after it no longer does.
+  before the state names them and removed only after it no longer does. A file that the state does not name is what a
+  kill left behind: it is removed before the run continues, which may give its name to another content.
 """
 
 import base64
@@ -15,7 +16,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -72,6 +73,7 @@ class RunState:
             elif algorithm is not None:
                 self.saved = found
         self._cut_log()
+        self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
         if is_new:  # before the first episode, so that its result is never used with other settings
             self._move_kept_files_aside()  # they belong to the run before
             self.save(None, {"counted": 0.0, "total": 0.0})
@@ -141,6 +143,11 @@ class RunState:
         length = self.saved["log_bytes"] if self.saved else 0
         if self._log_size() > length:
             os.truncate(self.log, length)
+
+    def _remove_arrays(self, *, but: Collection[str]) -> None:
+        for path in self._array_folder.glob("*.npy"):
+            if path.stem not in but:
+                path.unlink()
 
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
         """Returns the journalled results of one phase by their numbers; a line that a kill cut off does not count."""
@@ -242,9 +249,7 @@ class RunState:
                 with written_whole(path) as temporary, open(temporary, "wb") as file:
                     file.write(buffer.getbuffer())
         write_json(self._state_path, state)
-        for path in self._array_folder.glob("*.npy"):
-            if path.stem not in state["arrays"]:
-                path.unlink()
+        self._remove_arrays(but=state["arrays"])
         if algorithm is not None:
             self.saved = state
         self._journal_path.unlink(missing_ok=True)

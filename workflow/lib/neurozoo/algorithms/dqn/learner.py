@@ -25,6 +25,7 @@ from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 SAVE_STEPS = 10_000  # steps between two saved states, at most
 STATES = 32  # states of whose values `meanq` is the mean
+HISTORY = 4  # screens of a state
 RECENT = 100  # training episodes of which `score` is the mean
 
 Watch = Callable[[int, int], None]  # gets the frames and steps since its last call
@@ -80,10 +81,13 @@ class DeepQLearner:
         self._returns = np.zeros(settings.num_envs, np.float64)
         self._waits = np.zeros(settings.num_envs, np.int64)
         self._has_enough = False
+        self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
+        self._seen = np.ones(settings.num_envs, np.int64)  # screens of this life, at most those of a state
         self._waited = 0  # decisions of `noop_steps`
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
         self._saved: tuple[Mapping, Mapping] | None = None
+        self._draws_as_before = False  # how no-ops are drawn, see `AtariVectorEnvironment`
         self._thread = ThreadPoolExecutor(1)
         self._learned: tuple[Future, Sample, PhaseStatistics] | None = None
 
@@ -136,16 +140,22 @@ class DeepQLearner:
         self._game = game
         _keep_to_threads(self.threads)
         self._environments = AtariVectorEnvironment(
-            game, self._protocol, count=s.num_envs, threads=self.threads, seed_of=self._seed_of
+            game,
+            self._protocol,
+            count=s.num_envs,
+            threads=self.threads,
+            seed_of=self._seed_of,
+            draws_as_before=self._draws_as_before,
         )
         self._replay = Replay(
             capacity=s.replay_size,
             num_envs=s.num_envs,
-            history=4,
+            history=HISTORY,
             steps=s.n_steps,
             discount=s.discount,
             reward_bounds=s.reward_bounds,
             windows=s.windows,
+            masks_terminals=self._masks,
             prioritised=s.prioritised,
             exponent=s.priority_exponent,
             folder=folder if s.keep_replay else None,
@@ -227,7 +237,7 @@ class DeepQLearner:
         is_waiting = self._waits > 0
         draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
         policy = epsilon_greedy(self._network.acting_values, epsilon=epsilon, num_actions=self._layout.num_actions)
-        actions = policy.step(PolicyInputs.without_history(self._environments.stacks), (), draws).action
+        actions = policy.step(PolicyInputs.without_history(self._stacks()), (), draws).action
         actions[is_waiting] = 0
         self._rounds += 1
         self._environments.send(actions)
@@ -240,6 +250,14 @@ class DeepQLearner:
         phase.steps += played
         phase.epsilon = epsilon
         return played, len(is_waiting) - played
+
+    def _stacks(self) -> np.ndarray:
+        """Returns what the network sees: uint8, (num_envs, HISTORY, height, width)."""
+        stacks = self._environments.stacks
+        if not self._masks or self._seen.min() == HISTORY:
+            return stacks
+        is_older = np.arange(HISTORY) < HISTORY - self._seen[:, np.newaxis]
+        return np.where(is_older[..., np.newaxis, np.newaxis], np.uint8(0), stacks)
 
     def _learn_for(self, played: int, phase: PhaseStatistics) -> None:
         """Learns from as many minibatches as these steps require."""
@@ -300,6 +318,9 @@ class DeepQLearner:
             self._environments.screens[environments],
             terminals[environments],
         )
+        self._seen[environments] = np.where(
+            terminals[environments], 1, np.minimum(self._seen[environments] + 1, HISTORY)
+        )
         self._returns[environments] += step.rewards[environments]
         phase.lives += int(np.sum(terminals[environments]))
         ended = step.is_over | step.is_cut
@@ -316,6 +337,7 @@ class DeepQLearner:
 
     def _begin(self, environments: np.ndarray) -> None:
         """Starts new episodes in the replay memory."""
+        self._seen[environments] = 1
         if self.settings.noop_steps:
             self._wait(environments)
         if self.settings.windows == "padded":
@@ -342,6 +364,7 @@ class DeepQLearner:
             address=(self._entropy, self.iteration),
             num_actions=self._layout.num_actions,
             beat=lambda: watch(0, 0),
+            draws_as_before=self._draws_as_before,
         )
         self.iteration += 1
         frames, before = self.frames, self.tested.frames if self.tested else 0
@@ -351,7 +374,7 @@ class DeepQLearner:
         )
         if self._states is None and self._replay.can_sample and len(self._replay) > STATES:
             random = generator(self._entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
-            self._states = self._replay.sample(STATES, random).screens[:, :4]
+            self._states = self._replay.sample(STATES, random).screens[:, :HISTORY]
         meanq = 0.0 if self._states is None else float(self._network.values(self._states).max(axis=-1).mean())
         fields: dict[str, object] = {}
         own = {"total_train_steps": self.train_steps, "replay_memory_count": len(self._replay), "meanq": meanq}
@@ -387,6 +410,7 @@ class DeepQLearner:
             "recent": list(self._recent),
             "returns": self._returns.tolist(),
             "waits": self._waits.tolist(),
+            **({"seen": self._seen.tolist()} if self._masks else {}),
             "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
             "has_states": self._states is not None,
             "best": tested and [tested.score, tested.iteration, tested.frames, tested.episodes],
@@ -414,6 +438,8 @@ class DeepQLearner:
         self._waited, self._rounds, self._updates = (int(state[name]) for name in ("waited", "rounds", "updates"))
         self._recent.extend(float(score) for score in state["recent"])
         self._returns, self._waits = np.array(state["returns"], float), np.array(state["waits"], np.int64)
+        if self._masks:
+            self._seen = np.array(state["seen"], np.int64)
         if len(self._returns) != self.settings.num_envs:
             raise ValueError(f"{len(self._returns)} environments")
         self._statistics = {
@@ -428,13 +454,15 @@ class DeepQLearner:
         end = f"-at-{self._rounds}-{self.iteration}"
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)
+        self._draws_as_before = "noops" not in state["worlds"]
 
 
 def _keep_to_threads(threads: int) -> None:
     """Gives each TensorFlow operation one thread, so that sums have a fixed order; operations share the threads.
 
     Also turns on oneDNN, which `neurozoo` turns off elsewhere: it takes two thirds of the time. Its sums have a fixed
-    order, too, but not the same one on each kind of processor.
+    order, too, but not the same one on each kind of processor. On a GPU, it turns on TensorFlow's deterministic
+    operations: the default ones add up gradients in any order.
     """
     if "tensorflow" not in sys.modules:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
@@ -446,5 +474,7 @@ def _keep_to_threads(threads: int) -> None:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(1)
             tf.config.threading.set_inter_op_parallelism_threads(threads)
+            if tf.config.list_physical_devices("GPU"):
+                tf.config.experimental.enable_op_determinism()
         except RuntimeError:  # TensorFlow is already running, as in tests with several runs in one process
             return

@@ -42,18 +42,21 @@ def play_test(
     address: tuple[Entropy, int],
     num_actions: int,
     beat: Callable[[], None],
+    draws_as_before: bool = False,
 ) -> PhaseStatistics:
     """Plays whole episodes, or a number of steps, in environments of their own.
 
     Args:
         values_of: Returns action values.
-        settings: `test_steps`, or else `num_test_episodes`; `test_epsilon`, `test_cutoff` and `noop_steps`.
+        settings: `test_steps` and `finishes_test`, or else `num_test_episodes`; `test_epsilon`, `test_cutoff` and
+            `noop_steps`.
         game: Game id.
         protocol: How episodes are played.
         threads: Threads of the emulators.
         address: The run's entropy, and the epoch; all random numbers depend on them.
         num_actions: Number of actions.
         beat: Called after every round; may raise to stop.
+        draws_as_before: See `AtariVectorEnvironment`.
     """
     s, (entropy, epoch) = settings, address
     count = 1 if s.test_steps is not None else min(s.num_test_episodes, TEST_ENVIRONMENTS)
@@ -69,13 +72,21 @@ def play_test(
             waits[environments] = draws.integers(least, most + 1, len(environments))
 
     phase, started = PhaseStatistics(), time.perf_counter()
-    environments = AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of)
+    environments = AtariVectorEnvironment(
+        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before
+    )
     returns, is_open = np.zeros(count), np.ones(count, bool)
     waits, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
     policy = epsilon_greedy(values_of, epsilon=s.test_epsilon, num_actions=num_actions)
     rounds = 0
     wait(np.arange(count))
-    while is_open.any() if s.test_steps is None else phase.steps < s.test_steps:
+
+    def goes_on() -> bool:
+        if s.test_steps is None:
+            return bool(is_open.any())
+        return phase.steps < s.test_steps or (s.finishes_test and lengths[0] > 0)
+
+    while goes_on():
         draws = generator(entropy, Purpose.TEST_EXPLORATION, epoch, rounds)
         actions = policy.step(PolicyInputs.without_history(environments.stacks), (), draws).action
         actions[waits > 0] = 0

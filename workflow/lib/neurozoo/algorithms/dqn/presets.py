@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from neurozoo.algorithms.dqn.settings import DqnSettings
 
-_NATURE = DqnSettings()
+_NATURE = DqnSettings(masks_lost_lives=True)
 _SIMPLE_DQN = DqnSettings(
     protocol="simple_dqn",
     test_steps=125_000,
-    noop_steps=(5, 31),
     windows="whole",
     optimizer="rmsprop",
     optimizer_epsilon=1e-6,
@@ -50,8 +49,10 @@ PRESETS = {
         protocol="machado2018",
         action_set="minimal",
         life_loss="ignore",
+        masks_lost_lives=False,
         test_epsilon=0.001,
         test_steps=125_000,
+        finishes_test=True,
         learning_starts=20_000,
         target_update_period=8_000,
         epsilon_end=0.01,
@@ -59,6 +60,7 @@ PRESETS = {
         optimizer="adam",
         learning_rate=0.0000625,
         optimizer_epsilon=1.5e-4,
+        initialisation="glorot_uniform",
     ),
     "neurozoo": _OURS,
     "demo": replace(
@@ -72,4 +74,10 @@ PRESETS = {
         num_envs=4,
         train_frequency=16,
     ),
+}
+
+# What corrected presets said at first.
+FIRST_PRESETS: dict[str, dict[str, object]] = {
+    "nature": {"masks_lost_lives": False},
+    "dopamine": {"finishes_test": False, "initialisation": "torch"},
 }

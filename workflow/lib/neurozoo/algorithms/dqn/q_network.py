@@ -183,12 +183,15 @@ def _folded(found: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
 
 def _initial(weights, rule: str, random: np.random.Generator) -> np.ndarray:
     shape = tuple(weights.shape)
-    fan_in = int(np.prod(shape[:-1]))
+    fan_in, field = int(np.prod(shape[:-1])), int(np.prod(shape[:-2]))
     if len(shape) == 1:
         return np.zeros(shape, np.float32)
     if rule == "gaussian":
         return (0.01 * random.standard_normal(shape)).astype(np.float32)
-    bound = np.sqrt({"torch": 1, "fan_in_uniform": 3, "he_uniform": 6}[rule] / fan_in)
+    if rule == "glorot_uniform":
+        bound = np.sqrt(6 / (fan_in + field * shape[-1]))
+    else:
+        bound = np.sqrt({"torch": 1, "fan_in_uniform": 3, "he_uniform": 6}[rule] / fan_in)
     return random.uniform(-bound, bound, shape).astype(np.float32)
 
 

@@ -50,7 +50,8 @@ class Replay:
 
     With `windows="whole"` (simple_dqn) a row is drawn only if `history` screens of its segment precede it; a segment
     ends at a terminal or a seam. With "padded" (DeepMind) a segment begins with the first screen of a game, a row of
-    age 0 that is not a transition. Screens before it are zeros, and a terminal within the segment is a lost life. Rows
+    age 0 that is not a transition. Screens before it are zeros, and a terminal within the segment is a lost life. With
+    `masks_terminals`, a lost life begins a new segment, whose first screen is that after the terminal action. Rows
     whose segment ends without a terminal within the next n - 1 rows are never drawn.
 
     Two details differ from simple_dqn: the first slots of a full ring can be drawn, too (the original leaves out four
@@ -68,6 +69,7 @@ class Replay:
         discount: Per step.
         reward_bounds: Rewards are clipped to them when drawn, or None.
         windows: "padded" or "whole".
+        masks_terminals: Whether screens before a terminal are zeros in later states, too (padded windows).
         prioritised: Draw in proportion to |error|^exponent instead of uniformly.
         exponent: 0 is uniform, 1 fully proportional.
         folder: Folder for the files, or None to keep the rows in memory.
@@ -92,6 +94,7 @@ class Replay:
         discount: float = 0.99,
         reward_bounds: tuple[float, float] | None = (-1.0, 1.0),
         windows: str,
+        masks_terminals: bool = False,
         prioritised: bool = False,
         exponent: float = 0.5,
         folder: Path | None = None,
@@ -111,6 +114,7 @@ class Replay:
         self._last_discount = discount**steps
         self._reward_bounds = reward_bounds
         self._is_whole = windows == "whole"
+        self._masks_terminals = masks_terminals
         self._exponent = exponent
         self._folder = None if folder is None else Path(folder)
         self._slack = 0 if folder is None else slack
@@ -201,8 +205,8 @@ class Replay:
         if not self._is_whole and not self._next_ages[environments].all():
             raise ValueError("the first screen of a game must be stored with `begin` before its first transition")
         self._write(environments, actions, rewards, screens, terminals)
-        if self._is_whole:
-            self._next_ages[environments[np.asarray(terminals, bool)]] = 0
+        if self._is_whole or self._masks_terminals:
+            self._next_ages[environments[np.asarray(terminals, bool)]] = 0 if self._is_whole else 1
 
     def sample(self, batch: int, random: np.random.Generator, beta: float = 1.0) -> Sample:
         """Draws transitions with replacement.

@@ -10,7 +10,7 @@ import numpy as np
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
-from neurozoo.algorithms.spec import game_protocol
+from neurozoo.algorithms.spec import protocol_of_run
 from neurozoo.environments.protocols import check_engine, layout_of
 
 REPLAY = "replay"  # folder in a run's state
@@ -37,7 +37,7 @@ class DqnSession:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._protocol = game_protocol(context.game, context.settings)
+        self._protocol = protocol_of_run(context)
         check_engine(context.game, self._protocol, context.settings.engine)
         self._layout = layout_of(context.game, context.model, self._protocol)
         self._learner = DeepQLearner(

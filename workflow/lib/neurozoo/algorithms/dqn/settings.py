@@ -1,12 +1,13 @@
 """The settings of deep Q-learning."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
+from neurozoo.environments.protocols import PROTOCOLS, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Pair, Whole
 
@@ -32,6 +33,7 @@ class DqnSettings(RunSettings):
         "priority_correction": "importance_exponent",
         "priority_steps": "importance_steps",
     }
+    ADDED: ClassVar[Mapping[str, object]] = {"masks_lost_lives": False, "finishes_test": False}
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -41,8 +43,13 @@ class DqnSettings(RunSettings):
     test_steps: Whole | None = Field(
         default=None,
         ge=1,
-        description="Steps of a test phase instead of a number of whole episodes; an unfinished episode is dropped, as "
-        "in the original. Empty for whole episodes.",
+        description="Steps of a test phase instead of a number of whole episodes. Empty for whole episodes.",
+    )
+    finishes_test: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether the episode that runs when `test_steps` are over is played to its end, as in Dopamine, or "
+        "dropped, as in DeepMind's code and simple_dqn.",
     )
     epoch_steps: Whole = Field(
         default=250_000,
@@ -77,10 +84,16 @@ class DqnSettings(RunSettings):
         default="terminal",
         description="ignore, or terminal (for learning, a lost life ends the episode; the game goes on).",
     )
+    masks_lost_lives: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether training sees black screens instead of those before a lost life, in playing and in "
+        "replay, as DeepMind's code does. Only with life_loss: terminal and windows: padded. Tests see all screens.",
+    )
     noop_steps: Pair[Annotated[Whole, Field(ge=0)]] | None = Field(
         default=None,
-        description="[least, most] decisions without action after each terminal. They are not stored, and do not count "
-        "as steps. Empty for what the protocol does at the start of a game.",
+        description="[least, most] decisions without action at the start of an episode, and in training after each "
+        "terminal. They are not stored, and do not count as steps. Empty for the protocol's own, [0, 0] for none.",
     )
     # memory
     replay_size: Whole = Field(
@@ -122,10 +135,11 @@ class DqnSettings(RunSettings):
         default=(-1.0, 1.0),
         description="[least, most]: for learning, rewards are clipped to these; empty for no clipping.",
     )
-    initialisation: Literal["fan_in_uniform", "torch", "gaussian", "he_uniform"] = Field(
+    initialisation: Literal["fan_in_uniform", "torch", "gaussian", "he_uniform", "glorot_uniform"] = Field(
         default="torch",
         description="Initial weights: fan_in_uniform, +-sqrt(3 / fan in); torch, +-1 / sqrt(fan in); gaussian, "
-        "standard deviation 0.01; he_uniform, +-sqrt(6 / fan in). Biases start at 0.",
+        "standard deviation 0.01; he_uniform, +-sqrt(6 / fan in); glorot_uniform, +-sqrt(6 / (fan in + fan out)). "
+        "Biases start at 0.",
     )
     # what came after 2015
     n_steps: Whole = Field(
@@ -165,15 +179,38 @@ class DqnSettings(RunSettings):
                 f"dqn plays Atari games under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
                 f"{self.protocol!r}."
             )
-        if self.noop_steps and self.windows == "padded":
+        own = get_protocol(self.protocol).noop_steps
+        if (self.noop_steps is None and own) or (self.noop_steps == (0, 0) and not own):
+            object.__setattr__(self, "noop_steps", own)  # one form of each, by which states and records are compared
+        if self.noop_steps not in (None, (0, 0)) and self.windows == "padded":
             raise NeurozooError(
-                "noop_steps leave gaps in the replay memory: set windows to whole, or leave noop_steps empty."
+                f"noop_steps ({list(self.noop_steps)}, of the protocol {self.protocol!r} if you set none) leave gaps "
+                "in the replay memory: set windows to whole, or noop_steps to [0, 0]."
             )
         if self.replay_size // self.num_envs < LEAST_SCREENS:
             raise NeurozooError(
                 f"replay_size should be at least {LEAST_SCREENS} screens for each of {self.num_envs} environments, "
                 f"but is {self.replay_size}."
             )
+
+    @property
+    def protocol_choices(self) -> dict[str, Any]:
+        """The arguments of `protocol_of` that these settings choose."""
+        return {**super().protocol_choices, "noop_steps": self.noop_steps}
+
+    @classmethod
+    def as_recorded(cls, values: Mapping[str, object]) -> dict[str, object]:
+        """Translates the settings in the record or state of a run; see `Settings.as_recorded`."""
+        found = super().as_recorded(values)
+        name = found.get("protocol")
+        if "noop_steps" in found and found["noop_steps"] is None and isinstance(name, str) and name in PROTOCOLS:
+            found["noop_steps"] = [0, 0] if PROTOCOLS[name].noop_steps else None  # no protocol had any
+        return found
+
+    def as_first_recorded(self) -> dict[str, object]:
+        """Returns the settings as the previous version recorded them; see `Settings.as_first_recorded`."""
+        recorded = super().as_first_recorded()
+        return recorded | {"noop_steps": None if self.noop_steps == (0, 0) else self.noop_steps}
 
     @property
     def plays_on(self) -> bool:

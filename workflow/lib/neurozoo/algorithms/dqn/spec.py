@@ -1,6 +1,6 @@
 """The spec of deep Q-learning."""
 
-from neurozoo.algorithms.dqn.presets import PRESETS
+from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, describe_evaluation
@@ -30,6 +30,7 @@ SPECS = (
         title="Deep Q-learning",
         settings=DqnSettings,
         presets=PRESETS,
+        first_presets=FIRST_PRESETS,
         open_session=_open_session,
         has_phases=True,
         learns_by_steps=True,

@@ -122,5 +122,5 @@ class Starts:
         limit = self._protocol.max_frames
         if cutoff is not None:
             limit = min(limit, cutoff * self._protocol.frame_skip)
-        noops = int(random.integers(1, self._protocol.max_noops + 1)) if self._protocol.max_noops else 0
+        noops = self._protocol.draw_noops(random)
         return Episode(genome, noops, int(random.integers(MAX_SEED)), limit)

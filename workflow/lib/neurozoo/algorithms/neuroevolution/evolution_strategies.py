@@ -7,7 +7,7 @@ import numpy as np
 
 from neurozoo.algorithms.neuroevolution.base import Batch, Solution, Starts
 from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
-from neurozoo.algorithms.neuroevolution.ranks import centered_ranks
+from neurozoo.algorithms.neuroevolution.ranks import TiedRanks, centered_ranks
 from neurozoo.algorithms.neuroevolution.schedules import Schedule
 from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
@@ -130,7 +130,7 @@ class EvolutionStrategy:
         return report
 
     def _tell_population(self, results: Sequence[EpisodeResult]) -> None:
-        fitness = processed(results, self.settings.return_proc_mode)
+        fitness = processed(results, self.settings.return_proc_mode, ties=self.settings.tied_ranks)
         scores = [result.score for result in results]
         steps = sum(result.steps for result in results)
         self.steps += steps
@@ -218,18 +218,19 @@ def initial_theta(entropy: Entropy, *address: int, layout: Layout, noise: np.nda
     return layout.initialise(noise[index : index + layout.parameter_count])
 
 
-def processed(results: Sequence[EpisodeResult], mode: str) -> np.ndarray:
+def processed(results: Sequence[EpisodeResult], mode: str, *, ties: TiedRanks = "order") -> np.ndarray:
     """Returns the fitness of the perturbed weights, which weights the gradient.
 
     Args:
         results: One episode each.
         mode: `centered_rank`: ranks of the scores. `sign`: sums of the signs of the rewards. `centered_sign_rank`:
             ranks of these sums.
+        ties: Ranks of equal scores, see `centered_ranks`.
 
     Returns:
         float32, shape (results,).
     """
     if mode == "centered_rank":
-        return centered_ranks(np.array([result.score for result in results]))
+        return centered_ranks(np.array([result.score for result in results]), ties=ties)
     signs = np.array([result.sign_score for result in results], np.float32)
-    return signs if mode == "sign" else centered_ranks(signs)
+    return signs if mode == "sign" else centered_ranks(signs, ties=ties)

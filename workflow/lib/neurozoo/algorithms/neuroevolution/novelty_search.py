@@ -178,7 +178,8 @@ class NoveltyStrategy:
         scores = np.array([result.score for result in results])
         lengths = np.array([result.steps for result in results])
         novelties = novelty(behaviours, self._archive.behaviours, nearest=self.settings.num_neighbours)
-        fitness = self._fitness(centered_ranks(scores), centered_ranks(novelties))
+        ties = self.settings.tied_ranks
+        fitness = self._fitness(centered_ranks(scores, ties=ties), centered_ranks(novelties, ties=ties))
         self._scores = np.sort(scores)
         limit = self._cutoff.limit
         self._fields |= {

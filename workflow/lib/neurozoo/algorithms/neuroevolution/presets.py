@@ -30,6 +30,7 @@ _GA_2017 = GaSettings(
     mutation_power=0.005,
     elite_rule="carried",
     frames=1_000_000_000,
+    protocol="uber2017",
 )
 # cshenton/neuroevolution.
 _CSHENTON = GaSettings(
@@ -54,19 +55,20 @@ def _without_parents(settings: GaSettings) -> GaSettings:
 _PUBLISHED_ES = EsSettings()
 # The distributed code. It played 3 % and 10 % of the episodes without noise; validation episodes take their place. It
 # states no budget and has no NSRA-ES, whose own numbers are those of the paper.
-_NS_2017 = NoveltySettings()
+_NS_2017 = NoveltySettings(protocol="uber2017")
 _NSR_2017 = replace(_NS_2017, population_size=1000, num_validation_episodes=100)
-_NSRA_2017 = NsraSettings(population_size=1000, num_validation_episodes=100)
+_NSRA_2017 = NsraSettings(population_size=1000, num_validation_episodes=100, protocol="uber2017")
 # The published steps suit virtual batch norm. Without it they soon lead to agents that always choose the same action,
 # and a test of an idle agent can last 400,000 frames.
 _DEMO: dict[str, Any] = {
+    "tied_ranks": "average",
     "mutation_power": 0.005,
     "stepsize": 0.002,
     "num_test_episodes": 2,
     "episode_cutoff_mode": 500,
     "frames": 220_000,
 }
-_DEMO_NS = {**_DEMO, "population_size": 20}
+_DEMO_NS = {**_DEMO, "population_size": 20, "protocol": None}
 
 PRESETS: dict[str, dict[str, EvolutionSettings]] = {
     "ga": {
@@ -85,7 +87,7 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
     "es": {
         "uber2018": _PUBLISHED_ES,
         # The distributed code played about one episode in a hundred without noise; test episodes take their place.
-        "uber2017": replace(_PUBLISHED_ES, mutation_power=0.005, num_test_episodes=50),
+        "uber2017": replace(_PUBLISHED_ES, mutation_power=0.005, num_test_episodes=50, protocol="uber2017"),
         "demo": replace(_PUBLISHED_ES, population_size=40, **_DEMO),
     },
     "ns_es": {"uber2017": _NS_2017, "demo": replace(_NS_2017, **_DEMO_NS)},
@@ -104,5 +106,14 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
             frames=8_000_000_000,
         ),
         "demo": GaNoveltySettings(**vars(_DEMO_GA)),
+    },
+}
+
+# What corrected presets said at first.
+FIRST_PRESETS: dict[str, dict[str, dict[str, object]]] = {
+    **{name: {"uber2017": {"protocol": None}} for name in ("ga", "rs")},
+    **{
+        name: {"uber2017": {"protocol": None}, "demo": {"tied_ranks": "order"}}
+        for name in ("es", "ns_es", "nsr_es", "nsra_es")
     },
 }

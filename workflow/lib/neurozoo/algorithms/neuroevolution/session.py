@@ -13,7 +13,7 @@ from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch
 from neurozoo.algorithms.neuroevolution.order import LongestFirst
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
-from neurozoo.algorithms.spec import game_protocol
+from neurozoo.algorithms.spec import protocol_of_run
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.environments.protocols import check_engine, layout_of
 from neurozoo.errors import NeurozooError
@@ -41,7 +41,7 @@ class EvolutionSession:
         assert context.ops is not None  # the spec says that both are needed
         assert context.noise is not None
         self._context, self._ops, self._noise_file = context, context.ops, context.noise
-        self._protocol = game_protocol(context.game, settings)
+        self._protocol = protocol_of_run(context)
         check_engine(context.game, self._protocol, settings.engine)
         self._layout = layout_of(context.game, context.model, self._protocol)
         self._noise = open_noise_table(self._noise_file)

@@ -120,9 +120,16 @@ PerturbedPopulation = Annotated[
 class GradientSettings(EvolutionSettings):
     """The settings that all evolution strategies share."""
 
+    ADDED: ClassVar[Mapping[str, object]] = {"tied_ranks": "order"}
+
     # search
     population_size: PerturbedPopulation = 5000
     mutation_power: MutationPower = 0.02
+    tied_ranks: Literal["order", "average"] = Field(
+        default="order",
+        description="Ranks of equal scores: order (the earlier one gets the lower rank, as published) or average (all "
+        "get the mean of their ranks, so equal scores say nothing).",
+    )
     # step
     l2coeff: Number = Field(
         default=0.005, ge=0, description="Weight decay: this multiple of the weights is added to the gradient."
