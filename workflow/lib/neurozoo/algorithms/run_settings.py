@@ -39,6 +39,8 @@ class Settings:
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ()  # settings that do not change the result; a state may differ in them
     RENAMED: ClassVar[Mapping[str, str]] = {}  # present names by former ones, which work until the next release
+    # Settings that the previous version lacked, with the values that mean what it did: runs of before continue.
+    ADDED: ClassVar[Mapping[str, object]] = {}
 
     @property
     def snapshot_period(self) -> int:
@@ -107,7 +109,12 @@ class Settings:
         A finished run is trained again if this differs from what was recorded, so neither names nor order may change.
         """
         former = {new: old for old, new in self.RENAMED.items()}
-        return {former.get(name, name): value for name, value in asdict(self).items()}
+        return {former.get(name, name): value for name, value in self.without_added(asdict(self)).items()}
+
+    @classmethod
+    def without_added(cls, values: Mapping[str, object]) -> dict[str, object]:
+        """Leaves out the settings in `ADDED` whose values mean what the previous version did without them."""
+        return {name: value for name, value in values.items() if name not in cls.ADDED or value != cls.ADDED[name]}
 
 
 NumTestEpisodes = Annotated[

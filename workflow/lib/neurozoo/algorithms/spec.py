@@ -73,6 +73,7 @@ class AlgorithmSpec:
         check_variant: Returns the canonical name of a `{model}`, or raises an error that says what is wrong with it.
         check_fit: Raises an error if a game cannot be played with some settings.
         describe_protocol: Returns how episodes are played, as a record with at least `name`.
+        start_source: Returns the file or the run's folder that a run with some settings starts from; None for most.
         memory: Returns the megabytes of memory that a run with some settings needs.
         gpus: Returns the number of GPUs that a run with some settings needs.
     """
@@ -94,6 +95,7 @@ class AlgorithmSpec:
     check_variant: Callable[[str], str] = check_network
     check_fit: Callable[[str, Any], None] = check_protocol
     describe_protocol: Callable[[str, Any], Mapping[str, object]] = describe_game_protocol
+    start_source: Callable[[Any], str | None] = lambda settings: None
     memory: Callable[[Any], int] = lambda settings: 4000
     gpus: Callable[[Any], int] = lambda settings: 0
 

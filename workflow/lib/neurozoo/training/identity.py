@@ -18,12 +18,12 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
         of_session: `Session.identity`.
     """
     settings = context.settings
-    identity = {**context.identity, **asdict(settings), **of_session}
+    identity = {**context.identity, **settings.without_added(asdict(settings)), **of_session}
     identity["protocol"] = spec.describe_protocol(context.game, settings)["name"]
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
     for name in (spec.budget_unit, *settings.WAYS_TO_RUN):
-        del identity[name]
+        identity.pop(name, None)
     return identity
 
 

@@ -51,7 +51,8 @@ class Batch:
 class Algorithm(Interface):
     """An update rule, without files and evaluators. Equal results lead to equal next generations.
 
-    Objects are made by `Class(settings, run=..., layout=..., noise=..., protocol=...)`.
+    Objects are made by `Class(settings, run=..., layout=..., noise=..., protocol=...)`, and those whose settings have a
+    `start_source` with `start=...` for the genomes that start the run.
 
     Attributes:
         settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.

@@ -13,6 +13,7 @@ from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistrib
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome, decode
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import Purpose, generator
 from neurozoo.records.published_log import ES_FIELDS
@@ -33,6 +34,7 @@ class EvolutionStrategy:
         layout: The network.
         noise: The noise table.
         protocol: How episodes are played.
+        start: A genome with the initial weights; none for random ones.
 
     Attributes:
         threads: Threads that add up the gradient, which does not depend on their number.
@@ -45,7 +47,14 @@ class EvolutionStrategy:
     threads = 1
 
     def __init__(
-        self, settings: EsSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self,
+        settings: EsSettings,
+        *,
+        run: int,
+        layout: Layout,
+        noise: np.ndarray,
+        protocol: Protocol,
+        start: Sequence[Genome] = (),
     ) -> None:
         self.settings = settings
         self._entropy = (settings.seed, run)
@@ -59,7 +68,12 @@ class EvolutionStrategy:
         self.frames = 0
         self.best: Solution | None = None
         self._initial: dict[str, float] | None = None  # scores of the initial weights
-        self._agent = SearchDistribution(initial_theta(self._entropy, layout=layout, noise=noise), settings=settings)
+        theta = (
+            decode(start[0], noise=noise, layout=layout)
+            if start
+            else initial_theta(self._entropy, layout=layout, noise=noise)
+        )
+        self._agent = SearchDistribution(theta, settings=settings)
         self._start_generation()
 
     def _start_generation(self) -> None:

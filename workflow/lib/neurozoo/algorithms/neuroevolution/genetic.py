@@ -43,6 +43,7 @@ class GeneticAlgorithm:
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
+        start: Genomes whose children the first generation are, best first; none for a random first generation.
 
     Source: Such et al. 2017, arXiv:1712.06567, and the published code.
     """
@@ -51,7 +52,14 @@ class GeneticAlgorithm:
     threads = 1
 
     def __init__(
-        self, settings: GaSettings, *, run: int, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self,
+        settings: GaSettings,
+        *,
+        run: int,
+        layout: Layout,
+        noise: np.ndarray,
+        protocol: Protocol,
+        start: Sequence[Genome] = (),
     ) -> None:
         self.settings = settings
         self._entropy = (settings.seed, run)
@@ -68,6 +76,9 @@ class GeneticAlgorithm:
         if settings.first_generation == "mutations":
             first = generator(self._entropy, Purpose.OFFSPRING, 0)  # the addresses of children are longer
             self._founders = ((Genome(int(first.integers(self._indices))), (0, 0)),)
+        if start:
+            chosen = start[: settings.selection_threshold]
+            self._founders = tuple((genome, (0, place)) for place, genome in enumerate(chosen))
         self._parents: tuple[tuple[Genome, Birth], ...] = self._founders
         self._rule = ELITE_RULES[settings.elite_rule]
         self._keeps_best = settings.elite_rule in KEEPS_BEST_ELITE

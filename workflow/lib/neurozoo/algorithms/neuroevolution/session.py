@@ -11,6 +11,8 @@ import numpy as np
 from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch
 from neurozoo.algorithms.neuroevolution.order import LongestFirst
+from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
+from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, read_start
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.algorithms.spec import game_protocol
@@ -50,15 +52,28 @@ class EvolutionSession:
                 f"{context.model!r} needs a noise table of at least {self._layout.parameter_count:,} values, "
                 f"but {context.noise} has {len(self._noise):,}."
             )
+        self._start = self._read_start()
+        given = {"start": self._start.genomes} if self._start else {}
         self._algorithm: Algorithm = ALGORITHMS[context.algo](
-            settings, run=context.run, layout=self._layout, noise=self._noise, protocol=self._protocol
+            settings, run=context.run, layout=self._layout, noise=self._noise, protocol=self._protocol, **given
         )
         self._algorithm.threads = context.threads
         self._reference: np.ndarray | None = None
         self._order = LongestFirst()
         self._is_between_generations = True
-        self.identity = {"noise_values": len(self._noise)}
+        self.identity = {"noise_values": len(self._noise), **(self._start.identity if self._start else {})}
         self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
+        if self._start:
+            self.announcements.append(
+                f"Starts from {self._start.source}: {len(self._start.genomes)} genomes, SHA-256 {self._start.sha256}"
+            )
+
+    def _read_start(self) -> Start | None:
+        settings: EvolutionSettings = self._context.settings
+        if settings.start_source is None:
+            return None
+        fit = Fit(self._context.model, self._layout, len(self._noise))
+        return read_start(settings.start_source, fit, state_dir=self._context.state_dir, kind=settings.STARTS_FROM)
 
     @property
     def table(self) -> tuple[str, ...]:
@@ -82,6 +97,8 @@ class EvolutionSession:
 
     def __enter__(self) -> Self:
         context, settings = self._context, self._context.settings
+        if self._start:
+            keep_start(self._start, context.state_dir)
         if self._layout.needs_reference:
             # Collected again when a run continues; equal seeds give equal observations.
             self._reference = collect_reference(context.game, self._protocol, seed=settings.seed, run=context.run)

@@ -51,6 +51,8 @@ Behaviour = Annotated[
 class EvolutionSettings(RunSettings):
     """The settings that all neuroevolution algorithms share."""
 
+    STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
+
     episode_cutoff_mode: Annotated[
         Annotated[Whole, Field(ge=1), Tag("<integer>")] | Annotated[str, Tag("<string>")],
         either("integer", "string"),
@@ -59,6 +61,11 @@ class EvolutionSettings(RunSettings):
         description="Longest training episode: a number of steps, `env_default` (the protocol's limit), or "
         "`adaptive:start,fraction,factor,cap`.",
     )
+
+    @property
+    def start_source(self) -> str | None:
+        """The file or folder whose genomes or weights start the run; None to start from random ones."""
+        return None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,6 +78,9 @@ class GaSettings(EvolutionSettings):
 
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
+
+    ADDED: ClassVar[Mapping[str, object]] = {"load_population": None}
+    STARTS_FROM = "population"
 
     # search
     population_size: Whole = Field(default=1000, ge=1, description="Offspring per generation.")
@@ -91,9 +101,30 @@ class GaSettings(EvolutionSettings):
         default="random",
         description="random (each a fresh genome) or mutations (all of them children of one fresh genome).",
     )
+    load_population: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Whose children the first generation are: a run's folder (its parents), a file with a population, "
+        "or one with a genome (docs/ga.md); empty for none.",
+    )
+
+    @property
+    def start_source(self) -> str | None:
+        """`load_population`."""
+        return self.load_population
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.load_population is not None and self.selection_threshold == 0:
+            raise NeurozooError(
+                "load_population gives the first generation its parents, but selection_threshold is 0, which means "
+                "random search without parents. Leave out one of them."
+            )
+        if self.load_population is not None and self.first_generation != "random":
+            raise NeurozooError(
+                f"Both load_population and first_generation: {self.first_generation} say whose children the first "
+                "generation are. Leave out one of them."
+            )
         self._check_at_most(self.population_size, "population_size", "selection_threshold", "validation_threshold")
         if self.elite_rule == "racing" and self.validation_threshold * self.num_validation_episodes < 2:
             raise NeurozooError(
@@ -138,11 +169,25 @@ class EsSettings(GradientSettings):
     Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
     """
 
+    ADDED: ClassVar[Mapping[str, object]] = {"load_from": None}
+    STARTS_FROM = "weights"
+
     return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
         default="centered_rank",
         description="What weights the gradient: centered_rank (ranks of the scores), sign (sums of the signs of the "
         "rewards) or centered_sign_rank (ranks of these sums).",
     )
+    load_from: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Initial weights: a run's folder, a checkpoint.npz or a genome's file (docs/es.md); empty for "
+        "random ones.",
+    )
+
+    @property
+    def start_source(self) -> str | None:
+        """`load_from`."""
+        return self.load_from
 
 
 @dataclass(frozen=True, kw_only=True)

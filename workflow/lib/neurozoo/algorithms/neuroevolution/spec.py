@@ -42,6 +42,7 @@ def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: An
         needs=("op", "noise"),
         has_genome=True,
         check_fit=_check_fit,
+        start_source=lambda settings: settings.start_source,
         gpus=_gpus,
         **traits,
     )
