@@ -46,6 +46,8 @@ class Protocol:
         world: The kind of environment: `atari`, `river_crossing`, `hard_maze` or `gymnasium`.
         rules: `fixed` or `faithful` (river crossing).
         observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing).
+        seeds: `shared`, or `split`: training, validation and tests draw the seeds of their episodes from ranges of
+            their own, so that no world of a test has been seen before (see `environments.episode_seeds`).
     """
 
     name: str
@@ -61,6 +63,7 @@ class Protocol:
     world: Literal["atari", "river_crossing", "hard_maze", "gymnasium"] = "atari"
     rules: Literal["", "fixed", "faithful"] = ""
     observation: Literal["", "pixels", "rgb", "greyscale", "objects"] = ""
+    seeds: Literal["shared", "split"] = "shared"
 
     @property
     def facts(self) -> dict[str, str]:
@@ -83,7 +86,8 @@ class Protocol:
 # Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its code; `machado2018`: Machado et al. 2018,
 # arXiv:1709.06009, as in ale-py's AtariVectorEnv. Both stack four frames, oldest first, and start with three of zeros.
 # `gym_v4`: the `-v4` ids of OpenAI Gym, as in cshenton/neuroevolution. `hard_maze`: Such et al. 2017. `river_faithful`:
-# Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs.
+# Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs;
+# `river_split`: the same with worlds of their own for training, validation and tests.
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
@@ -99,6 +103,15 @@ PROTOCOLS = {
             world="river_crossing",
             rules="fixed",
             observation="pixels",
+        ),
+        Protocol(
+            "river_split",
+            max_frames=20_000_000,
+            frame_skip=1,
+            world="river_crossing",
+            rules="fixed",
+            observation="pixels",
+            seeds="split",
         ),
         Protocol(
             "river_faithful",

@@ -3,8 +3,9 @@
 import numpy as np
 
 from neurozoo.environments import make_world
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import Purpose, generator
 
 REFERENCE_SIZE = 128  # observations, as published
 
@@ -32,7 +33,7 @@ def collect_reference(game: str, protocol: Protocol, *, seed: int, run: int) -> 
     observations: list[np.ndarray] = []
     while len(observations) < REFERENCE_SIZE:
         noops = int(random.integers(1, protocol.max_noops + 1)) if protocol.max_noops else 0
-        observation = world.reset(noops=noops, seed=int(random.integers(MAX_SEED)))
+        observation = world.reset(noops=noops, seed=draw_seed(random, Purpose.REFERENCE, protocol))
         while not world.is_done and len(observations) < REFERENCE_SIZE:
             observations.append(observation.reshape(world.shape.observation))
             observation, _, _ = world.act(random.standard_normal(world.num_outputs).astype(np.float32))

@@ -46,6 +46,8 @@ RUN_FILES: Titles = (
     ("phases.csv", "Phases, in the columns of simple_dqn"),
     ("evaluation.json", "Episodes of the result"),
     ("test.json", "Episodes with random actions"),
+    ("robustness.json", "Solved worlds of the river crossing task"),
+    ("robustness.csv", "Every world of the river crossing task"),
     ("genome.json", "The result in a few bytes"),
     ("train.log", "The log for people"),
     ("train.benchmark.tsv", "Time and memory"),

@@ -10,9 +10,9 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
+from neurozoo.randomness import MAX_SEED
 from neurozoo.rollouts.npz_streams import NpzReader
 from neurozoo.rollouts.perturbations import Perturbation, perturb_kernels
-from neurozoo.rollouts.player import EMULATOR_SEEDS
 
 CHUNK = 64  # steps in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
@@ -170,7 +170,7 @@ class RolloutFile:
         is_ordered = starts[0, 0] == 0 and (np.diff(starts[:, 0]) > 0).all() and starts.min() >= 0
         if not frozen.is_continuous and not all(0 <= action < len(frozen.actions) for action in self.actions):
             self._refuse(f"{len(frozen.actions)} actions", f"action {max(self.actions, key=abs)}")
-        if not is_ordered or starts.max() >= EMULATOR_SEEDS:
+        if not is_ordered or starts.max() >= MAX_SEED:
             self._refuse("starts in order from step 0", f"{starts.tolist()}")
 
     def blocks(self, *keys: str) -> Iterator[tuple[np.ndarray, ...]]:

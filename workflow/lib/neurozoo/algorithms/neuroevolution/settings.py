@@ -79,7 +79,7 @@ class GaSettings(EvolutionSettings):
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"load_population": None}
+    ADDED: ClassVar[Mapping[str, object]] = {"load_population": None, "stage_threshold": None}
     STARTS_FROM = "population"
 
     # search
@@ -106,6 +106,13 @@ class GaSettings(EvolutionSettings):
         min_length=1,
         description="Whose children the first generation are: a run's folder (its parents), a file with a population, "
         "or one with a genome (docs/ga.md); empty for none.",
+    )
+    stage_threshold: Number | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Of river_crossing with fixed rules: share of the population's attempts that have to solve all "
+        "rivers of a stage before the next, wider one counts (published: 0.8); empty to count all from the start.",
     )
 
     @property
@@ -169,7 +176,7 @@ class EsSettings(GradientSettings):
     Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"load_from": None}
+    ADDED: ClassVar[Mapping[str, object]] = {"load_from": None, "observation_statistics": 0.01, "action_noise": 0.0}
     STARTS_FROM = "weights"
 
     return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
@@ -182,6 +189,19 @@ class EsSettings(GradientSettings):
         min_length=1,
         description="Initial weights: a run's folder, a checkpoint.npz or a genome's file (docs/es.md); empty for "
         "random ones.",
+    )
+    observation_statistics: Number = Field(
+        default=0.01,
+        gt=0,
+        le=1,
+        description="Of the network `mujoco`: share of the population's episodes whose observations enter the "
+        "statistics (published: calc_obstat_prob).",
+    )
+    action_noise: Number = Field(
+        default=0.0,
+        ge=0,
+        description="Of gym. worlds with continuous actions: standard deviation of Gaussian noise on the actions of "
+        "the population (published: ac_noise_std).",
     )
 
     @property
