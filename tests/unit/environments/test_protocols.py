@@ -26,7 +26,14 @@ def test_an_episode_starts_with_the_second_and_the_third_minimal_action_whatever
     assert start_actions("breakout", get_protocol("machado2018")) == ()
 
 
-OF_OTHER_WORLDS = {"least_frame_skip": None, "start_state": "today", "world": "atari", "rules": "", "observation": ""}
+OF_OTHER_WORLDS = {
+    "seeds": "shared",
+    "least_frame_skip": None,
+    "start_state": "today",
+    "world": "atari",
+    "rules": "",
+    "observation": "",
+}
 
 
 def test_protocols_are_the_published_ones():

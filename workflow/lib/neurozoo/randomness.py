@@ -27,6 +27,8 @@ class Purpose(IntEnum):
     MINIBATCH = 14
     TEST_EXPLORATION = 15
     WAIT = 16
+    ACTION_NOISE = 20
+    OBSERVATION_STATISTICS = 21
 
 
 def generator(entropy: tuple[int, ...], purpose: Purpose, *address: int) -> np.random.Generator:

@@ -290,6 +290,11 @@ def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
             f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
             f"{network.name!r}."
         )
+    if network.observation_clip is not None and protocol.world != "gymnasium":
+        raise NeurozooError(
+            f"The network {network.name!r} scales observations by their statistics, for gym. worlds only. "
+            f"For {game!r}, choose 'dense_tanh' or another network."
+        )
     return network.layout(len(output_names(game, protocol)), shape.observation)
 
 

@@ -58,6 +58,11 @@ class EvolutionSession:
             settings, run=context.run, layout=self._layout, noise=self._noise, protocol=self._protocol, **given
         )
         self._algorithm.threads = context.threads
+        if self._layout.needs_statistics and self._algorithm.reference is None:
+            raise NeurozooError(
+                f"The network {context.model!r} needs statistics of observations, which {context.algo!r} does not "
+                "collect. Train it with es, or choose 'dense_tanh'."
+            )
         self._reference: np.ndarray | None = None
         self._order = LongestFirst()
         self._is_between_generations = True
@@ -99,7 +104,7 @@ class EvolutionSession:
         context, settings = self._context, self._context.settings
         if self._start:
             keep_start(self._start, context.state_dir)
-        if self._layout.needs_reference:
+        if self._layout.needs_reference and not self._layout.needs_statistics:
             # Collected again when a run continues; equal seeds give equal observations.
             self._reference = collect_reference(context.game, self._protocol, seed=settings.seed, run=context.run)
         if settings.engine == "batched":
@@ -135,6 +140,8 @@ class EvolutionSession:
         self._is_between_generations = False
         batch = self._algorithm.ask()
         start = time.monotonic()
+        if (reference := self._algorithm.reference) is not None:
+            self._evaluator.set_reference(reference)
         results = self._play(batch, watch)
         if not batch.is_counted:
             watch.spent(untimed=time.monotonic() - start)
@@ -162,7 +169,7 @@ class EvolutionSession:
         return NetworkResult(
             weights=decode(best.genome, noise=self._noise, layout=self._layout),
             origin=best.genome,
-            reference=self._reference,
+            reference=self._reference if self._algorithm.reference is None else self._algorithm.reference,
             protocol=self._protocol,
             num_actions=self._layout.num_actions,
             validation_score=best.validation_score,
