@@ -29,6 +29,7 @@ PICTURES: Titles = (
 PAGES: Titles = (
     ("filters/guided.html", "Guided backpropagation of all convolutions"),
     ("embedding.html", "Embedding, interactive"),
+    ("population.html", "Populations in behaviour space, interactive"),
     ("provenance.html", "Provenance"),
     ("*.html", "{}"),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch
 from neurozoo.algorithms.neuroevolution.order import LongestFirst
+from neurozoo.algorithms.neuroevolution.recording import PopulationRecorder, recorded_behaviour
 from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
 from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, read_start
 from neurozoo.algorithms.results import NetworkResult
@@ -62,6 +63,13 @@ class EvolutionSession:
             raise NeurozooError(
                 f"The network {context.model!r} needs statistics of observations, which {context.algo!r} does not "
                 "collect. Train it with es, or choose 'dense_tanh'."
+            )
+        self._behaviour = self._algorithm.behaviour
+        self._recorder: PopulationRecorder | None = None
+        if settings.record_population:
+            self._behaviour = recorded_behaviour(self._behaviour, game=context.game, protocol=self._protocol)
+            self._recorder = PopulationRecorder(
+                context.run_dir, behaviour=self._behaviour, game=context.game, algo=context.algo
             )
         self._reference: np.ndarray | None = None
         self._order = LongestFirst()
@@ -118,7 +126,7 @@ class EvolutionSession:
                     game=context.game,
                     protocol=self._protocol,
                     threads=context.threads,
-                    behaviour=self._algorithm.behaviour,
+                    behaviour=self._behaviour,
                     engine=settings.engine,
                     slots=context.slots,
                     cluster=context.cluster,
@@ -145,9 +153,13 @@ class EvolutionSession:
         results = self._play(batch, watch)
         if not batch.is_counted:
             watch.spent(untimed=time.monotonic() - start)
+        if self._recorder:
+            self._recorder.see(batch, results)
         record = self._algorithm.tell(results)
         if record is None:
             return None
+        if self._recorder:
+            self._recorder.write(self._algorithm.iteration)
         self._is_between_generations = True
         return _report(record)
 

@@ -51,6 +51,8 @@ Behaviour = Annotated[
 class EvolutionSettings(RunSettings):
     """The settings that all neuroevolution algorithms share."""
 
+    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "record_population")
+    ADDED: ClassVar[Mapping[str, object]] = {"record_population": False}
     STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
 
     episode_cutoff_mode: Annotated[
@@ -60,6 +62,12 @@ class EvolutionSettings(RunSettings):
         default=5000,
         description="Longest training episode: a number of steps, `env_default` (the protocol's limit), or "
         "`adaptive:start,fraction,factor,cap`.",
+    )
+    record_population: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether the behaviour of every individual is kept in population/, for `compare population` "
+        "(docs/comparing.md). This does not change a run.",
     )
 
     @property
@@ -79,7 +87,7 @@ class GaSettings(EvolutionSettings):
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"load_population": None, "stage_threshold": None}
+    ADDED: ClassVar = {**EvolutionSettings.ADDED, "load_population": None, "stage_threshold": None}
     STARTS_FROM = "population"
 
     # search
@@ -176,7 +184,12 @@ class EsSettings(GradientSettings):
     Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"load_from": None, "observation_statistics": 0.01, "action_noise": 0.0}
+    ADDED: ClassVar = {
+        **EvolutionSettings.ADDED,
+        "load_from": None,
+        "observation_statistics": 0.01,
+        "action_noise": 0.0,
+    }
     STARTS_FROM = "weights"
 
     return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
