@@ -408,9 +408,10 @@ class Layout:
             reference = self.check_reference(reference)
         value = inputs = keras.Input(self.observation_shape, name="observation")
         if (clip := self.network.observation_clip) is not None:
-            width = self.observation_shape[-1]
-            mean, deviation = (np.zeros(width), np.ones(width)) if reference is None else reference.reshape(2, width)
-            scale = keras.layers.Normalization(mean=mean, variance=np.square(deviation, dtype=np.float64))
+            shape = self.observation_shape
+            mean, deviation = (np.zeros(shape), np.ones(shape)) if reference is None else reference
+            variance = np.square(deviation, dtype=np.float64)
+            scale = keras.layers.Normalization(axis=(1, 2, 3), mean=mean, variance=variance)
             value = keras.ops.clip(scale(value), -clip, clip)
         # They are set when the model is complete.
         weights: dict[keras.Layer, list[Any]] = {}
