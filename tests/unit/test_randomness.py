@@ -66,6 +66,8 @@ def test_the_purposes_keep_their_published_numbers():
         ("MINIBATCH", 14),
         ("TEST_EXPLORATION", 15),
         ("WAIT", 16),
+        ("ACTION_NOISE", 20),
+        ("OBSERVATION_STATISTICS", 21),
     ]
 
 

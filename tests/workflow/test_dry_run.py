@@ -66,6 +66,8 @@ def test_debugging_has_results_of_its_own_but_shares_the_op_and_the_noise_table(
     ],
 )
 def test_a_given_configuration_replaces_config_yaml(plan, path):
+    if path.stem == "humanoid":
+        pytest.importorskip("mujoco", reason='needs MuJoCo: pip install "neurozoo[mujoco]"')
     run = plan("--configfile", f"config/{path.name}")
     assert run.returncode == 0, run.stdout
     assert job_counts(run.stdout).get("train", 0) == runs_in(path)
@@ -233,3 +235,30 @@ def test_reading_a_configuration_imports_no_tensorflow():
     code = "import sys, neurozoo.plan.configuration; sys.exit('tensorflow' in sys.modules or 'keras' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow" / "lib")}
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
+def test_a_run_that_starts_from_another_one_waits_for_it(project, snakemake):
+    (project / "config" / "chained.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "pathvars": {"results": "results/chained"},
+                "experiments": {
+                    "second": {
+                        **{"algo": "ga", "games": ["pong"], "models": ["small"], "runs": [2], "preset": "demo"},
+                        "overrides": {"load_population": "results/chained/runs/ga/pong/small/1"},
+                    }
+                },
+            }
+        )
+    )
+    target = "results/chained/runs/ga/pong/small/2/checkpoint.npz"
+    chosen = ("-n", "--profile", "profiles/local", "--configfile", "config/chained.yaml")
+    answer = snakemake(*chosen, "--", target).stdout
+    assert job_counts(answer)["train"] == 2, answer[-3000:]
+    text = (
+        (project / "config" / "chained.yaml").read_text().replace("results/chained/runs/ga/pong/small/1", "mine.json")
+    )
+    (project / "config" / "chained.yaml").write_text(text)
+    answer = snakemake(*chosen, "--", target).stdout
+    assert "MissingInputException" in answer
+    assert "mine.json" in answer

@@ -31,6 +31,7 @@ from neurozoo.plan.planned_runs import (
     run_resources,
     runs_with_lean,
     runs_of_game,
+    start_file,
 )
 from neurozoo.errors import NeurozooError
 from neurozoo.gallery.file_titles import FOLDERS
@@ -120,12 +121,15 @@ def result_of(wildcards):
 
 
 def foundations_of(wildcards):
-    """Returns the files that must be built before training. They are ancient: a rebuild makes equal files."""
+    """Returns the files that must exist before training. They are ancient: a rebuild makes equal files."""
     run_dir = Path(
         config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run
     )
     files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
-    return {files[need][0]: ancient(files[need][1]) for need in needs_of(wildcards.algo, run_dir)}
+    found = {files[need][0]: ancient(files[need][1]) for need in needs_of(wildcards.algo, run_dir)}
+    if start := in_a_sentence(start_file, config, **dict(wildcards.items())):
+        found["start"] = ancient(start)
+    return found
 
 
 def share_of_cores(wildcards):

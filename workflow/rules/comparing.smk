@@ -13,9 +13,11 @@ OUTPUTS:
     page       = <results>/comparisons/{game}/embedding.html
     facts      = <results>/comparisons/{game}/classification.json
     confusion  = <results>/comparisons/{game}/classification.{csv,png}
+    population = <results>/runs/{algo}/{game}/{model}/{run}/population.html
 
 The compared runs are the planned and imported ones of the configuration. For games that are not listed under
-`comparisons`, request these files by their paths.
+`comparisons`, request these files by their paths. The page of a run's populations is made only by its path, of a run with
+record_population: true; training keeps population/, which is not a declared output.
 """
 
 
@@ -89,3 +91,20 @@ rule classify_states:
         bootstrap={name: config["statistics"][name] for name in ("replications", "confidence")},
     script:
         "../scripts/classify_states.py"
+
+
+rule population_page:
+    input:
+        result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    output:
+        page="<results>/runs/{algo}/{game}/{model}/{run}/population.html",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/population_page.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="30m",
+    script:
+        "../scripts/population_page.py"

@@ -29,7 +29,7 @@ def test_an_episode_starts_with_the_second_and_the_third_minimal_action_whatever
 
 
 OF_OTHER_WORLDS = {
-    "least_noop_steps": 0, "max_noop_steps": 0,
+    "least_noop_steps": 0, "max_noop_steps": 0, "seeds": "shared",
     "least_frame_skip": None, "start_state": "today", "world": "atari", "rules": "", "observation": "",
 }  # fmt: skip
 

@@ -64,7 +64,7 @@ UNPADDED = ("nature", "simple_dqn")  # whose kernels do not fit into the river c
         # 3*3*6*32 + 32, twice 3*3*32*32 + 32, 12,800 * 256 + 256, 256 * 18 + 18
         ("cells", OBJECTS, 18, 1_760 + 2 * 9_248 + 3_277_056 + 4_626),
         # 376 * 256 + 256, 256 * 256 + 256, 256 * 17 + 17
-        ("dense_tanh", (1, 1, 376), 17, 96_512 + 65_792 + 4_369),
+        ("dense_tanh mujoco", (1, 1, 376), 17, 96_512 + 65_792 + 4_369),
     ],
 )
 def test_networks_have_the_published_numbers_of_parameters(models, shape, actions, count):
@@ -374,7 +374,8 @@ def initialised(model, actions, shape):
     random = np.random.default_rng(4)
     layout = get_network(model).layout(actions, shape)
     theta = layout.initialise(random.standard_normal(layout.parameter_count).astype(np.float32))
-    return layout, theta, random.random((7, *shape), np.float32) if layout.needs_reference else None
+    rows = 2 if layout.needs_statistics else 7  # mean and deviation, or a batch
+    return layout, theta, random.random((rows, *shape), np.float32) if layout.needs_reference else None
 
 
 @pytest.mark.parametrize("model", NETWORKS)
@@ -437,9 +438,12 @@ def test_a_missing_or_wrong_reference_batch_is_refused():
     assert layout.keras_model().count_params() == layout.parameter_count + 2 * (16 + 32 + 256)
 
 
-def test_only_virtual_batch_normalisation_needs_a_reference_batch():
-    needing = {name for name, network in NETWORKS.items() if network.layout(3).needs_reference}
-    assert needing == {"virtual_bn", "virtual_bn_large", "es_atari"}
+def test_only_virtual_batch_normalisation_and_statistics_need_a_reference():
+    layouts = {name: network.layout(3) for name, network in NETWORKS.items()}
+    assert {name for name, layout in layouts.items() if layout.needs_statistics} == {"mujoco"}
+    assert {name for name, layout in layouts.items() if layout.needs_reference} == {
+        "virtual_bn", "virtual_bn_large", "es_atari", "mujoco",
+    }  # fmt: skip
 
 
 def test_networks_are_found_by_our_name_and_by_the_published_one():

@@ -81,6 +81,20 @@ def test_a_learner_that_is_stopped_within_an_epoch_ends_the_same(
     assert_same_results(tmp_path, uninterrupted_learner)
 
 
+def test_a_learner_of_the_river_crossing_task_that_is_killed_ends_the_same(runner, settings, tmp_path):
+    river = settings | {"protocol": "river_split", "action_set": None, "frames": 32 + 2 * 64}
+    arguments = {**ARGUMENTS, "game": "river_crossing", "whole_settings": river}
+    runner.finish(tmp_path / "through", **arguments)
+    checkpoint = read_checkpoint(tmp_path / "through" / "checkpoint.npz")
+    assert (checkpoint.protocol.name, checkpoint.num_actions) == ("river_split", 18)
+    assert [record["frames"] for record in reports(tmp_path / "through")] == [96, 160]  # a frame is a step
+    process = runner.start(tmp_path / "killed", crash="after a report and before the state", **arguments)
+    process.join(timeout=PATIENCE)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    runner.finish(tmp_path / "killed", threads=2, **arguments)
+    assert_same_results(tmp_path / "killed", tmp_path / "through")
+
+
 def test_a_missing_replay_file_stops_the_run_before_anything_is_lost(runner, settings, tmp_path):
     runner.finish(tmp_path, whole_settings=settings | {"frames": 300}, **ARGUMENTS)
     before = (tmp_path / "state" / "state.json").read_bytes()

@@ -19,6 +19,7 @@ from neurozoo.cli.frozen_agents import add_frozen_agent_commands
 from neurozoo.cli.logs import add_log_commands
 from neurozoo.cli.movies_and_play import add_movie_and_play_commands
 from neurozoo.cli.results import add_result_commands
+from neurozoo.cli.river import add_river_commands
 from neurozoo.cli.settings import add_settings_command
 from neurozoo.cli.simple_dqn import add_simple_dqn_command
 from neurozoo.cli.training import add_training_commands
@@ -53,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_log_commands(commands)
     add_agent_commands(commands)
     add_frozen_agent_commands(commands)
+    add_river_commands(commands)
     add_movie_and_play_commands(commands)
     add_filter_commands(commands)
     add_zoo_commands(commands)

@@ -29,6 +29,8 @@ class Purpose(IntEnum):
     MINIBATCH = 14
     TEST_EXPLORATION = 15
     WAIT = 16
+    ACTION_NOISE = 20
+    OBSERVATION_STATISTICS = 21
 
 
 Entropy = tuple[int, ...]

@@ -14,7 +14,9 @@ from neurozoo.records.published_log import ES_FIELDS
 
 PARAMETERS, TABLE_SIZE = 5, 1_000
 NOISE = np.random.default_rng(0).standard_normal(TABLE_SIZE, np.float32)
-LAYOUT = SimpleNamespace(parameter_count=PARAMETERS, initialise=lambda noise: np.float32(0.5) * noise)
+LAYOUT = SimpleNamespace(
+    parameter_count=PARAMETERS, initialise=lambda noise: np.float32(0.5) * noise, needs_statistics=False
+)
 TIMES = {
     "TimestepsPerSecondThisIter",
     "TimeElapsedThisIter",

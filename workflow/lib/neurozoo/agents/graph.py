@@ -59,9 +59,13 @@ def build_graph(
     import tensorflow as tf
 
     arrays = layout.split(theta)
-    moments = layout.normalisation(theta, reference) if layout.needs_reference else {}
+    has_statistics = layout.needs_statistics
+    moments = layout.normalisation(theta, reference) if layout.needs_reference and not has_statistics else {}
     with tf.Graph().as_default() as graph:
         value = tf.compat.v1.placeholder(tf.float32, (None, *layout.observation_shape), name=INPUT_NODE)
+        if (clip := layout.network.observation_clip) is not None:
+            mean, deviation = layout.check_reference(reference)
+            value = tf.clip_by_value((value - tf.constant(mean)) / tf.constant(deviation), -clip, clip)
         for placed in layout.layers:
             layer, name = placed.layer, placed.layer.name
 

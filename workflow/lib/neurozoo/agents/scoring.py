@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.agent import read_agent
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.games import action_names, check_game
 from neurozoo.environments.protocols import Protocol, get_protocol, layout_of
 from neurozoo.errors import NeurozooError
@@ -20,7 +21,7 @@ from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds, game_of_id
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import Purpose, generator
 from neurozoo.records.comparability import NOT_RECORDED, facts_of
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
@@ -88,7 +89,8 @@ def score_genome(
         random = generator((seed,), Purpose.EVALUATION, number)
         drawn = protocol.draw_noops(random)
         limit = protocol.max_frames if max_frames is None else max_frames
-        starts[number] = Episode(genome, drawn if noops is None else noops, int(random.integers(MAX_SEED)), limit)
+        seed_of_episode = draw_seed(random, Purpose.EVALUATION, protocol)
+        starts[number] = Episode(genome, drawn if noops is None else noops, seed_of_episode, limit)
     results: dict[int, EpisodeResult] = {}
     with make_evaluator(
         ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads

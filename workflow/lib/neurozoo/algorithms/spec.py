@@ -126,6 +126,7 @@ class AlgorithmSpec:
             settings; takes the game, the settings, and the protocol with which it began (None if unknown).
         first_presets: What corrected presets said at first: the values of settings, by preset. Runs that began so
             continue so.
+        start_source: Returns the file or the run's folder that a run with some settings starts from; None for most.
         memory: Returns the megabytes of memory that a run with some settings needs.
         gpus: Returns the number of GPUs that a run with some settings needs.
     """
@@ -150,6 +151,7 @@ class AlgorithmSpec:
     describe_evaluation: Callable[[str, Any], Mapping[str, object]] = describe_evaluation
     keep_protocol: Callable[[str, Any, Mapping[str, Any] | None], Mapping[str, Any] | None] = protocol_as_begun
     first_presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    start_source: Callable[[Any], str | None] = lambda settings: None
     memory: Callable[[Any], int] = lambda settings: 4000
     gpus: Callable[[Any], int] = lambda settings: 0
 

@@ -48,6 +48,18 @@ def add_comparing_commands(commands: Commands) -> None:
     classify.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add_json(classify, "the result as JSON")
 
+    population = add_command(
+        compared, "population", _population, "show a run's populations in behaviour space on a page"
+    )
+    population.add_argument("run_dir", type=Path, help="folder of a run that was trained with record_population: true")
+    population.add_argument(
+        "--generations", type=int, nargs=2, metavar=("FIRST", "LAST"), help="generations to show (default: all)"
+    )
+    population.add_argument(
+        "--max-points", type=whole, default=40_000, help="most individuals on the page (default: %(default)s)"
+    )
+    population.add_argument("--output", type=Path, help="page to write (default: RUN_DIR/population.html)")
+
 
 def _add_run_dirs(command):
     command.add_argument(
@@ -94,6 +106,15 @@ def _embed(options):
         print(f"left out {name}: {reason}", file=sys.stderr)
     write_embedding_page(embedding, options.run_dirs, page)
     print(f"{page}: open it in a browser; the numbers are in {embedding}")
+
+
+def _population(options):
+    from neurozoo.comparison.population_page import as_sentence, write_population_page
+
+    page = options.output or options.run_dir / "population.html"
+    between = tuple(options.generations) if options.generations else None
+    counts = write_population_page(options.run_dir, page, generations=between, most_points=options.max_points)
+    print(as_sentence(page, counts))
 
 
 def _classify(options):

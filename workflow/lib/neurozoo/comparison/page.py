@@ -77,7 +77,7 @@ def write_embedding_page(
         "rows": ROWS,
         "pictures_per_second": STEPS_PER_SECOND,
     }
-    write_text(output, _fill_template(data, title=about["game"].replace("_", " ").title()))
+    write_text(output, fill_template("embedding_page.html", data, title=about["game"].replace("_", " ").title()))
 
 
 def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
@@ -124,8 +124,15 @@ def _round_axes(plane: np.ndarray) -> list[list[float]]:
     return [[float(f"{value:.5g}") for value in axis] for axis in plane.T]
 
 
-def _fill_template(data: dict, *, title: str) -> str:
-    own = importlib.resources.files("neurozoo") / "data" / "embedding_page.html"
+def fill_template(name: str, data: dict, *, title: str) -> str:
+    """Returns a page with its data and with Plotly, so that it works offline.
+
+    Args:
+        name: File of the template in `neurozoo/data`.
+        data: Plain JSON.
+        title: Title of the page, as plain text.
+    """
+    own = importlib.resources.files("neurozoo") / "data" / name
     library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     page = own.read_text(encoding="utf-8").replace("{{title}}", html.escape(title))

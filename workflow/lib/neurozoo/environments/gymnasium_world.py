@@ -18,6 +18,7 @@ class GymnasiumWorld(SingleFrameWorld):
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
         self._environment = _make(gymnasium_id(game))
+        self._can_draw = self._environment.render_mode is not None
         self._seen = np.zeros(self.shape.channels, np.float32)
         self._environment.reset(seed=0)  # makes the shape of the screen known
 
@@ -25,11 +26,12 @@ class GymnasiumWorld(SingleFrameWorld):
     def screen(self) -> np.ndarray:
         """The environment's picture: uint8, (height, width, 3); black if it cannot be drawn on this machine."""
         black = np.zeros((84, 84, 3), np.uint8)
-        if self._environment.render_mode is None:
+        if not self._can_draw:
             return black
         try:
             picture = self._environment.render()
-        except (ImportError, gymnasium.error.Error):  # drawing needs optional packages of Gymnasium
+        except Exception:  # optional packages and graphics drivers are missing, and each library raises its own kind
+            self._can_draw = False
             return black
         return np.asarray(picture, np.uint8)
 

@@ -53,6 +53,8 @@ class Protocol:
         world: The kind of environment: `atari`, `river_crossing`, `hard_maze` or `gymnasium`.
         rules: `fixed` or `faithful` (river crossing).
         observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing).
+        seeds: `shared`, or `split`: training, validation and tests draw the seeds of their episodes from ranges of
+            their own, so that no world of a test has been seen before (see `environments.episode_seeds`).
     """
 
     name: str
@@ -70,6 +72,7 @@ class Protocol:
     world: Literal["atari", "river_crossing", "hard_maze", "gymnasium"] = "atari"
     rules: Literal["", "fixed", "faithful"] = ""
     observation: Literal["", "pixels", "rgb", "greyscale", "objects"] = ""
+    seeds: Literal["shared", "split"] = "shared"
 
     @property
     def facts(self) -> dict[str, str]:
@@ -116,7 +119,8 @@ class Protocol:
 # minutes (18,000 frames), each after at most 30 no-ops (Extended Data Table 1). `simple_dqn`: tambetm/simple_dqn,
 # commit e566952. It has no limit, but no episode of its tests can be longer than a test phase: 125,000 steps.
 # `gym_v4`: the `-v4` ids of OpenAI Gym, as in cshenton/neuroevolution. `hard_maze`: Such et al. 2017. `river_faithful`:
-# Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs.
+# Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs;
+# `river_split`: the same with worlds of their own for training, validation and tests.
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
@@ -133,6 +137,15 @@ PROTOCOLS = {
             world="river_crossing",
             rules="fixed",
             observation="pixels",
+        ),
+        Protocol(
+            "river_split",
+            max_frames=20_000_000,
+            frame_skip=1,
+            world="river_crossing",
+            rules="fixed",
+            observation="pixels",
+            seeds="split",
         ),
         Protocol(
             "river_faithful",
@@ -324,6 +337,11 @@ def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
         raise NeurozooError(
             f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
             f"{network.name!r}."
+        )
+    if network.observation_clip is not None and protocol.world != "gymnasium":
+        raise NeurozooError(
+            f"The network {network.name!r} scales observations by their statistics, for gym. worlds only. "
+            f"For {game!r}, choose 'dense_tanh' or another network."
         )
     return network.layout(len(output_names(game, protocol)), shape.observation)
 

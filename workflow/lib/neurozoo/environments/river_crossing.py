@@ -225,6 +225,11 @@ class RiverCrossing:
         self.final_positions.append((self.column, self.row, self.level))
 
 
+def resource_column(width: int) -> int:
+    """Returns the column of the resource behind a river of some width: half-way to the right edge."""
+    return SIDE - 1 - (SIDE - 1 - (RIVER_COLUMN + width)) // 2
+
+
 def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.ndarray, int]:
     """Draws a random world and the agent's start.
 
@@ -250,7 +255,7 @@ def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.nd
             while column > RIVER_COLUMN or grid[column, row] != EMPTY:
                 column, row = random.below(SIDE), random.below(SIDE)
             grid[column, row] = STONE
-        grid[SIDE - 1 - (SIDE - 1 - (RIVER_COLUMN + width)) // 2, RESOURCE_ROW] = RESOURCE
+        grid[resource_column(width), RESOURCE_ROW] = RESOURCE
         column = grid[rules.start_column]
         rows = [row for row in range(SIDE) if rules.is_faithful or column[row] == EMPTY]
         if rows:

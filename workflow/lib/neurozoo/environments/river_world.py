@@ -11,15 +11,20 @@ from neurozoo.environments.single_frame import SingleFrameWorld, largest
 class RiverCrossingWorld(SingleFrameWorld):
     """The river crossing task under one protocol, see `World`.
 
+    Args:
+        game: `river_crossing`.
+        protocol: How episodes are played.
+        rules: Parameters of the task; None for those of the protocol, which the native op has, too.
+
     Attributes:
         river: The game.
     """
 
     screen_shape = SCREEN_SHAPE
 
-    def __init__(self, game: str, protocol: Protocol):
+    def __init__(self, game: str, protocol: Protocol, rules: RiverRules | None = None):
         super().__init__(game, protocol)
-        self.river = RiverCrossing(RiverRules(is_faithful=protocol.rules == "faithful"))
+        self.river = RiverCrossing(rules or RiverRules(is_faithful=protocol.rules == "faithful"))
         self.river.reset(seed=0)  # makes the first screen
 
     @property
@@ -31,6 +36,11 @@ class RiverCrossingWorld(SingleFrameWorld):
     def final_positions(self) -> np.ndarray:
         """(column, row, level) at the end of each attempt: float32, shape (attempts, 3)."""
         return np.array(self.river.final_positions, np.float32).reshape(-1, 3)
+
+    @property
+    def attempts_left(self) -> int:
+        """Attempts that count and have not ended."""
+        return max(0, self.river.rules.attempts - len(self.river.final_positions))
 
     def _start(self, seed: int) -> None:
         self.river.reset(seed=seed)

@@ -28,12 +28,14 @@ class Episode:
         noops: Number of single-frame no-ops at the start.
         seed: Seed of the environment: sticky actions, random frame skips, random worlds.
         max_frames: Most frames after the start; then the episode is truncated.
+        action_noise: Standard deviation of Gaussian noise on continuous actions (only in Gymnasium's environments).
     """
 
     genome: Genome
     noops: int
     seed: int
     max_frames: int
+    action_noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class EpisodeResult:
         sign_score: Sum of the signs of the steps' rewards.
         behaviour: Description of the episode, if the evaluator records one. `ram`: uint8, (steps, 128), the memory
             after every step. `final_position`: float32, (rows, coordinates): one row (x, y) in the hard maze, one row
-            (column, row, level) per attempt in the river crossing task.
+            (column, row, level) per attempt in the river crossing task. `observation_sums` (only in Gymnasium's
+            environments): float64, (2, numbers), the sums of all observations and of their squares.
     """
 
     score: float

@@ -64,6 +64,7 @@ class Part:
     noops: int
     seed: int
     max_frames: int
+    action_noise: float = 0.0
 
     def episode(self, parents: Parents) -> Episode:
         """Returns the episode."""
@@ -72,7 +73,7 @@ class Part:
         else:
             parent = parents.genomes[self.base]
             genome = parent if self.gene is None else parent.mutated(*self.gene)
-        return Episode(genome, self.noops, self.seed, self.max_frames)
+        return Episode(genome, self.noops, self.seed, self.max_frames, self.action_noise)
 
 
 class SharedEvaluator:

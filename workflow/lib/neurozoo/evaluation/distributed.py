@@ -100,7 +100,7 @@ class DistributedEvaluator:
             if genome.mutations or not isinstance(genome.initial, int):
                 raise NeurozooError("An episode's genome or its parent must be pinned first.")
             gene = genome.initial
-        return Part(number, base, gene, episode.noops, episode.seed, episode.max_frames)
+        return Part(number, base, gene, episode.noops, episode.seed, episode.max_frames, episode.action_noise)
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
         """Returns the results of finished episodes by number; none after `timeout` seconds without any.

@@ -3,8 +3,9 @@
 import numpy as np
 
 from neurozoo.environments import make_world
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 
 REFERENCE_SIZE = 128  # observations, as published
 
@@ -31,7 +32,7 @@ def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.
     observations: list[np.ndarray] = []
     while len(observations) < REFERENCE_SIZE:
         noops = protocol.draw_noops(random)
-        observation = world.reset(noops=noops, seed=int(random.integers(MAX_SEED)))
+        observation = world.reset(noops=noops, seed=draw_seed(random, Purpose.REFERENCE, protocol))
         while not world.is_done and len(observations) < REFERENCE_SIZE:
             observations.append(observation.reshape(world.shape.observation))
             observation, _, _ = world.act(random.standard_normal(world.num_outputs).astype(np.float32))

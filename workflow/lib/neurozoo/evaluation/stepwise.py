@@ -15,6 +15,9 @@ from neurozoo.evaluation import Episode, EpisodeResult, Trace
 from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
+from neurozoo.randomness import Purpose, generator
+
+SUMS = "observation_sums"  # a behaviour of Gymnasium's environments, from which statistics are computed
 
 
 class StepwiseEvaluator:
@@ -25,7 +28,7 @@ class StepwiseEvaluator:
         layout: The network. It has only dense layers.
         game: Game id.
         protocol: How episodes are played.
-        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
+        behaviour: How results describe their episodes: `none`, `ram`, `final_position` or `observation_sums`.
 
     Raises:
         NeurozooError: The table is missing, the network has layers that are not dense, or the game does not have the
@@ -48,13 +51,15 @@ class StepwiseEvaluator:
             )
         self._noise = open_noise_table(noise, verify=False)
         self._layout = layout
-        self._behaviour = check_behaviour(game, behaviour)
+        self._behaviour = behaviour if behaviour == SUMS else check_behaviour(game, behaviour)
+        self._reference: np.ndarray | None = None
         self._world = make_world(game, protocol)
         self._pinned: dict[Genome, np.ndarray] = {}
         self._queue: list[tuple[int, Episode]] = []
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Does nothing, because dense networks have no batch norm."""
+        """Sets the mean and the standard deviation by which a network with statistics scales its observations."""
+        self._reference = self._layout.check_reference(observations)
 
     def pin(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights in memory instead of those that were pinned before.
@@ -115,10 +120,18 @@ class StepwiseEvaluator:
             self._world = make_world(self._world.game, replace(self._world.protocol, max_frames=episode.max_frames))
         world, run = self._world, self._network(self._weights(episode.genome))
         observation = world.reset(noops=episode.noops, seed=episode.seed)
+        random = generator((episode.seed,), Purpose.ACTION_NOISE) if episode.action_noise else None
         score, sign_score, ram = 0.0, 0.0, []
+        sums = np.zeros((2, observation.size))
         while not world.is_done:
             plane, outputs = world.plane, run(observation)
-            observation, reward, _ = world.act(outputs)
+            if self._behaviour == SUMS:
+                seen = observation.reshape(-1).astype(np.float64)
+                sums += (seen, seen * seen)
+            action = outputs
+            if random is not None:
+                action = outputs + np.float32(episode.action_noise) * random.standard_normal(len(outputs), np.float32)
+            observation, reward, _ = world.act(action)
             score += reward
             sign_score += float(np.sign(reward))
             if self._behaviour == "ram":
@@ -126,10 +139,12 @@ class StepwiseEvaluator:
             if watch is not None:
                 watch(plane, outputs, reward)
         return EpisodeResult(
-            score, world.steps, world.frames, time.monotonic() - begin, sign_score, self._described(world, ram)
+            score, world.steps, world.frames, time.monotonic() - begin, sign_score, self._described(world, ram, sums)
         )
 
-    def _described(self, world: World, ram: list[np.ndarray]) -> np.ndarray | None:
+    def _described(self, world: World, ram: list[np.ndarray], sums: np.ndarray) -> np.ndarray | None:
+        if self._behaviour == SUMS:
+            return sums
         if self._behaviour == "ram":
             return np.stack(ram)
         return world.final_positions if self._behaviour == "final_position" else None
@@ -141,7 +156,15 @@ class StepwiseEvaluator:
             for p in self._layout.layers
         ]
 
+        if self._layout.needs_statistics and self._reference is None:
+            raise NeurozooError(
+                f"The network {self._layout.network.name!r} needs the mean and standard deviation of observations, but "
+                "none have been set."
+            )
+
         def run(observation: np.ndarray) -> np.ndarray:
+            if self._reference is not None:
+                observation = self._layout.normalise(observation, self._reference)
             value = observation.reshape(-1)
             for weights, bias, activation in layers:
                 value = activation(value @ weights + bias)

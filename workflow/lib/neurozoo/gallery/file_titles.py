@@ -29,6 +29,7 @@ PICTURES: Titles = (
 PAGES: Titles = (
     ("filters/guided.html", "Guided backpropagation of all convolutions"),
     ("embedding.html", "Embedding, interactive"),
+    ("population.html", "Populations in behaviour space, interactive"),
     ("provenance.html", "Provenance"),
     ("*.html", "{}"),
 )
@@ -46,6 +47,8 @@ RUN_FILES: Titles = (
     ("phases.csv", "Phases, in the columns of simple_dqn"),
     ("evaluation.json", "Episodes of the result"),
     ("test.json", "Episodes with random actions"),
+    ("robustness.json", "Solved worlds of the river crossing task"),
+    ("robustness.csv", "Every world of the river crossing task"),
     ("genome.json", "The result in a few bytes"),
     ("train.log", "The log for people"),
     ("train.benchmark.tsv", "Time and memory"),

@@ -41,6 +41,14 @@ _SMALL = (
     Layer("fc", "dense", 256),
     _OUT,
 )
+_DENSE_TANH = _all(
+    (
+        Layer("fc1", "dense", 256, activation="tanh"),
+        Layer("fc2", "dense", 256, activation="tanh"),
+        replace(_OUT, std=0.01),
+    ),
+    initialisation="unit_columns",
+)
 # cshenton's batch normalisation never updates its statistics (mean 0, variance 1), so it only multiplies by this gain.
 # Initial weights are normal with a variance of 1.3 * 2 / fan in.
 _CSHENTON_GAIN = 1 / math.sqrt(1 + EPSILON)
@@ -65,18 +73,10 @@ NETWORKS = {
         Network("es_atari", ("ESAtariPolicy",), _all(_normalised(_SMALL, "after_bias"), initialisation="glorot")),
         Network("linear", ("LinearClassifier",), (replace(_OUT, std=1.0),)),
         Network("simple", ("SimpleClassifier",), (Layer("fc1", "dense", 16), Layer("fc2", "dense", 16), _OUT)),
-        Network(
-            "dense_tanh",
-            ("MujocoPolicy",),
-            _all(
-                (
-                    Layer("fc1", "dense", 256, activation="tanh"),
-                    Layer("fc2", "dense", 256, activation="tanh"),
-                    replace(_OUT, std=0.01),
-                ),
-                initialisation="unit_columns",
-            ),
-        ),
+        Network("dense_tanh", ("MujocoPolicy",), _DENSE_TANH),
+        # The same with observations scaled by their running mean and standard deviation, as the published code plays
+        # MuJoCo's robots.
+        Network("mujoco", (), _DENSE_TANH, observation_clip=5.0),
         # The toolbox swapped the names of these two. Our names say what the code does.
         Network(
             "recurrent_large_iotas",

@@ -258,8 +258,25 @@ class Layout:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the network needs a reference batch besides its weights, for virtual batch normalisation."""
-        return any(layer.normalisation for layer in self.network.layers)
+        """Whether it needs more than its weights: a batch for virtual batch normalisation, or statistics."""
+        return self.needs_statistics or any(layer.normalisation for layer in self.network.layers)
+
+    @property
+    def needs_statistics(self) -> bool:
+        """Whether its reference is the mean and the standard deviation of observations, one row each."""
+        return self.network.observation_clip is not None
+
+    def normalise(self, observation: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Scales an observation as a network with statistics does: float32, of the same shape.
+
+        Args:
+            observation: float32, shape (..., height, width, channels).
+            reference: Mean and standard deviation: float32, shape (2, height, width, channels).
+        """
+        clip = self.network.observation_clip
+        assert clip is not None  # asked only of networks with statistics
+        mean, deviation = reference
+        return np.clip((observation - mean) / deviation, -clip, clip)
 
     def initialise(self, noise: np.ndarray) -> np.ndarray:
         """Makes the initial parameters from noise. Both are float32, shape (parameters,)."""
@@ -335,11 +352,13 @@ class Layout:
             NeurozooError: The batch is missing or has a wrong shape.
         """
         shape = ", ".join(map(str, self.observation_shape))
-        expected = f"The network {self.network.name!r} needs a reference batch of shape (batch, {shape})"
+        batch = 2 if self.needs_statistics else "batch"
+        expected = f"The network {self.network.name!r} needs a reference batch of shape ({batch}, {shape})"
         if reference is None:
             raise NeurozooError(f"{expected}, but got none. Collect one, or load that of its run.")
         reference = np.asarray(reference, np.float32)
-        if reference.ndim != 4 or reference.shape[1:] != self.observation_shape or len(reference) == 0:
+        is_complete = len(reference) == 2 if self.needs_statistics else len(reference) > 0
+        if reference.ndim != 4 or reference.shape[1:] != self.observation_shape or not is_complete:
             raise NeurozooError(f"{expected}, but got one of shape {reference.shape}.")
         return reference
 
@@ -388,6 +407,12 @@ class Layout:
         if theta is not None and self.needs_reference:
             reference = self.check_reference(reference)
         value = inputs = keras.Input(self.observation_shape, name="observation")
+        if (clip := self.network.observation_clip) is not None:
+            shape = self.observation_shape
+            mean, deviation = (np.zeros(shape), np.ones(shape)) if reference is None else reference
+            variance = np.square(deviation, dtype=np.float64)
+            scale = keras.layers.Normalization(axis=(1, 2, 3), mean=mean, variance=variance)
+            value = keras.ops.clip(scale(value), -clip, clip)
         # They are set when the model is complete.
         weights: dict[keras.Layer, list[Any]] = {}
         normalised = []
@@ -460,11 +485,14 @@ class Network:
         name: Our name, in snake_case.
         published_names: The class names in published code; empty for our own networks.
         layers: The layers, from observation to actions.
+        observation_clip: If set, observations are scaled to a mean of 0 and a standard deviation of 1, by statistics
+            that training collects, and clipped to this absolute value.
     """
 
     name: str
     published_names: tuple[str, ...]
     layers: tuple[Layer, ...] = field(repr=False)
+    observation_clip: float | None = None
 
     @property
     def published_name(self) -> str | None:

@@ -6,6 +6,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
@@ -274,6 +275,20 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         "gpus": spec.gpus(settings),
         "cluster": cluster.to_words() if cluster else "",
     }
+
+
+def start_file(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> str | None:
+    """Finds the file that has to exist before a run is trained, because the run starts from it.
+
+    Arguments and errors are those of `run_settings`.
+
+    Returns:
+        The file, or the checkpoint in the folder of another run; None for most runs.
+    """
+    source = get_algorithm(algo).start_source(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
+    if source is None or Path(source).suffix or Path(source).is_file():
+        return source
+    return f"{source.rstrip('/')}/checkpoint.npz"
 
 
 def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:

@@ -18,11 +18,11 @@ from neurozoo.agents.policies import (
     State,
 )
 from neurozoo.environments import World, make_world
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.randomness import Purpose
 from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, perturb_kernels
-
-EMULATOR_SEEDS = 2**31  # seeds of an emulator are below this
 
 
 class Decision(NamedTuple):
@@ -130,7 +130,7 @@ def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -
     for episode in itertools.count():
         generator = np.random.default_rng([seed, episode])
         drawn = protocol.draw_noops(generator)
-        yield {"noops": drawn if noops is None else noops, "seed": int(generator.integers(EMULATOR_SEEDS))}
+        yield {"noops": drawn if noops is None else noops, "seed": draw_seed(generator, Purpose.ROLLOUT, protocol)}
 
 
 def _compiled_forward_pass(frozen: FrozenModel, *, noise: float, seed: int) -> Forward:

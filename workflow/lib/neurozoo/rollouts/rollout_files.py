@@ -11,8 +11,8 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
 from neurozoo.npz_files import NpzReader
+from neurozoo.randomness import MAX_SEED
 from neurozoo.rollouts.perturbations import Perturbation, perturb_kernels
-from neurozoo.rollouts.player import EMULATOR_SEEDS
 
 MOST_WHOLE = 2**28  # bytes of a member that is read whole: 256 MiB
 CHUNK = 64  # steps in memory at once: about 20 MB
@@ -180,7 +180,7 @@ class RolloutFile:
         is_ordered = starts[0, 0] == 0 and (np.diff(starts[:, 0]) > 0).all() and starts.min() >= 0
         if not frozen.is_continuous and not all(0 <= action < len(frozen.actions) for action in self.actions):
             self._refuse(f"{len(frozen.actions)} actions", f"action {max(self.actions, key=abs)}")
-        if not is_ordered or starts.max() >= EMULATOR_SEEDS:
+        if not is_ordered or starts.max() >= MAX_SEED:
             self._refuse("starts in order from step 0", f"{starts.tolist()}")
 
     def blocks(self, *keys: str) -> Iterator[tuple[np.ndarray, ...]]:

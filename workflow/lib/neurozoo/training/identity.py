@@ -34,8 +34,7 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
     except NeurozooError:  # `RunState` explains the damage
         return context
     if is_older := bool({*spec.settings.ADDED, PROTOCOL} - set(found)):
-        corrected = {name for values in spec.first_presets.values() for name in values}
-        names = corrected.union(spec.settings.ADDED) & set(recorded)
+        names = _corrected(spec) & set(recorded)
         if _name_of_protocol(spec, context) == recorded.get("protocol"):  # which a state names, also the game's own
             names.discard("protocol")
         settings = settings.changed({name: recorded[name] for name in names})
@@ -53,6 +52,16 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
     identity = as_saved(state_identity(spec, begun, {}))
     before = identity_of_before(spec, identity, found)
     return begun if all(before.get(name) == value for name, value in identity.items()) else context
+
+
+def _corrected(spec: AlgorithmSpec) -> set[str]:
+    """Returns the settings that differ from an earlier version although the user has changed nothing."""
+    added = {
+        name
+        for name, before in spec.settings.ADDED.items()
+        if any(getattr(preset, name) != before for preset in spec.presets.values())
+    }
+    return added.union(*spec.first_presets.values())
 
 
 def kept_rules(wanted: RunContext, begun: RunContext) -> list[str]:
@@ -82,9 +91,10 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
         del identity["engine"]  # states of earlier versions lack it: there was only this one
     if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
         identity["entropy"] = context.entropy_rule
-    # A run of an earlier version stays recognisable as one: its identity lacks what was added since.
-    added = (*settings.ADDED, PROTOCOL) if context.is_older else ()
-    for name in (spec.budget_unit, *settings.WAYS_TO_RUN, *added):
+    left_out = [spec.budget_unit, *settings.WAYS_TO_RUN]
+    if context.is_older:  # the run stays recognisable as one of an earlier version: it lacks what was added since
+        left_out += [PROTOCOL, *(name for name, before in settings.ADDED.items() if identity[name] == before)]
+    for name in left_out:
         identity.pop(name, None)
     return identity
 

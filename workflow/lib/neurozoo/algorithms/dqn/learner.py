@@ -18,8 +18,10 @@ from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.session import Report
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.vector import AtariVectorEnvironment, Step
+from neurozoo.environments.vector import Step
+from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
@@ -105,8 +107,11 @@ class DeepQLearner:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent; read only between epochs."""
-        return self.frames >= self.settings.frames
+        """Whether the budget of frames is spent and the last epoch was tested.
+
+        A state that was saved within the last epoch has spent the budget, too.
+        """
+        return self.tested is not None and self.tested.frames == self.frames >= self.settings.frames
 
     @property
     def progress(self) -> tuple[str, int, int]:
@@ -118,7 +123,7 @@ class DeepQLearner:
         return "test" if self.steps >= self._epoch_end() else "train", done, s.epoch_steps
 
     @property
-    def parts(self) -> tuple[AtariVectorEnvironment, QNetwork, Replay]:
+    def parts(self) -> tuple[VectorEnvironment, QNetwork, Replay]:
         """The environments, the network and the replay memory; only after `open`."""
         return self._environments, self._network, self._replay
 
@@ -139,7 +144,7 @@ class DeepQLearner:
         s = self.settings
         self._game = game
         _keep_to_threads(self.threads)
-        self._environments = AtariVectorEnvironment(
+        self._environments = make_vector_environment(
             game,
             self._protocol,
             count=s.num_envs,
@@ -217,7 +222,8 @@ class DeepQLearner:
         return self.settings.learning_starts + (self.iteration + 1) * self.settings.epoch_steps
 
     def _seed_of(self, environment: int, episode: int) -> int:
-        return int(generator(self._entropy, Purpose.WORLD_EPISODE, environment, episode).integers(MAX_SEED))
+        random = generator(self._entropy, Purpose.WORLD_EPISODE, environment, episode)
+        return draw_seed(random, Purpose.WORLD_EPISODE, self._protocol)
 
     def _phase(self, name: str) -> PhaseStatistics:
         return self._statistics.setdefault(name, PhaseStatistics())

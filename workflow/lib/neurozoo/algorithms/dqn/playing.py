@@ -8,9 +8,10 @@ import numpy as np
 from neurozoo.agents.policies import EpsilonGreedy, Greedy, NetworkOutputs, PolicyInputs, State
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.vector import AtariVectorEnvironment
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.environments.vector_environments import make_vector_environment
+from neurozoo.randomness import Entropy, Purpose, generator
 
 TEST_ENVIRONMENTS = 8  # at once, at most
 
@@ -63,7 +64,7 @@ def play_test(
 
     def seed_of(environment: int, episode: int) -> int:
         number = episode * count + environment
-        return int(generator(entropy, Purpose.TEST_EPISODE, epoch, number).integers(MAX_SEED))
+        return draw_seed(generator(entropy, Purpose.TEST_EPISODE, epoch, number), Purpose.TEST_EPISODE, protocol)
 
     def wait(environments: np.ndarray) -> None:
         if s.noop_steps:
@@ -72,7 +73,7 @@ def play_test(
             waits[environments] = draws.integers(least, most + 1, len(environments))
 
     phase, started = PhaseStatistics(), time.perf_counter()
-    environments = AtariVectorEnvironment(
+    environments = make_vector_environment(
         game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before
     )
     returns, is_open = np.zeros(count), np.ones(count, bool)

@@ -11,7 +11,8 @@ from neurozoo.environments.protocols import PROTOCOLS, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Pair, Whole
 
-PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn")  # those of ale-py's vector environment
+# Those of ale-py's vector environment, and of the river crossing task.
+PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split")
 LEAST_SCREENS = 100  # of the replay memory for each environment
 
 
@@ -173,10 +174,10 @@ class DqnSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.engine != "native":
-            raise NeurozooError("dqn plays in ale-py's vector environment: leave engine at native.")
+            raise NeurozooError("dqn plays in environments of its own: leave engine at native.")
         if self.protocol not in PROTOCOLS_LEARNED:
             raise NeurozooError(
-                f"dqn plays Atari games under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
+                f"dqn plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
                 f"{self.protocol!r}."
             )
         own = get_protocol(self.protocol).noop_steps

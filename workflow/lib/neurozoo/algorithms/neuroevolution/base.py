@@ -6,10 +6,11 @@ from typing import Protocol as Interface
 
 import numpy as np
 
+from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Batch:
 class Algorithm(Interface):
     """An update rule, without files and evaluators. Equal results lead to equal next generations.
 
-    Objects are made by `Class(settings, entropy=..., layout=..., noise=..., protocol=...)`.
+    Objects are made by `Class(settings, entropy=..., layout=..., noise=..., protocol=...)`, and those whose settings
+    have a `start_source` with `start=...` for the genomes that start the run.
 
     Attributes:
         settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.
@@ -62,6 +64,8 @@ class Algorithm(Interface):
         steps: Counted steps so far.
         frames: Counted frames so far.
         best: The result so far; None before the first generation has finished.
+        reference: Mean and standard deviation of observations, which networks with statistics need besides weights;
+            None for other networks.
     """
 
     settings: object
@@ -72,6 +76,7 @@ class Algorithm(Interface):
     steps: int
     frames: int
     best: Solution | None
+    reference: np.ndarray | None
 
     @property
     def is_done(self) -> bool:
@@ -103,11 +108,13 @@ class Starts:
     Args:
         entropy: See `run_entropy`.
         protocol: How episodes are played.
+        action_noise: Standard deviation of the noise on continuous actions in episodes of the population.
     """
 
-    def __init__(self, entropy: Entropy, protocol: Protocol) -> None:
+    def __init__(self, entropy: Entropy, protocol: Protocol, *, action_noise: float = 0.0) -> None:
         self._entropy = entropy
         self._protocol = protocol
+        self._action_noise = action_noise
 
     def episode(self, genome: Genome, purpose: Purpose, *address: int, cutoff: int | None = None) -> Episode:
         """Returns an episode; equal purposes and addresses give equal starts.
@@ -123,4 +130,5 @@ class Starts:
         if cutoff is not None:
             limit = min(limit, cutoff * self._protocol.frame_skip)
         noops = self._protocol.draw_noops(random)
-        return Episode(genome, noops, int(random.integers(MAX_SEED)), limit)
+        noise = self._action_noise if purpose == Purpose.POPULATION_EPISODE else 0.0
+        return Episode(genome, noops, draw_seed(random, purpose, self._protocol), limit, noise)

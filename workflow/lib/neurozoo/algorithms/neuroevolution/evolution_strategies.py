@@ -7,12 +7,14 @@ import numpy as np
 
 from neurozoo.algorithms.neuroevolution.base import Batch, Solution, Starts
 from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
 from neurozoo.algorithms.neuroevolution.ranks import TiedRanks, centered_ranks
 from neurozoo.algorithms.neuroevolution.schedules import Schedule
 from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome, decode
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import Entropy, Purpose, generator
 from neurozoo.records.published_log import ES_FIELDS
@@ -33,6 +35,7 @@ class EvolutionStrategy:
         layout: The network.
         noise: The noise table.
         protocol: How episodes are played.
+        start: A genome with the initial weights; none for random ones.
 
     Attributes:
         threads: Threads that add up the gradient, which does not depend on their number.
@@ -45,11 +48,22 @@ class EvolutionStrategy:
     threads = 1
 
     def __init__(
-        self, settings: EsSettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self,
+        settings: EsSettings,
+        *,
+        entropy: Entropy,
+        layout: Layout,
+        noise: np.ndarray,
+        protocol: Protocol,
+        start: Sequence[Genome] = (),
     ) -> None:
         self.settings = settings
         self._entropy = entropy
-        self._starts = Starts(self._entropy, protocol)
+        self._starts = Starts(self._entropy, protocol, action_noise=settings.action_noise)
+        self._statistics: ObservationStatistics | None = None
+        if layout.needs_statistics:
+            self._statistics = ObservationStatistics(layout.observation_shape, share=settings.observation_statistics)
+            self.behaviour = "observation_sums"
         self._noise = noise
         self._last_index = len(noise) - layout.parameter_count
         self._schedule = Schedule.from_setting(settings.mutation_power)
@@ -59,7 +73,12 @@ class EvolutionStrategy:
         self.frames = 0
         self.best: Solution | None = None
         self._initial: dict[str, float] | None = None  # scores of the initial weights
-        self._agent = SearchDistribution(initial_theta(self._entropy, layout=layout, noise=noise), settings=settings)
+        theta = (
+            decode(start[0], noise=noise, layout=layout)
+            if start
+            else initial_theta(self._entropy, layout=layout, noise=noise)
+        )
+        self._agent = SearchDistribution(theta, settings=settings)
         self._start_generation()
 
     def _start_generation(self) -> None:
@@ -68,6 +87,11 @@ class EvolutionStrategy:
         random = generator(self._entropy, Purpose.OFFSPRING, self.iteration)
         self._indices = random.integers(self._last_index + 1, size=self.settings.population_size // 2)
         self._fields: dict[str, object] = {}
+
+    @property
+    def reference(self) -> np.ndarray | None:
+        """Mean and standard deviation of observations; they change after each population."""
+        return self._statistics.reference if self._statistics else None
 
     @property
     def is_done(self) -> bool:
@@ -149,6 +173,9 @@ class EvolutionStrategy:
             "TimestepsSoFar": self.steps,
             **self._agent.follow(fitness, indices=self._indices, noise=self._noise, threads=self.threads),
         }
+        if self._statistics:
+            self._statistics.add(results, generator(self._entropy, Purpose.OBSERVATION_STATISTICS, self.iteration))
+            self._fields["ObCount"] = self._statistics.count
         share_at_limit = 0.0 if limit is None else float(np.mean([result.steps >= limit for result in results]))
         self._cutoff = self._cutoff.after(share_at_limit)
 
@@ -182,11 +209,13 @@ class EvolutionStrategy:
             "initial": self._initial,
             "test_score": self.best and self.best.test_score,
             "agent": self._agent.get_state(),
+            **({"observations": self._statistics.get_state()} if self._statistics else {}),
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the weights and the optimizer's slots, such as `theta-00012`; float32, shape (parameters,)."""
-        return self._agent.get_arrays()
+        sums = {f"observations-{self.iteration:05}": self._statistics.sums} if self._statistics else {}
+        return {**self._agent.get_arrays(), **sums}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
@@ -198,6 +227,8 @@ class EvolutionStrategy:
         self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
         self._initial = state["initial"] and dict(state["initial"])
         self._agent.set_state(state["agent"], arrays)
+        if self._statistics:
+            self._statistics.set_state(state["observations"], arrays[f"observations-{self.iteration:05}"])
         self.best = None
         if state["test_score"] is not None:
             self.best = Solution(self._agent.genome, None, state["test_score"], self.iteration, self.frames)

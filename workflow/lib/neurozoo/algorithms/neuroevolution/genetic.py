@@ -11,6 +11,7 @@ from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
 from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Birth, Contest, Elite, Individual, Round
 from neurozoo.algorithms.neuroevolution.schedules import Schedule
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.stages import Stages
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
@@ -24,6 +25,8 @@ VALIDATION_FIELDS = {
     "TruncatedPopulationValidationRewMean",
     "TruncatedPopulationEliteValidationRewMean",
 }
+# Of runs in stages: width of the widest river that counts, and share of the population's attempts that solved it.
+STAGE_FIELDS = ("Stage", "StageSolvedShare")
 
 
 class GeneticAlgorithm:
@@ -43,15 +46,24 @@ class GeneticAlgorithm:
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
+        start: Genomes whose children the first generation are, best first; none for a random first generation.
 
     Source: Such et al. 2017, arXiv:1712.06567, and the published code.
     """
 
     behaviour = "none"
     threads = 1
+    reference: np.ndarray | None = None
 
     def __init__(
-        self, settings: GaSettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self,
+        settings: GaSettings,
+        *,
+        entropy: Entropy,
+        layout: Layout,
+        noise: np.ndarray,
+        protocol: Protocol,
+        start: Sequence[Genome] = (),
     ) -> None:
         self.settings = settings
         self._entropy = entropy
@@ -68,9 +80,15 @@ class GeneticAlgorithm:
         if settings.first_generation == "mutations":
             first = generator(self._entropy, Purpose.OFFSPRING, 0)  # the addresses of children are longer
             self._founders = ((Genome(int(first.integers(self._indices))), (0, 0)),)
+        if start:
+            chosen = start[: settings.selection_threshold]
+            self._founders = tuple((genome, (0, place)) for place, genome in enumerate(chosen))
         self._parents: tuple[tuple[Genome, Birth], ...] = self._founders
         self._rule = ELITE_RULES[settings.elite_rule]
         self._keeps_best = settings.elite_rule in KEEPS_BEST_ELITE
+        self._stages = None if settings.stage_threshold is None else Stages(settings.stage_threshold)
+        if self._stages:
+            self.behaviour = "final_position"
         self._elite: Elite | None = None
         self.best: Solution | None = None
         self._start_generation()
@@ -79,7 +97,7 @@ class GeneticAlgorithm:
     def fields(self) -> tuple[str, ...]:
         """The fields of a report that the text log prints, in order."""
         unknown = VALIDATION_FIELDS if self.settings.elite_rule == "carried" else ()
-        return tuple(name for name in GA_FIELDS if name not in unknown)
+        return (*(name for name in GA_FIELDS if name not in unknown), *(STAGE_FIELDS if self._stages else ()))
 
     def _start_generation(self) -> None:
         self._power = self._schedule.value(iteration=self.iteration, steps=self.steps, frames=self.frames)
@@ -140,8 +158,11 @@ class GeneticAlgorithm:
         Returns:
             None, or after the test episodes the report of the generation: the standard keys `frames`, `score` and
             `score_episodes` (of the elite), `test_score` and `test_episodes` (of the best solution so far), the
-            published fields, without times, and `Lineage` (see `neurozoo.records.lineage`).
+            published fields, without times, `Lineage` (see `neurozoo.records.lineage`), and `STAGE_FIELDS` if the run
+            has stages.
         """
+        if self._stages and (self._contest is None or self._round):  # tests count all levels
+            results = self._stages.scored(results)
         if self._contest is None:
             self._contest = self._tell_population(results)
         elif self._round:
@@ -161,6 +182,9 @@ class GeneticAlgorithm:
         ]
         ranked = sorted(population, key=lambda individual: -individual.fitness)  # stable
         self._count(results)
+        if self._stages:
+            self._stages.look_at(results)
+            self._fields |= dict(zip(STAGE_FIELDS, (self._stages.stage, self._stages.share), strict=True))
         steps = sum(result.steps for result in results)
         self._population_steps += steps
         limit = self._cutoff.limit
@@ -222,6 +246,8 @@ class GeneticAlgorithm:
         self._elite = elite
         self._parents = tuple((parent.genome, parent.birth) for parent in parents) or self._founders
         self._cutoff = self._cutoff.after(self._share_at_limit)
+        if self._stages:
+            self._stages.advance()
         return report
 
     def _better(self, elite: Elite, test_score: float) -> Solution:
@@ -258,6 +284,7 @@ class GeneticAlgorithm:
             "parent_births": [list(birth) for _, birth in self._parents],
             "elite": self._elite.to_json() if self._elite else None,
             "best": {**vars(self.best), "genome": self.best.genome.to_json()} if self.best else None,
+            **({"stage": self._stages.stage} if self._stages else {}),
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
@@ -277,6 +304,8 @@ class GeneticAlgorithm:
             (Genome.from_json(genome), (generation, place))
             for genome, (generation, place) in zip(state["parents"], state["parent_births"], strict=True)
         )
+        if self._stages:
+            self._stages.stage = state["stage"]
         elite, best = state["elite"], state["best"]
         self._elite = Elite.from_json(elite) if elite else None
         self.best = Solution(**{**best, "genome": Genome.from_json(best["genome"])}) if best else None

@@ -10,6 +10,7 @@ from neurozoo.algorithms.neuroevolution.novelty import Archive, behaviours_of, c
 from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import Entropy, Purpose, generator
 
@@ -27,6 +28,7 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
         layout: The network.
         noise: The noise table, of which only the length matters.
         protocol: How episodes are played.
+        start: Genomes whose children the first generation are, best first; none for a random first generation.
 
     Source: Such et al. 2017, arXiv:1712.06567; Lehman & Stanley 2011, "Abandoning objectives".
     """
@@ -34,11 +36,18 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
     settings: GaNoveltySettings
 
     def __init__(
-        self, settings: GaNoveltySettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol
+        self,
+        settings: GaNoveltySettings,
+        *,
+        entropy: Entropy,
+        layout: Layout,
+        noise: np.ndarray,
+        protocol: Protocol,
+        start: Sequence[Genome] = (),
     ) -> None:
         self.behaviour = choose_behaviour(settings.behaviour, protocol=protocol)
         self._archive = Archive()
-        super().__init__(settings, entropy=entropy, layout=layout, noise=noise, protocol=protocol)
+        super().__init__(settings, entropy=entropy, layout=layout, noise=noise, protocol=protocol, start=start)
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class NoveltyStrategy:
 
     fields = NOVELTY_FIELDS
     threads = 1
+    reference: np.ndarray | None = None
 
     def __init__(
         self, settings: NoveltySettings, *, entropy: Entropy, layout: Layout, noise: np.ndarray, protocol: Protocol

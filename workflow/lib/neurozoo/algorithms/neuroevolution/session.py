@@ -11,6 +11,9 @@ import numpy as np
 from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch
 from neurozoo.algorithms.neuroevolution.order import LongestFirst
+from neurozoo.algorithms.neuroevolution.recording import PopulationRecorder, recorded_behaviour
+from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
+from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, read_start
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.algorithms.spec import protocol_of_run
@@ -50,15 +53,45 @@ class EvolutionSession:
                 f"{context.model!r} needs a noise table of at least {self._layout.parameter_count:,} values, "
                 f"but {context.noise} has {len(self._noise):,}."
             )
+        self._start = self._read_start()
+        given = {"start": self._start.genomes} if self._start else {}
         self._algorithm: Algorithm = ALGORITHMS[context.algo](
-            settings, entropy=context.entropy, layout=self._layout, noise=self._noise, protocol=self._protocol
+            settings,
+            entropy=context.entropy,
+            layout=self._layout,
+            noise=self._noise,
+            protocol=self._protocol,
+            **given,
         )
         self._algorithm.threads = context.threads
+        if self._layout.needs_statistics and self._algorithm.reference is None:
+            raise NeurozooError(
+                f"The network {context.model!r} needs statistics of observations, which {context.algo!r} does not "
+                "collect. Train it with es, or choose 'dense_tanh'."
+            )
+        self._behaviour = self._algorithm.behaviour
+        self._recorder: PopulationRecorder | None = None
+        if settings.record_population:
+            self._behaviour = recorded_behaviour(self._behaviour, game=context.game, protocol=self._protocol)
+            self._recorder = PopulationRecorder(
+                context.run_dir, behaviour=self._behaviour, game=context.game, algo=context.algo
+            )
         self._reference: np.ndarray | None = None
         self._order = LongestFirst()
         self._is_between_generations = True
-        self.identity = {"noise_values": len(self._noise)}
+        self.identity = {"noise_values": len(self._noise), **(self._start.identity if self._start else {})}
         self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
+        if self._start:
+            self.announcements.append(
+                f"Starts from {self._start.source}: {len(self._start.genomes)} genomes, SHA-256 {self._start.sha256}"
+            )
+
+    def _read_start(self) -> Start | None:
+        settings: EvolutionSettings = self._context.settings
+        if settings.start_source is None:
+            return None
+        fit = Fit(self._context.model, self._layout, len(self._noise))
+        return read_start(settings.start_source, fit, state_dir=self._context.state_dir, kind=settings.STARTS_FROM)
 
     @property
     def table(self) -> tuple[str, ...]:
@@ -82,7 +115,9 @@ class EvolutionSession:
 
     def __enter__(self) -> Self:
         context, settings = self._context, self._context.settings
-        if self._layout.needs_reference:
+        if self._start:
+            keep_start(self._start, context.state_dir)
+        if self._layout.needs_reference and not self._layout.needs_statistics:
             # Collected again when a run continues; equal seeds give equal observations.
             self._reference = collect_reference(context.game, self._protocol, entropy=context.entropy)
         if settings.engine == "batched":
@@ -96,7 +131,7 @@ class EvolutionSession:
                     game=context.game,
                     protocol=self._protocol,
                     threads=context.threads,
-                    behaviour=self._algorithm.behaviour,
+                    behaviour=self._behaviour,
                     engine=settings.engine,
                     slots=context.slots,
                     cluster=context.cluster,
@@ -118,12 +153,18 @@ class EvolutionSession:
         self._is_between_generations = False
         batch = self._algorithm.ask()
         start = time.monotonic()
+        if (reference := self._algorithm.reference) is not None:
+            self._evaluator.set_reference(reference)
         results = self._play(batch, watch)
         if not batch.is_counted:
             watch.spent(untimed=time.monotonic() - start)
+        if self._recorder:
+            self._recorder.see(batch, results)
         record = self._algorithm.tell(results)
         if record is None:
             return None
+        if self._recorder:
+            self._recorder.write(self._algorithm.iteration)
         self._is_between_generations = True
         return _report(record)
 
@@ -145,7 +186,7 @@ class EvolutionSession:
         return NetworkResult(
             weights=decode(best.genome, noise=self._noise, layout=self._layout),
             origin=best.genome,
-            reference=self._reference,
+            reference=self._reference if self._algorithm.reference is None else self._algorithm.reference,
             protocol=self._protocol,
             num_actions=self._layout.num_actions,
             validation_score=best.validation_score,

@@ -51,6 +51,10 @@ Behaviour = Annotated[
 class EvolutionSettings(RunSettings):
     """The settings that all neuroevolution algorithms share."""
 
+    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "record_population")
+    ADDED: ClassVar[Mapping[str, object]] = {"record_population": False}
+    STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
+
     episode_cutoff_mode: Annotated[
         Annotated[Whole, Field(ge=1), Tag("<integer>")] | Annotated[str, Tag("<string>")],
         either("integer", "string"),
@@ -59,6 +63,17 @@ class EvolutionSettings(RunSettings):
         description="Longest training episode: a number of steps, `env_default` (the protocol's limit), or "
         "`adaptive:start,fraction,factor,cap`.",
     )
+    record_population: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether the behaviour of every individual is kept in population/, for `compare population` "
+        "(docs/comparing.md). This does not change a run.",
+    )
+
+    @property
+    def start_source(self) -> str | None:
+        """The file or folder whose genomes or weights start the run; None to start from random ones."""
+        return None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,6 +95,9 @@ class GaSettings(EvolutionSettings):
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
 
+    ADDED: ClassVar = {**EvolutionSettings.ADDED, "load_population": None, "stage_threshold": None}
+    STARTS_FROM = "population"
+
     # search
     population_size: Whole = Field(default=1000, ge=1, description="Offspring per generation.")
     selection_threshold: Whole = Field(
@@ -99,9 +117,37 @@ class GaSettings(EvolutionSettings):
         default="random",
         description="random (each a fresh genome) or mutations (all of them children of one fresh genome).",
     )
+    load_population: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Whose children the first generation are: a run's folder (its parents), a file with a population, "
+        "or one with a genome (docs/ga.md); empty for none.",
+    )
+    stage_threshold: Number | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Of river_crossing with fixed rules: share of the population's attempts that have to solve all "
+        "rivers of a stage before the next, wider one counts (published: 0.8); empty to count all from the start.",
+    )
+
+    @property
+    def start_source(self) -> str | None:
+        """`load_population`."""
+        return self.load_population
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.load_population is not None and self.selection_threshold == 0:
+            raise NeurozooError(
+                "load_population gives the first generation its parents, but selection_threshold is 0, which means "
+                "random search without parents. Leave out one of them."
+            )
+        if self.load_population is not None and self.first_generation != "random":
+            raise NeurozooError(
+                f"Both load_population and first_generation: {self.first_generation} say whose children the first "
+                "generation are. Leave out one of them."
+            )
         self._check_at_most(self.population_size, "population_size", "selection_threshold", "validation_threshold")
         if self.elite_rule == "racing" and self.validation_threshold * self.num_validation_episodes < 2:
             raise NeurozooError(
@@ -153,11 +199,43 @@ class EsSettings(GradientSettings):
     Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
     """
 
+    ADDED: ClassVar = {
+        **EvolutionSettings.ADDED,
+        "load_from": None,
+        "observation_statistics": 0.01,
+        "action_noise": 0.0,
+    }
+    STARTS_FROM = "weights"
+
     return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
         default="centered_rank",
         description="What weights the gradient: centered_rank (ranks of the scores), sign (sums of the signs of the "
         "rewards) or centered_sign_rank (ranks of these sums).",
     )
+    load_from: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Initial weights: a run's folder, a checkpoint.npz or a genome's file (docs/es.md); empty for "
+        "random ones.",
+    )
+    observation_statistics: Number = Field(
+        default=0.01,
+        gt=0,
+        le=1,
+        description="Of the network `mujoco`: share of the population's episodes whose observations enter the "
+        "statistics (published: calc_obstat_prob).",
+    )
+    action_noise: Number = Field(
+        default=0.0,
+        ge=0,
+        description="Of gym. worlds with continuous actions: standard deviation of Gaussian noise on the actions of "
+        "the population (published: ac_noise_std).",
+    )
+
+    @property
+    def start_source(self) -> str | None:
+        """`load_from`."""
+        return self.load_from
 
 
 @dataclass(frozen=True, kw_only=True)

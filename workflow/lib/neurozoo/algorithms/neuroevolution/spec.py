@@ -13,8 +13,10 @@ from neurozoo.algorithms.neuroevolution.settings import (
     NsraSettings,
 )
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec, check_protocol
+from neurozoo.algorithms.spec import AlgorithmSpec, check_protocol, game_protocol
 from neurozoo.environments.games import check_behaviour
+from neurozoo.environments.protocols import has_continuous_outputs, output_names
+from neurozoo.errors import NeurozooError
 
 
 def _open_session(context: RunContext) -> Session:
@@ -26,6 +28,17 @@ def _open_session(context: RunContext) -> Session:
 def _check_fit(game: str, settings: EvolutionSettings) -> None:
     check_protocol(game, settings)
     check_behaviour(game, getattr(settings, "behaviour", None) or "none")
+    if getattr(settings, "action_noise", 0.0):
+        protocol = game_protocol(game, settings)
+        if protocol.world != "gymnasium" or not has_continuous_outputs(protocol, output_names(game, protocol)):
+            raise NeurozooError(
+                f"action_noise is for gym. worlds with continuous actions, not for {game!r}. Set action_noise to 0."
+            )
+    if getattr(settings, "stage_threshold", None) is not None and game_protocol(game, settings).rules != "fixed":
+        raise NeurozooError(
+            f"stage_threshold is for river_crossing with fixed rules, but {game!r} is played under "
+            f"{game_protocol(game, settings).name!r}. Leave stage_threshold empty."
+        )
 
 
 def _gpus(settings: EvolutionSettings) -> int:
@@ -43,6 +56,7 @@ def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: An
         needs=("op", "noise"),
         has_genome=True,
         check_fit=_check_fit,
+        start_source=lambda settings: settings.start_source,
         gpus=_gpus,
         **traits,
     )

@@ -1,0 +1,236 @@
+"""Statistics of observations and noise on actions, against numbers worked out by hand."""
+
+import dataclasses
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
+from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
+from neurozoo.algorithms.neuroevolution.settings import EsSettings
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, EpisodeResult
+from neurozoo.evaluation.stepwise import StepwiseEvaluator
+from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.networks.catalogue import get_network
+
+GAME = "gym.Pendulum-v1"
+PROTOCOL = protocol_of(GAME)
+LAYOUT = layout_of(GAME, "mujoco", PROTOCOL)
+
+
+class Always:
+    """Random numbers that let every episode enter the statistics."""
+
+    def random(self, count):
+        return np.zeros(count)
+
+
+def episode_of(*observations):
+    """The result of an episode with these observations."""
+    seen = np.array(observations, np.float64)
+    return EpisodeResult(0.0, len(seen), len(seen), behaviour=np.stack([seen.sum(0), np.square(seen).sum(0)]))
+
+
+# ---- arithmetic
+
+
+def test_before_any_observation_the_mean_is_0_and_the_deviation_1():
+    reference = ObservationStatistics((1, 1, 2), share=1.0).reference
+    assert reference.dtype == np.float32
+    np.testing.assert_array_equal(reference, [[[[0, 0]]], [[[1, 1]]]])
+
+
+def test_statistics_are_those_of_all_observations_and_the_initial_hundredth():
+    statistics = ObservationStatistics((1, 1, 2), share=1.0)
+    statistics.add([episode_of((1, 10), (3, 10)), episode_of((5, 10))], Always())
+    assert statistics.count == 3.01
+    # By hand: sums 9 and 30, squares 35.01 and 300.01, of 3.01 observations.
+    mean, deviation = statistics.reference.reshape(2, 2)
+    np.testing.assert_allclose(mean, [9 / 3.01, 30 / 3.01], rtol=1e-6)
+    # (35.01 * 3.01 - 81) / 3.01^2 = 24.3801 / 9.0601; (300.01 * 3.01 - 900) / 3.01^2 = 3.0301 / 9.0601.
+    np.testing.assert_allclose(deviation, np.sqrt([24.3801 / 9.0601, 3.0301 / 9.0601]), rtol=1e-6)
+
+
+def test_the_deviation_is_at_least_a_tenth():
+    statistics = ObservationStatistics((1, 1, 1), share=1.0)
+    statistics.add([episode_of(*[(0.001 * (n % 2),) for n in range(10_000)])], Always())
+    assert statistics.reference[1].item() == pytest.approx(0.1)
+
+
+def test_only_the_drawn_episodes_enter():
+    class Drawn:
+        def random(self, count):
+            return np.array([0.009, 0.011, 0.0])[:count]
+
+    statistics = ObservationStatistics((1, 1, 1), share=0.01)
+    statistics.add([episode_of((2,)), episode_of((400,)), episode_of((6,), (7,))], Drawn())
+    assert statistics.count == 3.01
+    assert statistics.sums.tolist() == [[15.0], [4.0 + 36 + 49 + 0.01]]
+
+
+def test_an_observation_is_scaled_and_clipped():
+    reference = np.array([[1.0, -2.0, 0.0], [2.0, 0.5, 1.0]], np.float32).reshape(2, 1, 1, 3)
+    seen = LAYOUT.normalise(np.array([[[4.0, -4.0, -5.5]]], np.float32), reference)
+    assert seen.tolist() == [[[1.5, -4.0, -5.0]]]
+
+
+# ---- networks
+
+
+def test_the_evaluator_keras_and_the_graph_scale_alike(tmp_path):
+    random = np.random.default_rng(2)
+    theta = LAYOUT.initialise(random.standard_normal(LAYOUT.parameter_count).astype(np.float32))
+    theta = theta + np.float32(0.05) * random.standard_normal(len(theta)).astype(np.float32)
+    mean, deviation = random.normal(size=(2, 3)).astype(np.float32)
+    reference = np.stack([mean, np.abs(deviation) + np.float32(0.1)]).reshape(2, 1, 1, 3)
+    observations = random.normal(scale=3, size=(50, 1, 1, 3)).astype(np.float32)
+    # The obvious twin in float64.
+    value = np.clip((observations.reshape(50, 3) - reference[0, 0, 0]) / reference[1, 0, 0], -5.0, 5.0).astype(float)
+    assert (np.abs(value) == 5).any()
+    arrays = LAYOUT.split(theta)
+    for name, finish in (("fc1", np.tanh), ("fc2", np.tanh), ("out", lambda x: x)):
+        value = finish(value @ arrays[f"{name}/w"].astype(float) + arrays[f"{name}/b"])
+    keras_outputs = LAYOUT.keras_model(theta, reference).predict(observations, verbose=0)
+    np.testing.assert_allclose(keras_outputs, value, rtol=1e-4, atol=1e-5)
+
+    import tensorflow as tf
+    from neurozoo.agents.graph import build_graph
+
+    graph = build_graph(LAYOUT, theta, scope="es", reference=reference)
+    run = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(graph, name=""), []).prune(
+        "X_t:0", "es/out/signal:0"
+    )
+    np.testing.assert_allclose(run(tf.constant(observations)).numpy(), value, rtol=1e-4, atol=1e-5)
+
+
+def evaluator(noise, behaviour="none"):
+    return StepwiseEvaluator(noise=noise, layout=LAYOUT, game=GAME, protocol=PROTOCOL, behaviour=behaviour)
+
+
+def played(noise, *, action_noise=0.0, seed=3, reference=None, behaviour="none", steps=20):
+    genome = Genome(Weights.of(np.zeros(LAYOUT.parameter_count)))
+    engine = evaluator(noise, behaviour)
+    engine.set_reference(
+        np.array([[0, 0, 0], [1, 1, 1]], np.float32).reshape(2, 1, 1, 3) if reference is None else reference
+    )
+    engine.pin([genome])
+    engine.submit({0: Episode(genome, 0, seed, steps, action_noise)})
+    return engine.receive(timeout=0)[0]
+
+
+def test_an_episode_sums_its_observations_and_their_squares(small_noise_table):
+    result = played(small_noise_table, behaviour="observation_sums")
+    environment = gymnasium.make("Pendulum-v1")
+    observation, _ = environment.reset(seed=3)
+    sums = np.zeros((2, 3))
+    for _ in range(20):  # the weights are 0, so the actions are, too
+        sums += (observation.astype(float), observation.astype(float) ** 2)
+        observation, *_ = environment.step(np.zeros(1, np.float32))
+    np.testing.assert_allclose(result.behaviour, sums)
+    assert result.steps == 20
+
+
+def test_noise_moves_the_actions_and_depends_on_the_episodes_seed_only(small_noise_table):
+    quiet, noisy, again, other = (
+        played(small_noise_table, action_noise=noise, seed=seed)
+        for noise, seed in ((0, 3), (0.5, 3), (0.5, 3), (0.5, 4))
+    )
+    assert noisy == dataclasses.replace(again, seconds=noisy.seconds)
+    assert len({quiet.score, noisy.score, other.score}) == 3
+    # Weights of 0 act 0; the noise of this seed is what the action is.
+    from neurozoo.randomness import Purpose, generator
+
+    environment = gymnasium.make("Pendulum-v1")
+    environment.reset(seed=3)
+    random, score = generator((3,), Purpose.ACTION_NOISE), 0.0
+    for _ in range(20):
+        action = np.float32(0.5) * random.standard_normal(1, np.float32)
+        score += float(environment.step(np.clip(action, -2, 2))[1])
+    assert noisy.score == pytest.approx(score, rel=1e-6)
+
+
+def test_a_network_with_statistics_does_not_play_without_them(small_noise_table):
+    genome = Genome(Weights.of(np.zeros(LAYOUT.parameter_count)))
+    engine = evaluator(small_noise_table)
+    engine.pin([genome])
+    engine.submit({0: Episode(genome, 0, 1, 5)})
+    with pytest.raises(NeurozooError, match="needs the mean and standard deviation of observations"):
+        engine.receive(timeout=0)
+    with pytest.raises(NeurozooError, match=r"needs a reference batch of shape \(2, 1, 1, 3\)"):
+        engine.set_reference(np.zeros((3, 1, 1, 3), np.float32))
+
+
+# ---- evolution strategies
+
+
+def made(**changes):
+    settings = {"population_size": 4, "num_test_episodes": 1, "observation_statistics": 1.0, "action_noise": 0.25}
+    noise = np.random.default_rng(1).normal(size=LAYOUT.parameter_count + 50).astype(np.float32)
+    return EvolutionStrategy(EsSettings(**settings | changes), run=1, layout=LAYOUT, noise=noise, protocol=PROTOCOL)
+
+
+def tell(es, observation):
+    results = [
+        dataclasses.replace(episode_of((observation,) * 3), score=float(n)) for n in range(len(es.ask().episodes))
+    ]
+    return es.tell(results)
+
+
+def generation(es, observation):
+    report = None
+    while report is None:
+        report = tell(es, observation)
+    return report
+
+
+def test_the_population_plays_with_noise_and_old_statistics_and_tests_without_noise_and_with_new_ones():
+    es = made()
+    assert es.behaviour == "observation_sums"
+    tell(es, 9.0)  # the test of the initial weights does not count
+    np.testing.assert_array_equal(es.reference.reshape(2, 3), [[0] * 3, [1] * 3])
+    assert {episode.action_noise for episode in es.ask().episodes} == {0.25}
+    tell(es, 2.0)
+    assert {episode.action_noise for episode in es.ask().episodes} == {0.0}
+    np.testing.assert_allclose(es.reference[0].reshape(3), [4 * 2 / 4.01] * 3, rtol=1e-6)
+
+
+def test_a_saved_state_continues_with_its_statistics():
+    through, first = made(), made()
+    for es in (through, first):
+        report = generation(es, 1.5)
+    assert report["ObCount"] == 4.01
+    resumed = made()
+    resumed.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
+    np.testing.assert_array_equal(resumed.reference, through.reference)
+    for es in (through, resumed):
+        generation(es, -3.0)
+    np.testing.assert_array_equal(resumed.reference, through.reference)
+    assert set(through.get_arrays()) == set(resumed.get_arrays())
+    assert not set(through.get_arrays()) & set(first.get_arrays())  # a name stands for one content
+
+
+def test_other_networks_have_no_statistics():
+    layout = layout_of(GAME, "dense_tanh", PROTOCOL)
+    noise = np.ones(layout.parameter_count + 50, np.float32)
+    es = EvolutionStrategy(EsSettings(population_size=2), run=1, layout=layout, noise=noise, protocol=PROTOCOL)
+    assert (es.reference, es.behaviour) == (None, "none")
+    assert "observations" not in es.get_state()
+
+
+def test_the_network_is_the_published_one_with_scaled_observations():
+    assert get_network("mujoco").layers == get_network("MujocoPolicy").layers
+    assert get_network("mujoco").observation_clip == 5.0
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(NeurozooError, match=r"for gym\. worlds only"):
+        layout_of("hard_maze", "mujoco", protocol_of("hard_maze"))
+    check = get_algorithm("es").check_fit
+    check(GAME, EsSettings(action_noise=0.1))
+    for game in ("hard_maze", "gym.CartPole-v1", "pong"):
+        with pytest.raises(NeurozooError, match="action_noise is for"):
+            check(game, EsSettings(action_noise=0.1))

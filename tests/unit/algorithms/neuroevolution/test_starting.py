@@ -1,0 +1,250 @@
+"""Populations and weights from elsewhere: what is read, what is refused, and what a run makes of it."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
+from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
+from neurozoo.algorithms.neuroevolution.starting import Fit, keep_start, read_population, read_start, read_weights
+from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome, decode
+from neurozoo.records.lineage import COLUMNS, ancestors
+
+GAME, MODEL = "hard_maze", "simple"
+PROTOCOL = protocol_of(GAME)
+LAYOUT = layout_of(GAME, MODEL, PROTOCOL)
+COUNT = LAYOUT.parameter_count
+NOISE_VALUES = COUNT + 100
+FIT = Fit(MODEL, LAYOUT, NOISE_VALUES)
+A, B, C = [3], [7, [50, 0.5]], [9, [1, 0.5], [2, 0.25]]
+GENOMES = [Genome.from_json(each) for each in (A, B, C)]
+
+
+def written(folder: Path, content: object, name: str = "population.json") -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def state(**changes):
+    identity = {"algo": "ga", "game": GAME, "model": MODEL, "protocol": "hard_maze", "noise_values": NOISE_VALUES}
+    return {"identity": identity | changes, "algorithm": {"parents": [A, B, C]}}
+
+
+# ---- what is read
+
+
+def test_the_parents_of_a_run_are_read_from_its_folder_in_their_order(tmp_path):
+    path = Path(written(tmp_path, state(), "state/state.json"))
+    for source in (str(tmp_path), str(path)):
+        start = read_population(source, FIT)
+        assert list(start.genomes) == GENOMES
+        assert start.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_population_with_scores_is_read_best_first_and_of_equals_the_earlier_one_first(tmp_path):
+    entries = [{"genome": A, "score": 1}, {"genome": B, "score": 5.5}, {"genome": C, "score": 1}]
+    assert read_population(written(tmp_path, {"population": entries}), FIT).genomes == tuple(
+        GENOMES[place] for place in (1, 0, 2)
+    )
+
+
+def test_a_population_without_scores_keeps_its_order(tmp_path):
+    assert list(read_population(written(tmp_path, {"population": [C, A]}), FIT).genomes) == [GENOMES[2], GENOMES[0]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"genome": B, "game": GAME, "model": "SimpleClassifier", "protocol": "hard_maze"},
+        "(7, (50, 0.5))",
+        "[7, [50, 0.5]]",
+        "an older line\n11/20/2026 Current elite: (7, (50, 0.5))\n",
+    ],
+    ids=["genome.json", "tuple", "list", "log"],
+)
+def test_a_single_genome_is_a_population_of_one(tmp_path, content):
+    assert list(read_population(written(tmp_path, content), FIT).genomes) == [GENOMES[1]]
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (state(model="small"), "network 'small', but this run trains 'simple'. Train the same network"),
+        (state(noise_values=1234), "a noise table of 1,234 values, but the table of this run has"),
+        (state(game="gym.CartPole-v1", protocol="gymnasium"), "parameters, but 'simple' with 2 outputs has"),
+        ({"population": [A], "parameters": 7}, "holds weights of 7 parameters, but 'simple' with 2 outputs has"),
+        ({"population": [A, [101]]}, "The genome's index 101 lies outside the noise table"),
+        ({"population": []}, "should have a list of genomes as its population, but has []"),
+        ({"population": [{"genome": A, "score": 1}, A]}, "a score for all genomes of its population or for none"),
+        ({"population": [{"genome": A, "score": "x"}] * 2}, "the score of a genome should be a number"),
+        ({"population": [{"genome": None}]}, "A genome looks like"),
+        ({"genome": None, "game": GAME, "model": MODEL}, "cannot start a genetic algorithm"),
+        ({"identity": {"algo": "es"}, "algorithm": {"agent": {}}}, "it is one of 'es'. Give its genome.json"),
+        ({"identity": {"algo": "ga"}, "algorithm": None}, "its first generation is not finished"),
+        ('{"population": [', "is not JSON"),
+        ("", "The genome is empty"),
+    ],
+)
+def test_a_population_that_does_not_fit_is_refused_in_a_sentence(tmp_path, content, message):
+    with pytest.raises(NeurozooError) as caught:
+        read_population(written(tmp_path, content), FIT)
+    assert message in str(caught.value)
+
+
+def test_missing_sources_are_named(tmp_path):
+    with pytest.raises(NeurozooError, match=r"load_population: .*nowhere\.json is missing"):
+        read_population(str(tmp_path / "nowhere.json"), FIT)
+    with pytest.raises(NeurozooError, match=r"has no state/state\.json.*Give its genome\.json"):
+        read_population(str(tmp_path), FIT)
+    with pytest.raises(NeurozooError, match=r"load_from: .*nowhere\.npz is missing"):
+        read_weights(str(tmp_path / "nowhere.npz"), FIT)
+    with pytest.raises(NeurozooError, match=r"neither genome\.json nor checkpoint\.npz"):
+        read_weights(str(tmp_path), FIT)
+
+
+def test_settings_that_contradict_a_loaded_population_are_refused():
+    with pytest.raises(NeurozooError, match="selection_threshold is 0, which means random search"):
+        GaSettings(load_population="p.json", selection_threshold=0)
+    with pytest.raises(NeurozooError, match="Both load_population and first_generation: mutations"):
+        GaSettings(load_population="p.json", first_generation="mutations")
+
+
+# ---- weights
+
+
+def saved_checkpoint(path, theta):
+    write_checkpoint(
+        path, Checkpoint(theta=theta, algo="es", game=GAME, model=MODEL, run=1, protocol=PROTOCOL, num_actions=2)
+    )
+    return str(path)
+
+
+def test_weights_are_read_from_checkpoints_folders_and_genomes(tmp_path):
+    noise = np.random.default_rng(1).normal(size=NOISE_VALUES).astype(np.float32)
+    theta = decode(GENOMES[1], noise=noise, layout=LAYOUT)
+    checkpoint = saved_checkpoint(tmp_path / "run" / "checkpoint.npz", theta)
+    for source in (checkpoint, str(tmp_path / "run")):
+        start = read_weights(source, FIT)
+        np.testing.assert_array_equal(decode(start.genomes[0], noise=noise, layout=LAYOUT), theta)
+        assert start.sha256 == hashlib.sha256(Path(checkpoint).read_bytes()).hexdigest()
+    genome = {"genome": B, "game": GAME, "model": MODEL, "protocol": "hard_maze"}
+    for content in (genome, "(7, (50, 0.5))"):
+        assert list(read_weights(written(tmp_path, content, "genome.json"), FIT).genomes) == [GENOMES[1]]
+
+
+def test_weights_of_another_network_or_another_number_are_refused(tmp_path):
+    checkpoint = saved_checkpoint(tmp_path / "checkpoint.npz", np.zeros(COUNT, np.float32))
+    with pytest.raises(NeurozooError, match="of the network 'simple', but this run trains 'small'"):
+        read_weights(checkpoint, Fit("small", layout_of("pong", "small", protocol_of("pong")), 10_000_000))
+    other = layout_of("gym.CartPole-v1", MODEL, protocol_of("gym.CartPole-v1"))
+    with pytest.raises(NeurozooError, match=rf"of {COUNT:,} parameters, but 'simple' with 2 outputs has"):
+        read_weights(checkpoint, Fit(MODEL, other, NOISE_VALUES))
+
+
+def test_an_evolution_strategy_starts_with_the_loaded_weights():
+    noise = np.random.default_rng(1).normal(size=NOISE_VALUES).astype(np.float32)
+    settings = EsSettings(population_size=2, num_test_episodes=1, load_from="elsewhere.npz")
+    es = EvolutionStrategy(settings, run=1, layout=LAYOUT, noise=noise, protocol=PROTOCOL, start=[GENOMES[2]])
+    genome = es.ask().episodes[0].genome
+    np.testing.assert_array_equal(
+        decode(genome, noise=noise, layout=LAYOUT), decode(GENOMES[2], noise=noise, layout=LAYOUT)
+    )
+
+
+# ---- a run's own copy
+
+
+@pytest.mark.parametrize("kind", ["population", "weights"])
+def test_a_run_keeps_a_copy_of_what_it_began_with(tmp_path, kind):
+    if kind == "population":
+        source = written(tmp_path, {"population": [A, B]})
+    else:
+        source = saved_checkpoint(tmp_path / "checkpoint.npz", np.arange(COUNT, dtype=np.float32))
+    begun = read_start(source, FIT, state_dir=tmp_path / "state", kind=kind)
+    keep_start(begun, tmp_path / "state")
+    Path(source).unlink()  # the copy is enough
+    again = read_start(source, FIT, state_dir=tmp_path / "state", kind=kind)
+    assert again == begun
+    assert again.identity == begun.identity == {"start_sha256": begun.sha256, "start_genomes": len(begun.genomes)}
+    if kind == "weights":
+        np.testing.assert_array_equal(again.genomes[0].initial.theta, np.arange(COUNT))
+
+
+def test_another_source_is_read_although_there_is_a_copy(tmp_path):
+    keep_start(read_population(written(tmp_path, {"population": [A]}), FIT), tmp_path / "state")
+    other = written(tmp_path, {"population": [B]}, "other.json")
+    assert list(read_start(other, FIT, state_dir=tmp_path / "state", kind="population").genomes) == [GENOMES[1]]
+
+
+def test_a_damaged_copy_is_reported(tmp_path):
+    written(tmp_path, "nothing", "state/start.npz")
+    with pytest.raises(NeurozooError, match=r"start\.npz is damaged.*to train this run from the start"):
+        read_start("p.json", FIT, state_dir=tmp_path / "state", kind="population")
+
+
+# ---- what the genetic algorithm makes of it
+
+
+def made(start, **changes):
+    settings = {
+        "population_size": 40,
+        "selection_threshold": 2,
+        "validation_threshold": 1,
+        "num_validation_episodes": 1,
+        "num_test_episodes": 1,
+        "mutation_power": 0.5,
+        "load_population": "p.json",
+    }
+    noise = np.zeros(NOISE_VALUES, np.float32)
+    return GeneticAlgorithm(
+        GaSettings(**settings | changes), run=1, layout=LAYOUT, noise=noise, protocol=PROTOCOL, start=start
+    )
+
+
+def play(ga, scores):
+    return ga.tell([EpisodeResult(float(score), 5, 5) for score in scores])
+
+
+def test_the_first_generation_are_children_of_the_best_loaded_genomes():
+    batch = made(GENOMES).ask()
+    assert batch.parents == (GENOMES[0], GENOMES[1])  # two parents; the third one is too many
+    children = [episode.genome for episode in batch.episodes]
+    # 40 draws of two parents: that one is never drawn has the chance 2 * 0.5^40.
+    assert {child.parent for child in children} == {GENOMES[0], GENOMES[1]}
+    assert {child.mutations[-1].power for child in children} == {0.5}
+
+
+def test_later_generations_descend_from_the_first_one_and_the_loaded_genomes_are_ancestors_without_a_row():
+    ga = made([GENOMES[0]], population_size=2, selection_threshold=1)
+    first = [episode.genome for episode in ga.ask().episodes]
+    play(ga, [1, 2])
+    play(ga, [3])  # the second one is validated
+    report = play(ga, [4])
+    assert [row[:4] for row in report["Lineage"]] == [[1, 1, 0, 0]]  # a child of the first loaded genome
+    assert {episode.genome.parent for episode in ga.ask().episodes} == {first[1]}
+    lineage = pd.DataFrame([[1, *report["Lineage"][0]]], columns=["iteration", *COLUMNS])
+    assert len(ancestors(lineage)) == 1
+
+
+def test_a_saved_state_continues_as_if_there_had_been_no_interruption():
+    through, first = made(GENOMES), made(GENOMES)
+    for ga in (through, first):
+        play(ga, range(40))
+        play(ga, [1])
+        play(ga, [1])
+    resumed = made(GENOMES)
+    resumed.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
+    assert resumed.ask() == through.ask()

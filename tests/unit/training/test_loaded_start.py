@@ -1,0 +1,67 @@
+"""Runs that start from another run: killed and continued without it, and the same in the end."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import training_processes
+import yaml
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.files import sha256_of
+from neurozoo.training import make_context
+from neurozoo.training.identity import state_identity
+from training_processes import assert_same_results, reports, wait_for_news
+
+
+@pytest.fixture
+def source(uninterrupted, tmp_path):
+    return Path(shutil.copytree(uninterrupted, tmp_path / "source"))
+
+
+def settings_of(algo, source):
+    common = {"population_size": 6, "num_test_episodes": 1, "mutation_power": 0.02, "episode_cutoff_mode": 40}
+    if algo == "es":
+        return {**common, "test_cutoff": 40, "frames": 1500, "load_from": str(source)}
+    return {**training_processes.SETTINGS, "frames": 2500, "load_population": str(source)}
+
+
+@pytest.mark.parametrize("algo", ["ga", "es"])
+def test_a_run_that_starts_from_another_is_continued_exactly_when_that_one_is_gone(runner, source, tmp_path, algo):
+    settings = settings_of(algo, source)
+    runner.finish(tmp_path / "through", algo=algo, whole_settings=settings)
+    process = runner.start(tmp_path / "killed", algo=algo, whole_settings=settings)
+    while not (tmp_path / "killed" / "state" / "start.npz").exists() and process.is_alive():
+        wait_for_news(tmp_path / "killed", process)
+    process.kill()
+    process.join()
+    assert not (tmp_path / "killed" / "result.json").exists()
+    shutil.rmtree(source)
+    runner.finish(tmp_path / "killed", algo=algo, whole_settings=settings)
+    assert_same_results(tmp_path / "killed", tmp_path / "through")
+
+
+def test_the_children_of_the_loaded_parents_are_those_of_a_longer_run_s_last_parents(runner, source, tmp_path):
+    read = source / "state" / "state.json"
+    parents = json.loads(read.read_text())["algorithm"]["parents"]
+    runner.finish(tmp_path / "run", whole_settings={**settings_of("ga", source), "frames": 1})
+    elite = reports(tmp_path / "run")[0]["TruncatedPopulationEliteSeeds"]
+    assert elite[:-1] in parents
+    facts = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert facts["load_population"] == str(source)
+    assert (facts["start_sha256"], facts["start_genomes"]) == (sha256_of(read), len(parents))
+    assert f"SHA-256 {sha256_of(read)}" in (tmp_path / "run" / "train.log").read_text()
+
+
+@pytest.mark.parametrize(("algo", "setting"), [("ga", "load_population"), ("es", "load_from")])
+def test_states_of_before_the_setting_existed_are_continued(tmp_path, algo, setting):
+    spec = get_algorithm(algo)
+
+    def identity(**overrides):
+        settings = vars(resolve_settings(algo, preset="demo", overrides=overrides))
+        given = {"algo": algo, "game": "pong", "model": "small", "run": 1, "run_dir": tmp_path}
+        return state_identity(spec, make_context(**given, settings=settings, ops="op", noise="noise"), {})
+
+    assert setting not in identity()
+    assert identity(**{setting: "p.json"}) == {**identity(), setting: "p.json"}

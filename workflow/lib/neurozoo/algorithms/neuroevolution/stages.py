@@ -1,0 +1,67 @@
+"""Stages of the river crossing task: at first only the narrowest rivers count, and wider ones once these are crossed.
+
+Source: incremental evolution of Robinson, Ellis and Channon 2007 (ECAL, pp. 345-354): the next map when 80 % of the
+population succeed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from neurozoo.environments.river_crossing import RESOURCE_ROW, RiverRules, resource_column
+from neurozoo.evaluation import EpisodeResult
+
+RULES = RiverRules()  # those of the op
+
+
+def levels_solved(behaviour: np.ndarray) -> np.ndarray:
+    """Returns the number of levels that each attempt of an episode solved under fixed rules: int64, shape (attempts,).
+
+    Args:
+        behaviour: The final position: (column, row, level) at the end of each attempt.
+    """
+    column, row, level = np.asarray(behaviour, np.int64).reshape(-1, 3).T
+    # An attempt ends on the resource only if it was that of the last level.
+    is_complete = (column == resource_column(RULES.max_width)) & (row == RESOURCE_ROW) & (level == RULES.max_width)
+    return level + is_complete
+
+
+class Stages:
+    """The stage of a run: the widest river that counts.
+
+    An episode is played as always, and its score is cut: levels beyond the stage do not count. Because every world
+    depends only on seed, attempt and width, this is the score of an episode without these levels.
+
+    Args:
+        threshold: Share of the population's attempts that have to solve all levels of a stage before the next one
+            begins.
+
+    Attributes:
+        stage: Width of the widest river that counts.
+        share: Share of the last population's attempts that solved all levels of the stage.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self.stage = 0
+        self.share = 0.0
+
+    def scored(self, results: Sequence[EpisodeResult]) -> list[EpisodeResult]:
+        """Returns the results with the scores of this stage."""
+        return [replace(result, score=float(np.minimum(_levels(result), self.stage + 1).sum())) for result in results]
+
+    def look_at(self, population: Sequence[EpisodeResult]) -> None:
+        """Computes the share of the population's attempts that solved the stage; attempts that never began did not."""
+        solved = sum(int((_levels(result) > self.stage).sum()) for result in population)
+        self.share = solved / (len(population) * RULES.attempts)
+
+    def advance(self) -> None:
+        """Begins the next stage if the population has solved this one."""
+        if self.share >= self._threshold and self.stage < RULES.max_width:
+            self.stage += 1
+
+
+def _levels(result: EpisodeResult) -> np.ndarray:
+    assert result.behaviour is not None  # the algorithm asks for final positions
+    return levels_solved(result.behaviour)

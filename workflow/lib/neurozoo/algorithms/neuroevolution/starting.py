@@ -1,0 +1,295 @@
+"""Reads what starts a run instead of random weights: `load_population` and `load_from` of the published GPU code.
+
+A run keeps a copy, `state/start.npz`, so that it continues exactly even if the source changes or goes away.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neurozoo.agents.agent import read_agent
+from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.agents.genome_import import parse_genome, read_text
+from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of, written_whole
+from neurozoo.genomes.genome import Genome, Weights, check_genome
+from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.description import Layout
+
+_COPY = "start.npz"
+_CHOICES = ("action_set", "observation", "start_state")
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run starts from.
+
+    Attributes:
+        source: The file or folder, as the setting names it.
+        sha256: Hash of the file that was read.
+        genomes: A population, best first; or a single genome, which may consist of weights.
+    """
+
+    source: str
+    sha256: str
+    genomes: tuple[Genome, ...]
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What the records of the run say about it."""
+        return {"start_sha256": self.sha256, "start_genomes": len(self.genomes)}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The network and the noise table of a run, which what starts it has to fit.
+
+    Attributes:
+        model: Name of the network.
+        layout: The network.
+        noise_values: Size of the noise table.
+    """
+
+    model: str
+    layout: Layout
+    noise_values: int
+
+    def check(self, source: object, facts: Mapping[str, Any]) -> None:
+        """Checks what a file says about its genomes; it need not say anything.
+
+        Args:
+            source: The file.
+            facts: What it says: `model`, `parameters`, `noise_values`; or `game` and `protocol`, which with the network
+                give the number of parameters.
+
+        Raises:
+            NeurozooError: It says something else than the run needs.
+        """
+        model = facts.get("model")
+        if model is not None and get_network(model).name != self.model:
+            raise NeurozooError(
+                f"{source} holds weights of the network {get_network(model).name!r}, but this run trains "
+                f"{self.model!r}. Train the same network, or start from another file."
+            )
+        parameters = facts.get("parameters")
+        if parameters is None and facts.get("game") is not None and facts.get("protocol") is not None:
+            choices = {name: facts.get(name) or None for name in _CHOICES}
+            played = protocol_of(facts["game"], facts["protocol"], **choices)
+            parameters = layout_of(facts["game"], self.model, played).parameter_count
+        if parameters is not None and parameters != self.layout.parameter_count:
+            raise NeurozooError(
+                f"{source} holds weights of {parameters:,} parameters, but {self.model!r} with "
+                f"{self.layout.num_actions} outputs has {self.layout.parameter_count:,} here. Take the same "
+                "observations and the same set of actions as there."
+            )
+        values = facts.get("noise_values")
+        if values is not None and values != self.noise_values:
+            raise NeurozooError(
+                f"{source} holds genomes of a noise table of {values:,} values, but the table of this run has "
+                f"{self.noise_values:,}. Give this run the same table (--noise)."
+            )
+
+    def check_genomes(self, source: object, genomes: Sequence[Genome]) -> None:
+        """Checks that genomes stay within the noise table, and weights have the right number.
+
+        Raises:
+            NeurozooError: One does not.
+        """
+        count = self.layout.parameter_count
+        for genome in genomes:
+            if isinstance(genome.initial, Weights) and len(genome.initial.theta) != count:
+                self.check(source, {"parameters": len(genome.initial.theta)})
+            try:
+                check_genome(genome, parameters=count, table_size=self.noise_values)
+            except NeurozooError as error:
+                raise NeurozooError(f"{source}: {error}") from error
+
+
+def read_start(source: str, fit: Fit, *, state_dir: Path, kind: str) -> Start:
+    """Returns what a run starts from: its own copy if it has begun, or else the source.
+
+    Args:
+        source: The setting.
+        fit: What it has to fit.
+        state_dir: Folder of the run's state.
+        kind: What the source holds: a `population` or `weights`.
+
+    Raises:
+        NeurozooError: The source is missing, damaged or does not fit.
+    """
+    kept = _read_copy(state_dir / _COPY)
+    return kept if kept is not None and kept.source == source else _READERS[kind](source, fit)
+
+
+def keep_start(start: Start, state_dir: Path) -> None:
+    """Writes the run's own copy.
+
+    Raises:
+        NeurozooError: The disk is full.
+    """
+    recipes = [genome.to_json() for genome in start.genomes if genome.is_recipe]
+    about = {"source": start.source, "sha256": start.sha256, "genomes": recipes}
+    arrays = {f"theta_{i}": g.initial.theta for i, g in enumerate(start.genomes) if isinstance(g.initial, Weights)}
+    with written_whole(state_dir / _COPY) as temporary:
+        np.savez(temporary, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
+
+
+def _read_copy(path: Path) -> Start | None:
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            about = json.loads(str(arrays["about"]))
+            weights = [Genome(Weights.of(arrays[name])) for name in arrays if name != "about"]
+        genomes = (*(Genome.from_json(genome) for genome in about["genomes"]), *weights)
+        return Start(about["source"], about["sha256"], genomes)
+    except Exception as error:  # as in `read_checkpoint`
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(
+            f"{path} is damaged ({reason}). Delete {path.parent} to train this run from the start."
+        ) from error
+
+
+# ---- populations
+
+
+def read_population(source: str, fit: Fit) -> Start:
+    """Reads the parents of a run, a population, or a single genome.
+
+    Args:
+        source: The folder of a run, or a file: its `state/state.json`; an object with `population`, a list of genomes
+            or of objects with `genome` and `score`, and optionally `model`, `parameters`, `game`, `protocol` and
+            `noise_values`; or anything that `parse_genome` reads.
+        fit: What the genomes have to fit.
+
+    Raises:
+        NeurozooError: The source is missing, holds no population, or does not fit.
+    """
+    path = Path(source)
+    if path.is_dir():
+        path = path / "state" / "state.json"
+        if not path.exists():
+            raise NeurozooError(
+                f"{source} has no state/state.json, which would hold its parents. Give its genome.json to start from "
+                "its result alone."
+            )
+    text = read_text(_existing(path, "load_population"))
+    if text.lstrip()[:1] == "{":
+        genomes, facts = _population(path, _parsed_object(path, text))
+    else:
+        genomes, facts = [_recipe(path, parse_genome(text))], {}
+    fit.check(path, facts)
+    fit.check_genomes(path, genomes)
+    return Start(source, hashlib.sha256(text.encode()).hexdigest(), tuple(genomes))
+
+
+def _existing(path: Path, setting: str) -> Path:
+    if not path.is_file():
+        raise NeurozooError(
+            f"{setting}: {path} is missing. Give a run's folder or one of the files that the documentation of "
+            f"{setting} lists, relative to the folder in which the training starts."
+        )
+    return path.absolute()  # so that no name can be taken for a genome
+
+
+def _parsed_object(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NeurozooError(f"{path} is damaged: it is not JSON ({error}).") from error
+
+
+def _population(path: Path, found: Mapping[str, Any]) -> tuple[list[Genome], Mapping[str, Any]]:
+    if "identity" in found and "algorithm" in found:
+        return _parents(path, found), found["identity"]
+    if "population" in found:
+        return _ranked(path, found["population"]), found
+    if found.get("genome") is None:
+        raise NeurozooError(
+            f"{path} holds no genome and no population. Weights that do not come from the noise table cannot start a "
+            "genetic algorithm."
+        )
+    return [Genome.from_json(found["genome"])], found
+
+
+def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
+    algorithm = state["algorithm"]
+    if algorithm is None:
+        raise NeurozooError(f"The run of {path} has no parents yet: its first generation is not finished.")
+    if not algorithm.get("parents"):
+        raise NeurozooError(
+            f"The run of {path} has no parents: it is one of {state['identity'].get('algo')!r}. Give its genome.json "
+            "to start from its result."
+        )
+    return [Genome.from_json(genome) for genome in algorithm["parents"]]
+
+
+def _ranked(path: Path, entries: Any) -> list[Genome]:
+    """Reads a list of genomes. With scores, the best come first; of equals, the earlier one."""
+    if not isinstance(entries, list) or not entries:
+        raise NeurozooError(f"{path} should have a list of genomes as its population, but has {str(entries)[:80]}.")
+    are_scored = [isinstance(entry, dict) and "score" in entry for entry in entries]
+    if any(are_scored) and not all(are_scored):
+        raise NeurozooError(f"{path} should have a score for all genomes of its population or for none.")
+    if all(are_scored):
+        try:
+            entries = sorted(entries, key=lambda entry: -entry["score"])  # stable
+        except TypeError as error:
+            raise NeurozooError(f"{path}: the score of a genome should be a number.") from error
+    return [Genome.from_json(entry.get("genome") if isinstance(entry, dict) else entry) for entry in entries]
+
+
+def _recipe(path: Path, found: object) -> Genome:
+    if not isinstance(found, Genome):
+        raise NeurozooError(
+            f"{path} holds seeds of cshenton/neuroevolution, which do not index the noise table. Give a genome such as "
+            "(1, (2, 0.002))."
+        )
+    return found
+
+
+# ---- weights
+
+
+def read_weights(source: str, fit: Fit) -> Start:
+    """Reads the weights of an agent.
+
+    Args:
+        source: The folder of a run, a `checkpoint.npz`, a `genome.json`, or a text file with a genome.
+        fit: What the weights have to fit.
+
+    Raises:
+        NeurozooError: The source is missing, holds no agent, or does not fit.
+    """
+    path = Path(source)
+    if path.is_dir():
+        found = [path / name for name in ("genome.json", "checkpoint.npz") if (path / name).exists()]
+        if not found:
+            raise NeurozooError(f"{source} has neither genome.json nor checkpoint.npz, so it holds no agent.")
+        path = found[0]
+    _existing(path, "load_from")
+    genome, facts = _agent(path)
+    fit.check(path, facts)
+    fit.check_genomes(path, [genome])
+    return Start(source, sha256_of(path), (genome,))
+
+
+def _agent(path: Path) -> tuple[Genome, Mapping[str, Any]]:
+    if path.suffix == ".npz":
+        checkpoint = read_checkpoint(path)
+        return Genome(Weights.of(checkpoint.theta)), {"model": checkpoint.model}
+    text = read_text(path.absolute())
+    if text.lstrip()[:1] != "{":
+        return _recipe(path, parse_genome(text)), {}
+    agent = read_agent(path)
+    about = {"model": agent.model, "game": agent.game, **agent.protocol.facts}
+    return agent.genome, {**about, "noise_values": _parsed_object(path, text).get("noise_values")}
+
+
+_READERS: dict[str, Callable[[str, Fit], Start]] = {"population": read_population, "weights": read_weights}

@@ -1,0 +1,131 @@
+"""Several river crossing tasks that step together, as learners for Atari games expect them."""
+
+import zlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from neurozoo.environments.protocols import Protocol, output_names
+from neurozoo.environments.river_world import RiverCrossingWorld
+from neurozoo.environments.vector import SeedOf, Step
+from neurozoo.errors import NeurozooError
+
+
+class RiverVectorEnvironment:
+    """Plays several copies of the river crossing task. See `VectorEnvironment`.
+
+    Observations are the `pixels` of the task, rounded to bytes. An attempt is a life: the agent has one less after each
+    attempt, whether it failed or solved the last level.
+
+    Args:
+        game: `river_crossing`.
+        protocol: How episodes are played.
+        count: Number of environments.
+        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+
+    Raises:
+        NeurozooError: The observation is not `pixels`.
+    """
+
+    def __init__(self, game: str, protocol: Protocol, *, count: int, seed_of: SeedOf) -> None:
+        if protocol.observation != "pixels":
+            raise NeurozooError(
+                f"Learners see {game!r} as pixels, 84 x 84 x 4, not as {protocol.observation!r}. Set observation to "
+                "pixels."
+            )
+        self.count = count
+        self.num_actions = len(output_names(game, protocol))
+        self.episodes = np.zeros(count, np.int64)
+        self.lives = np.zeros(count, np.int64)
+        self.stacks = np.zeros((count, 4, 84, 84), np.uint8)
+        self._worlds = [RiverCrossingWorld(game, protocol) for _ in range(count)]
+        self._seed_of = seed_of
+        self._played: list[list[int]] = [[] for _ in range(count)]
+        self._chosen: list[int] = []
+        self._reset(np.arange(count))
+
+    def _reset(self, environments: np.ndarray) -> None:
+        for index in environments.tolist():
+            self._played[index] = []
+            self._worlds[index].reset(seed=self._seed_of(index, int(self.episodes[index])))
+            self._see(index)
+
+    def _see(self, index: int) -> None:
+        world = self._worlds[index]
+        self.stacks[index] = np.rint(np.moveaxis(world.observation, -1, 0) * 255)
+        self.lives[index] = world.attempts_left
+
+    @property
+    def screens(self) -> np.ndarray:
+        """The newest screens: uint8, shape (num_envs, 84, 84)."""
+        return self.stacks[:, -1]
+
+    def start_episodes(self, mask: np.ndarray) -> None:
+        """Ends the episodes of some environments and starts their next ones.
+
+        Args:
+            mask: bool, shape (num_envs,).
+        """
+        self.episodes[mask] += 1
+        self.stacks = self.stacks.copy()  # a receiver may keep the arrays
+        self._reset(np.flatnonzero(mask))
+
+    def send(self, actions: np.ndarray) -> None:
+        """Remembers the actions of the next step, which `receive` plays.
+
+        Args:
+            actions: Indices into `RIVER_ACTIONS`, shape (num_envs,).
+        """
+        self._chosen = actions.tolist()
+
+    def receive(self) -> Step:
+        """Plays the step. Call `start_episodes` next for environments whose episode has ended."""
+        rewards = np.zeros(self.count, np.float32)
+        is_over, is_cut = np.zeros(self.count, bool), np.zeros(self.count, bool)
+        before = self.lives.copy()
+        self.stacks = self.stacks.copy()  # a receiver may keep the arrays
+        for index, (world, action) in enumerate(zip(self._worlds, self._chosen, strict=True)):
+            rewards[index] = self._step(index, action)
+            is_cut[index] = world.steps >= world.protocol.max_frames
+            is_over[index] = world.is_done and not is_cut[index]
+        return Step(rewards, is_over, is_cut, self.lives < before)
+
+    def _step(self, index: int, action: int) -> float:
+        world = self._worlds[index]
+        self._played[index].append(action)
+        _, reward, _ = world.act(np.eye(self.num_actions, dtype=np.float32)[action])
+        self._see(index)
+        return reward
+
+    def get_state(self) -> dict:
+        """Returns the state, except what `get_arrays` returns, as plain JSON."""
+        return {
+            "episodes": self.episodes.tolist(),
+            "lengths": [len(played) for played in self._played],
+            "seen": zlib.crc32(np.ascontiguousarray(self.stacks).data),
+        }
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
+        return {"actions": np.array([action for played in self._played for action in played], np.uint8)}
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Restores the state by playing its actions again.
+
+        Raises:
+            NeurozooError: The screens differ from those of the saved state.
+        """
+        self.episodes = np.array(state["episodes"], np.int64)
+        self._reset(np.arange(self.count))
+        played = np.split(arrays["actions"], np.cumsum(state["lengths"])[:-1])
+        for index, actions in enumerate(played):
+            for action in actions.tolist():
+                self._step(index, action)
+        if zlib.crc32(np.ascontiguousarray(self.stacks).data) != state["seen"]:
+            raise NeurozooError(
+                "The worlds cannot be continued: the same actions now lead to other screens. Use the version in the "
+                "run's config.yaml."
+            )
+
+    def close(self) -> None:
+        """Does nothing: the environments are plain objects."""

@@ -1,0 +1,81 @@
+"""Several environments that step together, for learners: the interface, and the factory for every game."""
+
+from collections.abc import Mapping
+from typing import Protocol as Interface
+
+import numpy as np
+
+from neurozoo.environments.protocols import Protocol
+from neurozoo.environments.vector import AtariVectorEnvironment, SeedOf, Step
+
+
+class VectorEnvironment(Interface):
+    """Copies of a game that step together, with a state that can be saved and restored exactly.
+
+    Attributes:
+        count: Number of environments, below called num_envs.
+        num_actions: Number of actions.
+        stacks: Observations: uint8, shape (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
+        lives: Lives left, shape (num_envs,).
+        episodes: Number of the current episode of each environment, from 0.
+    """
+
+    count: int
+    num_actions: int
+    stacks: np.ndarray
+    lives: np.ndarray
+    episodes: np.ndarray
+
+    @property
+    def screens(self) -> np.ndarray:
+        """The newest screens: uint8, shape (num_envs, 84, 84)."""
+
+    def start_episodes(self, mask: np.ndarray) -> None:
+        """Ends the episodes of some environments and starts their next ones; `mask` is bool, shape (num_envs,)."""
+
+    def send(self, actions: np.ndarray) -> None:
+        """Starts a step of all environments with indices of actions, shape (num_envs,)."""
+
+    def receive(self) -> Step:
+        """Waits for the results of the step. Call `start_episodes` next for environments whose episode has ended."""
+
+    def get_state(self) -> dict:
+        """Returns the state, except what `get_arrays` returns, as plain JSON."""
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Restores the state by playing its actions again.
+
+        Raises:
+            NeurozooError: The screens differ from those of the saved state.
+        """
+
+    def close(self) -> None:
+        """Frees the environments."""
+
+
+def make_vector_environment(
+    game: str, protocol: Protocol, *, count: int, threads: int, seed_of: SeedOf, draws_as_before: bool = False
+) -> VectorEnvironment:
+    """Makes several environments of a game with pictures.
+
+    Args:
+        game: Game id such as `pong`.
+        protocol: How episodes are played.
+        count: Number of environments.
+        threads: Threads of emulators.
+        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+        draws_as_before: See `AtariVectorEnvironment`.
+
+    Raises:
+        NeurozooError: Learners cannot play the game under the protocol.
+    """
+    if protocol.world == "river_crossing":
+        from neurozoo.environments.river_vector import RiverVectorEnvironment
+
+        return RiverVectorEnvironment(game, protocol, count=count, seed_of=seed_of)
+    return AtariVectorEnvironment(
+        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before
+    )

@@ -1,0 +1,150 @@
+"""The robustness of an agent in the river crossing task: ten thousand worlds of each width, as a report and a table."""
+
+import csv
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.aligned_text import markdown_table
+from neurozoo.environments.games import RIVER_ACTIONS
+from neurozoo.environments.protocols import Protocol, get_protocol
+from neurozoo.environments.river_agents import Agent, PlanningAgent, ShuntingAgent
+from neurozoo.environments.river_robustness import (
+    CAUSES,
+    WIDTHS,
+    WORLDS,
+    Choose,
+    Outcome,
+    play_worlds,
+    summarise,
+    world_seeds,
+)
+from neurozoo.environments.river_world import RiverCrossingWorld
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.files import write_json, written_whole
+from neurozoo.provenance import provenance
+
+_SCRIPTED: dict[str, Callable[[], Agent]] = {"shunting": ShuntingAgent, "planning": PlanningAgent}
+BASELINES = (*_SCRIPTED, "random")
+
+
+def measure_robustness(
+    agent: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    table: str | os.PathLike,
+    widths: Sequence[int] = WIDTHS,
+    worlds: int = WORLDS,
+    step_limit: int = 150,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict:
+    """Plays fixed worlds of each width and reports how many are solved, in how many steps, and why the others fail.
+
+    The seeds of the worlds are from the range of tests, so no run under `river_split` has trained in them.
+
+    Args:
+        agent: Folder of a frozen agent, or one of `BASELINES`, which do not learn.
+        output: The JSON file to write.
+        table: The CSV file to write, with a row per world: `width,seed,complete,age,death`.
+        widths: Widths of the river.
+        worlds: Worlds of each width.
+        step_limit: Most steps in a world.
+        progress: Called with the number of worlds that were played and of all.
+
+    Returns:
+        The content of the JSON file.
+
+    Raises:
+        NeurozooError: There is no such agent, it does not play the river crossing task, or a number is out of range.
+    """
+    if worlds < 1 or not widths:
+        raise NeurozooError(f"Robustness needs at least one world of one width, but got {worlds} of {list(widths)}.")
+    name, protocol, choose = _agent(agent)
+    outcomes: list[Outcome] = []
+    seeds, report = world_seeds(worlds), []
+    for width in widths:
+        found = []
+        for outcome in play_worlds(choose, protocol, width=width, seeds=seeds, step_limit=step_limit):
+            found.append(outcome)
+            if progress is not None:
+                progress(len(outcomes) + len(found), worlds * len(widths))
+        report.append(summarise(found))
+        place = {seed: i for i, seed in enumerate(seeds)}
+        outcomes += sorted(found, key=lambda outcome: place[outcome.seed])
+    record = {
+        "agent": name,
+        "protocol": asdict(protocol),
+        "step_limit": step_limit,
+        "worlds_per_width": worlds,
+        "widths": report,
+        **provenance(),
+    }
+    with written_whole(table) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("width", "seed", "complete", "age", "death"))
+        writer.writerows((o.width, o.seed, int(o.is_solved), o.steps, o.cause) for o in outcomes)
+    write_json(output, record)
+    return record
+
+
+def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
+    if os.fspath(agent) in BASELINES:
+        return str(agent), get_protocol("river_fixed", observation="greyscale"), _scripted(str(agent))
+    if not Path(agent).exists() and os.sep not in os.fspath(agent):
+        raise unknown_name("agent", str(agent), BASELINES)
+    frozen = open_frozen(agent)
+    if frozen.game != "river_crossing":
+        raise NeurozooError(f"{agent} plays {frozen.game!r}. Robustness is tested in the river crossing task only.")
+    model = frozen.load_keras()
+
+    def choose(worlds: Sequence[RiverCrossingWorld]) -> np.ndarray:
+        # One size of batch, so that TensorFlow compiles the network once.
+        batch = np.zeros((_next_power_of_two(len(worlds)), *frozen.shape.observation), np.float32)
+        for place, world in enumerate(worlds):
+            batch[place] = world.observation
+        return model.predict_on_batch(batch)[: len(worlds)]
+
+    return frozen.title, frozen.protocol, choose
+
+
+def _next_power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()
+
+
+def _scripted(name: str) -> Choose:
+    actions = np.eye(len(RIVER_ACTIONS), dtype=np.float32)
+    random = np.random.default_rng(0)
+    agents: dict[int, Agent] = {}  # each world has an agent of its own, because agents remember their plan
+
+    def choose(worlds: Sequence[RiverCrossingWorld]) -> np.ndarray:
+        if name == "random":
+            return actions[random.integers(len(RIVER_ACTIONS), size=len(worlds))]
+        for world in worlds:
+            if id(world) not in agents:
+                agents[id(world)] = _SCRIPTED[name]()
+        return actions[[agents[id(world)](world.river) for world in worlds]]
+
+    return choose
+
+
+def as_table(record: dict) -> str:
+    """Returns the report as a table for people."""
+    head = ("width", "solved", "95 % interval", "mean steps", "95th percentile", *CAUSES)
+    rows = []
+    for row in record["widths"]:
+        steps = [f"{row[name]:.1f}" if row[name] is not None else "-" for name in ("mean_steps", "steps_95")]
+        rows.append(
+            (
+                str(row["width"]),
+                f"{row['share']:.2%}",
+                f"{row['low']:.2%} to {row['high']:.2%}",
+                *steps,
+                *(f"{row[cause]:,}" for cause in CAUSES),
+            )
+        )
+    worlds = f"{record['worlds_per_width']:,} worlds of each width, at most {record['step_limit']} steps"
+    return f"{record['agent']}: {worlds}.\n{markdown_table(head, rows)}"
