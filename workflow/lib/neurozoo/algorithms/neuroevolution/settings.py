@@ -166,7 +166,7 @@ PerturbedPopulation = Annotated[
 class GradientSettings(EvolutionSettings):
     """The settings that all evolution strategies share."""
 
-    ADDED: ClassVar[Mapping[str, object]] = {"tied_ranks": "order"}
+    ADDED: ClassVar = {**EvolutionSettings.ADDED, "tied_ranks": "order"}
 
     # search
     population_size: PerturbedPopulation = 5000
@@ -200,7 +200,7 @@ class EsSettings(GradientSettings):
     """
 
     ADDED: ClassVar = {
-        **EvolutionSettings.ADDED,
+        **GradientSettings.ADDED,
         "load_from": None,
         "observation_statistics": 0.01,
         "action_noise": 0.0,
