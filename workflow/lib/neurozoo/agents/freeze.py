@@ -138,7 +138,8 @@ def _run_agent(
     else:
         report = report_of(run_dir, generation)
         genome, folder = report.genome, generation_folder(run_dir, generation) / "frozen"
-        theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=checkpoint.layout)
+        layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+        theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=layout)
         checkpoint = replace(checkpoint, theta=theta)
         scores = report.scores
     return checkpoint, genome, folder, scores
