@@ -260,21 +260,21 @@ def _seed_of_test(environment):
 def test_catch_is_learned(model):
     settings = replace(
         SETTINGS,
-        frames=4 * 40_000,
-        epoch_steps=5_000,
+        frames=4 * 24_000,
+        epoch_steps=2_000,
         num_envs=16,
         batch_size=16,
-        unroll_length=20,
+        unroll_length=5,
         num_test_episodes=50,
         test_cutoff=None,
-        learning_rate=0.002,
+        learning_rate=0.003,
         optimizer="adam",
         optimizer_epsilon=1e-8,
-        baseline_cost=0.5,
     )
     reports = finished(make(settings, toy=Catch, model=model))
-    assert abs(reports[0].score) < 1.9  # of 2: random play catches a third
-    assert reports[-1].test_score > 1.8
+    # Of 2 points: a player who knows nothing catches less than every other ball.
+    assert reports[0].score < 0
+    assert reports[-1].test_score > 1.5
 
 
 def test_toys_begin_with_their_own_seeds():
