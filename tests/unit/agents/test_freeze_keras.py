@@ -111,6 +111,13 @@ def test_a_damaged_model_json_is_refused(policy_folder, tmp_path, changes, sente
         open_frozen(folder).load_keras()
 
 
+def test_an_export_to_the_atari_zoo_says_that_there_is_no_graph(policy_folder):
+    from neurozoo.agents.export import zoo_graph
+
+    with pytest.raises(NeurozooError, match="has no graph, so it cannot be exported to the Atari Zoo"):
+        zoo_graph(open_frozen(policy_folder()))
+
+
 def test_layers_before_the_history_can_be_looked_at_alone(policy_folder):
     frozen = open_frozen(policy_folder())
     seen = frozen.activations_model(["conv1", "fc"])
