@@ -69,6 +69,38 @@ def frozen_folder(agent, played, tmp_path_factory):
     return make
 
 
+@pytest.fixture(scope="session")
+def policy():
+    """Makes a checkpoint of a Keras network with random weights, which draws its actions: `policy(model, game=...)`."""
+    from neurozoo.agents.checkpoint import Checkpoint
+    from neurozoo.environments.protocols import keras_layout_of, protocol_of
+
+    def make(model="impala_shallow_lstm", *, game="breakout", seed=1):
+        protocol = protocol_of(game, "machado2018", action_set="minimal")
+        layout = keras_layout_of(game, model, protocol)
+        random = np.random.default_rng(seed)
+        theta = layout.draw(random) + random.normal(0, 0.02, layout.parameter_count).astype(np.float32)  # biases, too
+        return Checkpoint(theta, "impala", game, model, 1, protocol, layout.num_actions, action_rule="sampled")
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def policy_folder(policy, tmp_path_factory):
+    """Freezes such a policy once per session: `policy_folder(model)`."""
+    from neurozoo.agents.freeze import freeze_policy
+
+    made = {}
+
+    def make(model="impala_shallow_lstm"):
+        if model not in made:
+            made[model] = tmp_path_factory.mktemp("policy") / "frozen"
+            freeze_policy(policy(model), made[model], steps=12, scores={"test_score": 7.0})
+        return made[model]
+
+    return make
+
+
 @pytest.fixture
 def own_copy(frozen_folder, tmp_path):
     """A frozen folder that a test may damage."""

@@ -34,6 +34,7 @@ from neurozoo.plan.planned_runs import (
     start_file,
 )
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.gallery.file_titles import FOLDERS
 from neurozoo.agents.tags import parse_tag
 
@@ -74,6 +75,9 @@ wildcard_constraints:
     tag=r"[^/]+",
     seed=r"\d+",
 
+
+# Networks without a native plan and without a graph.
+KERAS_NETWORK = "|".join(KERAS_NETWORKS)
 
 # Some rules make their files of a run's tagged moments, too: they match {run} with "1" and with "1/tags/human".
 RUN_OR_TAG = r"[1-9]\d*(/tags/[^/]+)?"

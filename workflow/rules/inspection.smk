@@ -23,8 +23,9 @@ OUTPUTS:
 Tagged moments of a run can have all these files, too, such as tags/human/rollout.npz. The rule
 freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
-A model is frozen only if its three forms act like the native op on a recorded episode. A rollout needs only the frozen
-model, so it can be made again wherever that folder is.
+A model is frozen only if its three forms act like the native op on a recorded episode. Keras networks have no graph and
+need neither op nor noise table: Keras plays their episode. A rollout needs only the frozen model, so it can be made again
+wherever that folder is.
 """
 
 
@@ -40,6 +41,8 @@ rule freeze_model:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/freeze_model.log",
+    wildcard_constraints:
+        model=f"(?!({KERAS_NETWORK})/)[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -47,6 +50,17 @@ rule freeze_model:
         runtime="30m",
     script:
         "../scripts/freeze_model.py"
+
+
+use rule freeze_model as freeze_keras_model with:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+    output:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+    wildcard_constraints:
+        model=KERAS_NETWORK,
 
 
 rule freeze_tag:
@@ -63,6 +77,8 @@ rule freeze_tag:
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/logs/freeze_tag.log",
+    wildcard_constraints:
+        model=f"(?!({KERAS_NETWORK})/)[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -72,6 +88,19 @@ rule freeze_tag:
         tag=tag_of,
     script:
         "../scripts/freeze_tag.py"
+
+
+use rule freeze_tag as freeze_keras_tag with:
+    input:
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    output:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.keras",
+        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
+        record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
+    wildcard_constraints:
+        model=KERAS_NETWORK,
 
 
 rule rollout:

@@ -8,8 +8,8 @@ from neurozoo.errors import plain_errors
 with plain_errors(snakemake.log[0]):
     freeze_run(
         Path(snakemake.input.checkpoint).parent,
-        ops=snakemake.input.ops,
-        noise=snakemake.input.noise,
+        ops=snakemake.input.get("ops"),
+        noise=snakemake.input.get("noise"),
         tag=snakemake.params.tag,
         log=snakemake.log[0],
     )

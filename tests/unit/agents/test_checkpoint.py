@@ -29,6 +29,7 @@ def checkpoint(**changes):
 
 def about(**changes):
     facts = {key: value for key, value in vars(checkpoint()).items() if key not in ("theta", "reference")}
+    del facts["action_rule"]  # only one that is not greedy is written
     return facts | {"protocol": dataclasses.asdict(facts["protocol"])} | changes
 
 

@@ -1,5 +1,5 @@
 from neurozoo.environments.protocols import ObservationShape
-from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import PRODUCTS, product_files
 
 ATARI = ObservationShape(84, 84, 1, 4)
@@ -26,3 +26,14 @@ def test_pictures_without_a_meaning_are_left_out():
     assert product_files(get_network("simple"), ATARI, products=["weights", "guided_page", "lean"]) == [
         "filters/lean.csv"
     ]
+
+
+def test_of_keras_networks_the_convolutions_have_pictures():
+    files = product_files(get_architecture("impala_gym_simple"), ATARI, products=PRODUCTS)
+    of_layers = ("weights", "patches", "synthetic", "inversion", "guided")
+    assert set(files) == {
+        *(f"filters/{product}_conv{number}.png" for product in of_layers for number in (1, 2, 3)),
+        "filters/guided.html",
+        "filters/lean.csv",
+    }
+    assert product_files(get_architecture("impala_gym_deep"), ATARI, products=PRODUCTS) == ["filters/lean.csv"]

@@ -225,7 +225,8 @@ def reports(run_dir):
 
 
 def _is_time(name):
-    return name in TIMES or name.endswith(("_time", "_steps_per_second"))  # fields of deep Q-learning's phases
+    # Fields of deep Q-learning's phases and of IMPALA.
+    return name in TIMES or name.endswith(("_time", "_steps_per_second", "_per_s", "wait_data_share"))
 
 
 def assert_same_results(run_dir, expected):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
+from neurozoo.environments.protocols import AnyLayout, Protocol, any_layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.networks.description import Layout
 from neurozoo.npz_files import read_npz
 
 
@@ -30,6 +30,8 @@ class Checkpoint:
         num_actions: Number of outputs of the network.
         reference: Reference observations of virtual batch norm: float32, shape (batch, height, width, channels);
             None for networks without it.
+        action_rule: How outputs become actions: `greedy`, or `sampled` from their softmax. Continuous outputs are the
+            actions, whatever it says.
     """
 
     theta: np.ndarray
@@ -40,11 +42,12 @@ class Checkpoint:
     protocol: Protocol
     num_actions: int
     reference: np.ndarray | None = None
+    action_rule: str = "greedy"
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> AnyLayout:
         """The network that the weights belong to."""
-        return layout_of(self.game, self.model, self.protocol)
+        return any_layout_of(self.game, self.model, self.protocol)
 
 
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: Mapping | None = None) -> None:
@@ -60,6 +63,8 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: 
     """
     about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
     about["protocol"] = asdict(checkpoint.protocol)
+    if checkpoint.action_rule == "greedy":
+        del about["action_rule"]  # earlier versions do not know it
     arrays: dict[str, Any] = {"theta": checkpoint.theta}
     if checkpoint.reference is not None:
         arrays["reference"] = checkpoint.reference
@@ -84,6 +89,8 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         if type(checkpoint.num_actions) is not int or checkpoint.num_actions < 1:
             raise ValueError(f"{checkpoint.num_actions!r} actions")
+        if checkpoint.action_rule not in ACTION_RULES:
+            raise ValueError(f"the action rule {checkpoint.action_rule!r}")
     except FileNotFoundError as error:
         raise NeurozooError(f"The checkpoint {path} is missing. Train first: snakemake --cores all {path}") from error
     except Exception as error:  # zipfile and NumPy raise many kinds: SyntaxError, TokenError, zlib.error
@@ -127,7 +134,7 @@ def read_facts(path: str | os.PathLike) -> dict:
     return facts
 
 
-def check_reference(reference: np.ndarray | None, layout: Layout, *, source: str = "The checkpoint") -> None:
+def check_reference(reference: np.ndarray | None, layout: AnyLayout, *, source: str = "The checkpoint") -> None:
     """Checks that a network with virtual batch norm has its reference observations.
 
     Raises:

@@ -152,8 +152,13 @@ def zoo_graph(frozen: FrozenModel) -> "tf.compat.v1.GraphDef":
     `es/layer1/conv1/w`, ..., `es/layer5/out/out`.
 
     Raises:
-        NeurozooError: The graph is missing or damaged.
+        NeurozooError: The graph is missing or damaged, or the network has none.
     """
+    if not frozen.layers[-1].node:
+        raise NeurozooError(
+            f"{frozen.title} is a Keras network and has no graph, so it cannot be exported to the Atari Zoo. Use its "
+            f"model.keras or saved_model/ in {frozen.folder}, or export other agents (--model)."
+        )
     definition = read_graph(frozen.folder / GRAPH_FILE)
     if frozen.algo != "es":
         return definition

@@ -1,4 +1,7 @@
-"""Freezes agents: turns a run's checkpoint into a folder that opens without this package."""
+"""Freezes agents: turns a run's checkpoint into a folder that opens without this package.
+
+`neurozoo.agents.freeze_keras` does the part that differs for Keras networks.
+"""
 
 import contextlib
 import errno
@@ -8,13 +11,20 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neurozoo import __version__
 from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts
+from neurozoo.agents.freeze_keras import (
+    CHECKED_STEPS,
+    check_same_outputs,
+    describe_history,
+    play_policy,
+    serving_step,
+)
 from neurozoo.agents.frozen import (
     FORMAT,
     GRAPH_FILE,
@@ -32,8 +42,10 @@ from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record, load_gr
 from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
 from neurozoo.agents.tags import snapshot_path
 from neurozoo.environments.protocols import (
+    AnyLayout,
     ObservationShape,
     has_continuous_outputs,
+    keras_layout_of,
     layout_of,
     observation_shape,
     output_names,
@@ -44,8 +56,17 @@ from neurozoo.files import write_json, write_text
 from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
+from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.records.run_result import read_run_result
 
+if TYPE_CHECKING:
+    import keras
+
+_RULES = {
+    "greedy": "arg max of the outputs; of equal outputs the first",
+    "sampled": "drawn with the probabilities softmax(outputs)",
+    "continuous": "all outputs are obeyed",
+}
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
 CHUNK = 64  # observations per batch
 
@@ -61,8 +82,8 @@ CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
 def freeze_run(
     run_dir: str | os.PathLike,
     *,
-    ops: str | os.PathLike,
-    noise: str | os.PathLike,
+    ops: str | os.PathLike | None = None,
+    noise: str | os.PathLike | None = None,
     generation: int | None = None,
     snapshot: int | None = None,
     tag: str | None = None,
@@ -79,8 +100,8 @@ def freeze_run(
     Args:
         run_dir: Folder with `checkpoint.npz` and `result.json`. A generation also needs `log.jsonl`; a tag needs the
             log and `config.yaml`; a snapshot needs only its own file.
-        ops: The op library.
-        noise: The noise table.
+        ops: The op library; not needed for Keras networks.
+        noise: The noise table; not needed for Keras networks.
         generation: Number of a generation, from 1.
         snapshot: Number of frames in the name of a snapshot.
         tag: A tag such as `human` or `2HR`, see `agents.tags`.
@@ -95,14 +116,19 @@ def freeze_run(
     """
     run_dir = Path(run_dir)
     if tag is not None:
-        checkpoint, genome, scores = tagged_agent(run_dir, tag, noise=noise)
+        checkpoint, genome, scores = tagged_agent(run_dir, tag, noise=noise or "")
         folder = tag_folder(run_dir, tag) / "frozen"
     elif snapshot is not None:
         checkpoint, genome, folder, scores = _snapshot_agent(run_dir, snapshot)
     else:
-        checkpoint, genome, folder, scores = _run_agent(run_dir, noise, generation)
-    trace = _played(checkpoint, genome, ops=ops, noise=noise)
-    check = freeze(checkpoint, folder, trace=trace, scores=scores, generation=generation, tag=tag)
+        checkpoint, genome, folder, scores = _run_agent(run_dir, noise or "", generation)
+    moment: dict[str, Any] = {"scores": scores, "generation": generation, "tag": tag}
+    if isinstance(checkpoint.layout, KerasLayout):
+        check = freeze_policy(checkpoint, folder, **moment)
+    elif ops is None or noise is None:
+        raise NeurozooError(f"Freezing {run_dir} needs the op and the noise table. Build them: make foundations")
+    else:
+        check = freeze(checkpoint, folder, trace=_played(checkpoint, genome, ops=ops, noise=noise), **moment)
     if log is not None:
         write_text(log, f"{folder}: same actions in {check['steps']} steps, {check['ties']} ties\n")
     return check
@@ -138,7 +164,8 @@ def _run_agent(
     else:
         report = report_of(run_dir, generation)
         genome, folder = report.genome, generation_folder(run_dir, generation) / "frozen"
-        theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=checkpoint.layout)
+        layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+        theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=layout)
         checkpoint = replace(checkpoint, theta=theta)
         scores = report.scores
     return checkpoint, genome, folder, scores
@@ -159,6 +186,45 @@ def _played(checkpoint: Checkpoint, genome: Genome, *, ops: str | os.PathLike, n
         noise=noise,
         reference=checkpoint.reference,
     )
+
+
+def freeze_policy(
+    checkpoint: Checkpoint,
+    folder: str | os.PathLike,
+    *,
+    scores: dict | None = None,
+    generation: int | None = None,
+    tag: str | None = None,
+    steps: int = CHECKED_STEPS,
+) -> dict[str, int]:
+    """Writes a frozen model of a Keras network, and checks on an episode that it computes what the trained agent does.
+
+    Args:
+        checkpoint: The agent.
+        folder: The folder to write. It appears complete or not at all, and replaces an older frozen model.
+        scores: See `freeze`.
+        generation: See `freeze`.
+        tag: See `freeze`.
+        steps: Longest episode for the check, in steps.
+
+    Returns:
+        `steps` that were compared, and `ties`, which are 0.
+
+    Raises:
+        NeurozooError: As `freeze`.
+    """
+    layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+    theta = _checked_theta(checkpoint, layout)
+    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag}
+    with _folder_written_whole(Path(folder)) as new:
+        model = layout.keras_model(theta)
+        model.save(new / KERAS_FILE)
+        _save_served(model, serving_step(model), new / SAVED_MODEL)
+        write_json(new / RECORD_FILE, record)
+        trace = play_policy(checkpoint, layout, steps=steps)
+        record["check"] = check_same_outputs(open_frozen(new), trace)
+        write_json(new / RECORD_FILE, record)
+    return record["check"]
 
 
 def freeze(
@@ -187,8 +253,6 @@ def freeze(
         NeurozooError: The weights do not fit the network or are not finite, a form acts differently from the trace,
             or the folder holds other files or cannot be written. In all these cases nothing is written.
     """
-    import tensorflow as tf
-
     layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
     theta = _checked_theta(checkpoint, layout)
     reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
@@ -196,12 +260,7 @@ def freeze(
     with _folder_written_whole(Path(folder)) as new:
         model = layout.keras_model(theta, **reference)
         model.save(new / KERAS_FILE)
-        served = tf.Module()
-        served.model = model
-        try:
-            tf.saved_model.save(served, str(new / SAVED_MODEL), signatures=_serving(model, layout))
-        except tf.errors.ResourceExhaustedError as error:  # the disk is full
-            raise OSError(errno.ENOSPC, error.message) from error
+        _save_served(model, _serving(model, layout), new / SAVED_MODEL)
         graph = build_graph(layout, theta, scope=checkpoint.algo, **reference)
         (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
         write_json(new / RECORD_FILE, record)
@@ -210,7 +269,18 @@ def freeze(
     return record["check"]
 
 
-def _checked_theta(checkpoint: Checkpoint, layout: Layout) -> np.ndarray:
+def _save_served(model: "keras.Model", signatures: dict, path: Path) -> None:
+    import tensorflow as tf
+
+    served = tf.Module()
+    served.model = model
+    try:
+        tf.saved_model.save(served, str(path), signatures=signatures)
+    except tf.errors.ResourceExhaustedError as error:  # the disk is full
+        raise OSError(errno.ENOSPC, error.message) from error
+
+
+def _checked_theta(checkpoint: Checkpoint, layout: AnyLayout) -> np.ndarray:
     theta = np.asarray(checkpoint.theta, np.float32)
     if theta.shape != (layout.parameter_count,):
         raise NeurozooError(
@@ -222,14 +292,16 @@ def _checked_theta(checkpoint: Checkpoint, layout: Layout) -> np.ndarray:
     return theta
 
 
-def _describe(checkpoint: Checkpoint, layout: Layout, scores: dict) -> dict:
+def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: dict) -> dict:
     import keras
     import tensorflow as tf
 
     protocol = checkpoint.protocol
     shape = observation_shape(checkpoint.game, protocol)
     actions = output_names(checkpoint.game, protocol)
-    is_continuous = has_continuous_outputs(protocol, actions)
+    rule = "continuous" if has_continuous_outputs(protocol, actions) else checkpoint.action_rule
+    is_keras = isinstance(layout, KerasLayout)
+    forms = {"keras": KERAS_FILE, "saved_model": SAVED_MODEL, **({} if is_keras else {"graph": GRAPH_FILE})}
     return {
         "format": FORMAT,
         "game": checkpoint.game,
@@ -240,12 +312,11 @@ def _describe(checkpoint: Checkpoint, layout: Layout, scores: dict) -> dict:
         "run": checkpoint.run,
         "parameters": layout.parameter_count,
         "actions": list(actions),
-        "action_rule": "all outputs are obeyed"
-        if is_continuous
-        else "arg max of the outputs; of equal outputs the first",
+        "action_rule": _RULES[rule],
+        **({} if rule == "greedy" else {"policy": rule}),
         "protocol": asdict(protocol),
         "input": {
-            "node": INPUT_NODE,
+            **({} if is_keras else {"node": INPUT_NODE}),
             "keras_layer": "observation",
             "signature": "serving_default",
             "shape": [None, *layout.observation_shape],
@@ -255,8 +326,9 @@ def _describe(checkpoint: Checkpoint, layout: Layout, scores: dict) -> dict:
             "range": observation_range(protocol),
             "meaning": _meaning(shape),
         },
-        "layers": [to_json(layer_record(placed, checkpoint.algo)) for placed in layout.layers],
-        "files": {"keras": KERAS_FILE, "saved_model": SAVED_MODEL, "graph": GRAPH_FILE},
+        **(describe_history(layout) if isinstance(layout, KerasLayout) else {}),
+        "layers": [to_json(layer_record(placed, None if is_keras else checkpoint.algo)) for placed in layout.layers],
+        "files": forms,
         "scores": {key: scores[key] for key in SCORES if key in scores},
         "versions": {"neurozoo": __version__, "tensorflow": tf.__version__, "keras": keras.__version__},
     }

@@ -1,7 +1,8 @@
 """Reads frozen models: an agent in a folder that opens without this package.
 
-`model.keras`, `saved_model/` and `model.pb` are three forms of the same network. `model.json` describes the network and
-its inputs. `neurozoo.agents.freeze` writes such folders.
+`model.keras`, `saved_model/` and `model.pb` are three forms of the same network; Keras networks have no `model.pb`.
+`model.json` describes the network, its inputs, its memory, and how its outputs become actions. `neurozoo.agents.freeze`
+writes such folders.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import ObservationShape, Protocol, has_continuous_outputs, observation_shape
 from neurozoo.errors import NeurozooError
@@ -31,13 +33,13 @@ class LayerRecord:
 
     Attributes:
         name: Short name such as `conv1`.
-        kind: `conv`, `recurrent_conv` or `dense`.
+        kind: `conv`, `recurrent_conv`, `residual` (a section), `dense` or `lstm`.
         shape: Activation of one observation: (height, width, channels) or (units,).
         activation: `relu` or `linear`.
         cycles: Repetitions of a `recurrent_conv`; 1 for the others.
         keras_layer: Layer of `model.keras` whose output is the activation.
-        node: Node of `model.pb` with the activation.
-        weight_node: Node of `model.pb` with the weights, which have a leading policy axis of length 1.
+        node: Node of `model.pb` with the activation; empty if there is no such file.
+        weight_node: Node of `model.pb` with the weights, which have a leading policy axis of length 1; or empty.
     """
 
     name: str
@@ -65,6 +67,9 @@ class FrozenModel:
         layers: All layers, from the first to the outputs.
         generation: Generation of the run that it is from; None for the run's result.
         tag: Tag at which it was the run's best agent, such as `400M`; None for the run's result.
+        action_rule: How outputs become actions: `greedy`, `sampled` or `continuous`.
+        has_history: Whether the network also sees the action and reward before, and has a baseline.
+        state_shapes: Shapes of what the network remembers; () for a network without memory.
     """
 
     folder: Path
@@ -77,6 +82,9 @@ class FrozenModel:
     layers: tuple[LayerRecord, ...]
     generation: int | None = None
     tag: str | None = None
+    action_rule: str = "greedy"
+    has_history: bool = False
+    state_shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def title(self) -> str:
@@ -116,15 +124,45 @@ class FrozenModel:
             model = keras.models.load_model(path, compile=False, safe_mode=True)
         except Exception as error:  # Keras passes on what its parsers raise
             raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
-        if model.output_shape != (None, len(self.actions)):
+        outputs = tuple(model.outputs[0].shape)
+        if outputs != (None, len(self.actions)):
             raise NeurozooError(
-                f"{path} has outputs of shape {model.output_shape}, but {RECORD_FILE} beside it names "
-                f"{len(self.actions)} actions. {REMEDY}"
+                f"{path} has outputs of shape {outputs}, but {RECORD_FILE} beside it names {len(self.actions)} "
+                f"actions. {REMEDY}"
+            )
+        wanted = 3 + len(self.state_shapes) if self.has_history else 1
+        if len(model.inputs) != wanted:
+            raise NeurozooError(
+                f"{path} has {len(model.inputs)} inputs, but {RECORD_FILE} beside it describes {wanted}. {REMEDY}"
             )
         return model
 
     def activations_model(self, layers: list[str]) -> "keras.Model":
         """Returns the model with a list of outputs: the activations of the named layers, in the given order.
+
+        Its only input is the observation.
+
+        Raises:
+            NeurozooError: `model.keras` lacks one of the layers or cannot be loaded, or a layer depends on more than
+                the observation.
+        """
+        import keras
+
+        model = self.load_keras()
+        outputs = self._activations(model, layers)
+        try:
+            return keras.Model(model.inputs[0] if self.has_history else model.input, outputs)
+        except ValueError as error:
+            raise NeurozooError(
+                f"{', '.join(layers)} of {self.title}: the network also sees earlier actions and rewards, so at least "
+                "one of these layers cannot be computed from observations alone. Choose a convolution or 'fc'."
+            ) from error
+
+    def step_model(self, layers: list[str]) -> "keras.Model":
+        """Returns the model with all of its inputs, and as outputs the activations of the layers and the new memory.
+
+        The inputs are the observation, and for a network with a history the action before, the reward before and the
+        memory, in this order.
 
         Raises:
             NeurozooError: `model.keras` lacks one of the layers or cannot be loaded.
@@ -132,14 +170,17 @@ class FrozenModel:
         import keras
 
         model = self.load_keras()
+        states = list(model.outputs[len(model.outputs) - len(self.state_shapes) :])
+        return keras.Model(list(model.inputs), [*self._activations(model, layers), *states])
+
+    def _activations(self, model: "keras.Model", layers: list[str]) -> list:
         known = {record.name: record.keras_layer for record in self.layers}
         try:
-            outputs = [model.get_layer(known[layer]).output for layer in layers]
+            return [model.get_layer(known[layer]).output for layer in layers]
         except (KeyError, ValueError) as error:
             raise NeurozooError(
                 f"{self.folder / KERAS_FILE} lacks a layer that {RECORD_FILE} names ({first_line(error)}). {REMEDY}"
             ) from error
-        return keras.Model(model.input, outputs)
 
 
 def observation_range(protocol: Protocol) -> list[float] | None:
@@ -196,6 +237,9 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             ),
             generation=record.get("generation"),
             tag=record.get("tag"),
+            action_rule=_known_rule(record.get("policy", "greedy")),
+            has_history="memory" in record,
+            state_shapes=tuple(tuple(map(int, part["shape"])) for part in record.get("memory", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(f"{path} is incomplete or damaged ({type(error).__name__}: {error}). {REMEDY}") from error
@@ -224,6 +268,12 @@ def outdated(run_dir: str | os.PathLike) -> str | None:
         f"{run_dir}/frozen is the agent after {before:,} frames, but the run has reached {now:,}. Freeze it again: "
         f"python -m neurozoo freeze {run_dir}"
     )
+
+
+def _known_rule(name: object) -> str:
+    if name not in ACTION_RULES:
+        raise ValueError(f"the policy {name!r} is none of {', '.join(ACTION_RULES)}")
+    return str(name)
 
 
 _LAYER_KEYS = tuple(field.name for field in fields(LayerRecord))

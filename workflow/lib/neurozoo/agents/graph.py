@@ -23,18 +23,18 @@ INPUT_NODE = "X_t"
 _NODES = {"relu": "relu", "tanh": "tanh", "linear": "signal"}  # by activation
 
 
-def layer_record(placed: PlacedLayer, scope: str) -> LayerRecord:
-    """Returns the names of a layer in every form of a frozen model."""
+def layer_record(placed: PlacedLayer, scope: str | None) -> LayerRecord:
+    """Returns the names of a layer in every form of a frozen model; without a scope, it has no graph."""
     layer = placed.layer
     return LayerRecord(
         name=layer.name,
         kind=layer.kind,
-        shape=placed.out_shape[2:] if layer.kind == "dense" else placed.out_shape,
+        shape=placed.out_shape[2:] if layer.kind in ("dense", "lstm") else placed.out_shape,
         activation=layer.activation,
         cycles=layer.cycles,
         keras_layer=layer.name,
-        node=f"{scope}/{layer.name}/{_NODES[layer.activation]}",
-        weight_node=f"{scope}/{layer.name}/w",
+        node="" if scope is None else f"{scope}/{layer.name}/{_NODES[layer.activation]}",
+        weight_node="" if scope is None else f"{scope}/{layer.name}/w",
     )
 
 

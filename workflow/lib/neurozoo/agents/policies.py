@@ -5,7 +5,7 @@ C++.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -140,6 +140,10 @@ class Continuous(NetworkPolicy):
     def choose(self, preferences: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns the preferences."""
         return preferences
+
+
+# How the outputs of a network become actions, by the names that checkpoints and frozen models record.
+ACTION_RULES: Mapping[str, type[NetworkPolicy]] = {"greedy": Greedy, "sampled": Sampled, "continuous": Continuous}
 
 
 class EpsilonGreedy(Policy):

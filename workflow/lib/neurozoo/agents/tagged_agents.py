@@ -14,6 +14,7 @@ from neurozoo.agents.frozen import RECORD_FILE
 from neurozoo.agents.generation_reports import ELITE, GenerationElite, read_reports, report_of
 from neurozoo.agents.tags import FINAL, PUBLISHED, SNAPSHOTS, TAGS, Moment, Tag, parse_tag, tag_path
 from neurozoo.environments.games import reference_scores
+from neurozoo.environments.protocols import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
@@ -132,7 +133,8 @@ def tagged_agent(
     if reports[moment.generation].get(ELITE) is not None:
         report = _best_until(run_dir, reports, moment.generation, str(settings.get("elite_rule")))
         checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
-        theta = decode(report.genome, noise=open_noise_table(noise, verify=False), layout=checkpoint.layout)
+        layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+        theta = decode(report.genome, noise=open_noise_table(noise, verify=False), layout=layout)
         return replace(checkpoint, theta=theta), report.genome, report.scores
     for path, facts in _kept(run_dir, wanted, is_last=moment == moments[-1]):
         if facts.get("run_iteration", moment.generation) == moment.generation:

@@ -118,15 +118,19 @@ def as_text(model: ZooModel) -> str:
     record = read_json(model.frozen / RECORD_FILE, REMEDY)
     fed, scores, protocol = record["input"], _scores(model), record["protocol"]
     low_high = "of any size" if fed["range"] is None else "from {:g} to {:g}".format(*fed["range"])
+    graph = f"; model.pb: {fed['node']}" if "node" in fed else ""
+    others = [part["input"] for key in ("history", "memory") for part in record.get(key, ())]
     lines = [
         model.title,
         f"  network     {record['model']}, {record['parameters']:,} parameters",
         f"  game        {frozen.game}, {len(frozen.actions)} outputs: {' '.join(frozen.actions)}",
         f"  feed it     {fed['dtype']} {fed['shape']}, {low_high}: {fed['meaning']}",
-        f"              model.keras: {fed['keras_layer']}; saved_model: {fed['signature']}; model.pb: {fed['node']}",
+        f"              model.keras: {fed['keras_layer']}; saved_model: {fed['signature']}{graph}",
+        *([f"              with {', '.join(others)}"] if others else []),
         f"  obey it     {record['action_rule']}",
         *(
-            f"  {'' if number else 'layers':10}  {each.name}, {each.kind}, {_by(each.shape)}; model.pb: {each.node}"
+            f"  {'' if number else 'layers':10}  {each.name}, {each.kind}, {_by(each.shape)}"
+            + (f"; model.pb: {each.node}" if each.node else "")
             for number, each in enumerate(frozen.layers)
         ),
         f"  protocol    {', '.join(f'{key} {value}' for key, value in protocol.items() if value not in (None, ''))}",

@@ -33,7 +33,8 @@ class NetworkResult:
             channels); None for networks without it.
         origin: The genome that the weights come from; None outside of neuroevolution.
         validation_score: The mean score by which it was chosen; None if nothing was chosen.
-        test_score: Mean score of the test episodes.
+        action_rule: How its outputs become actions, see `Checkpoint`.
+        test_score: Mean score of the test episodes; None if it has not been tested, as in the middle of a run.
         test_episodes: Number of test episodes; None if it is not known.
         iteration: The generation or epoch in which it was found.
         frames: Frames that the run had played by then.
@@ -42,10 +43,11 @@ class NetworkResult:
     weights: np.ndarray
     protocol: Protocol
     num_actions: int
-    test_score: float
+    test_score: float | None
     test_episodes: int | None
     iteration: int
     frames: int
+    action_rule: str = "greedy"
     validation_score: float | None = None
     reference: np.ndarray | None = None
     origin: Genome | None = None
@@ -96,6 +98,7 @@ class NetworkResult:
             reference=self.reference,
             protocol=self.protocol,
             num_actions=self.num_actions,
+            action_rule=self.action_rule,
             **identity,
         )
 

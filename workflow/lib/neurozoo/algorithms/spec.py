@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from neurozoo.algorithms.run_settings import Settings
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import BEFORE_CORRECTION, Protocol, check_engine, protocol_of
-from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.catalogue import get_keras_network, get_network
 
 if TYPE_CHECKING:
     from neurozoo.algorithms.session import RunContext, Session
@@ -18,12 +18,21 @@ Need = Literal["op", "noise"]
 
 
 def check_network(model: str) -> str:
-    """Returns our name for a network that may be given by its published name.
+    """Returns our name for a chain of layers that may be given by its published name.
 
     Raises:
-        NeurozooError: The network is unknown; the message suggests the most similar name.
+        NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a Keras network.
     """
     return get_network(model).name
+
+
+def check_keras_network(model: str) -> str:
+    """Returns our name for a network with a policy head and a baseline head.
+
+    Raises:
+        NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a chain.
+    """
+    return get_keras_network(model).name
 
 
 def check_protocol(game: str, settings: Any) -> None:

@@ -60,7 +60,9 @@ def add_frozen_agent_commands(commands: Commands) -> None:
     )
     kept.add_argument("--tag", help="test the agent of this moment, such as human")
     test.add_argument(
-        "--epsilon", type=float, default=0.05, help="probability of a random action (default: %(default)s)"
+        "--epsilon",
+        type=float,
+        help="probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
     )
     test.add_argument(
         "--protocol",

@@ -17,8 +17,9 @@ from neurozoo.environments.games import (
     world_of,
 )
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.description import Layout
+from neurozoo.networks.catalogue import get_architecture, get_keras_network, get_network
+from neurozoo.networks.description import Layout, Network
+from neurozoo.networks.keras_networks import KerasLayout
 
 FRAME_SKIP = 4  # emulator frames per step
 STEPS_PER_SECOND = 15  # in real time: an Atari console draws 60 frames per second
@@ -326,24 +327,49 @@ def brightest(protocol: Protocol) -> float:
     return 255.0 if protocol.preprocessing == "rgb" else 1.0
 
 
-def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
-    """Returns a network's layout for the observations and outputs of a game.
+AnyLayout = Layout | KerasLayout
+
+
+def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
+    """Returns a network's layout for the observations and outputs of a game. The network may be of any kind.
 
     Raises:
         NeurozooError: The game or network is unknown, or the network needs pictures and the game has vectors.
     """
-    network, shape = get_network(model), observation_shape(game, protocol)
+    network, shape = get_architecture(model), observation_shape(game, protocol)
     if (shape.height, shape.width) == (1, 1) and any(layer.kind != "dense" for layer in network.layers):
         raise NeurozooError(
             f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
             f"{network.name!r}."
         )
-    if network.observation_clip is not None and protocol.world != "gymnasium":
+    if isinstance(network, Network) and network.observation_clip is not None and protocol.world != "gymnasium":
         raise NeurozooError(
             f"The network {network.name!r} scales observations by their statistics, for gym. worlds only. "
             f"For {game!r}, choose 'dense_tanh' or another network."
         )
     return network.layout(len(output_names(game, protocol)), shape.observation)
+
+
+def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
+    """Returns the layout of a chain of layers, such as the native op plays, for a game.
+
+    Raises:
+        NeurozooError: The network is a Keras network, or `any_layout_of` raises it.
+    """
+    layout = any_layout_of(game, get_network(model).name, protocol)
+    assert isinstance(layout, Layout)  # `get_network` returns chains
+    return layout
+
+
+def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
+    """Returns the layout of a network with a policy head and a baseline head for a game.
+
+    Raises:
+        NeurozooError: The network is a chain, or `any_layout_of` raises it.
+    """
+    layout = any_layout_of(game, get_keras_network(model).name, protocol)
+    assert isinstance(layout, KerasLayout)  # `get_keras_network` returns Keras networks
+    return layout
 
 
 def check_engine(game: str, protocol: Protocol, engine: str) -> str:

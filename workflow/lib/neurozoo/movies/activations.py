@@ -2,15 +2,15 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.errors import NeurozooError
-from neurozoo.rollouts.perturbations import perturb_kernels
 from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.replayed import ReplayedNetwork
 from neurozoo.rollouts.rollout_files import REMEDY, Action, RolloutFile, open_rollout
 
 TOLERANCE = 0.02  # relative to the largest value: sums in another order change a representation a little
@@ -66,7 +66,13 @@ class WatchedRollout:
 
     def __init__(self, frozen: FrozenModel, rollout: RolloutFile, *, layers: Sequence[LayerRecord]):
         self._frozen, self._rollout, self._layers = frozen, rollout, layers
-        self._activations_of = _watching(frozen, rollout, layers)
+        # With parameter noise, it shows the network that played.
+        self._network = ReplayedNetwork(
+            frozen,
+            [*(layer.name for layer in layers), frozen.representation.name],
+            noise=rollout.perturbation.parameter,
+            seed=rollout.seed,
+        )
         self.steps = rollout.steps
         self.screen_shape = rollout.screen_shape
 
@@ -78,6 +84,7 @@ class WatchedRollout:
         """
         ranges = self._ranges(progress)
         actions = enumerate(self._rollout.actions)
+        self._rewind()
         for observations, screens, scores in self._rollout.blocks("observations", "frames", "score"):
             pictures = zip(*ranges.scaled(self._activations_of(observations)[0]), strict=True)
             for shown, screen, score in zip(pictures, screens, scores, strict=True):
@@ -87,6 +94,7 @@ class WatchedRollout:
 
     def _ranges(self, progress: Progress) -> "Ranges":
         ranges = Ranges(1 + len(self._layers), keeps_colours=self._frozen.shape.is_in_colour)
+        self._rewind()
         for observations, recorded in self._rollout.blocks("observations", "representation"):
             activations, representation = self._activations_of(observations)
             if not np.allclose(recorded, representation, atol=TOLERANCE * np.abs(recorded).max()):
@@ -99,26 +107,16 @@ class WatchedRollout:
             progress.advance(len(observations))
         return ranges
 
+    def _rewind(self) -> None:
+        if self._frozen.has_history:
+            scores = np.concatenate([scores for (scores,) in self._rollout.blocks("score")])
+            actions = np.array(self._rollout.actions)
+            self._network.rewind(actions=actions, scores=scores, starts=list(self._rollout.starts))
 
-def _watching(
-    frozen: FrozenModel, rollout: RolloutFile, layers: Sequence[LayerRecord]
-) -> Callable[[np.ndarray], tuple[list[np.ndarray], np.ndarray]]:
-    """Returns a function that maps observations to ([observations, *activations], representation)."""
-    import keras
-    import tensorflow as tf
-
-    model = frozen.activations_model([*(layer.name for layer in layers), frozen.representation.name])
-    if rollout.perturbation.parameter:  # show the network that played
-        perturb_kernels(model, rollout.perturbation.parameter, seed=rollout.seed)
-    run = tf.function(lambda batch: model(batch, training=False), reduce_retracing=True)
-
-    def activations_of(observations: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        *activations, representation = (
-            activation.numpy() for activation in keras.tree.flatten(run(tf.constant(observations)))
-        )
+    def _activations_of(self, observations: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """Returns the observations with the activations of all layers, and the representation."""
+        *activations, representation = self._network(observations)[: 1 + len(self._layers)]
         return [observations, *activations], representation
-
-    return activations_of
 
 
 class Ranges:

@@ -154,7 +154,7 @@ def _cells(count: int, *, values: int, length: int) -> tuple[np.ndarray, np.ndar
 
 def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = False) -> Panel:
     """Chooses the panel of a layer; its label comes from the frozen model."""
-    if layer.kind == "dense":
+    if len(layer.shape) == 1:
         if is_output:
             label = f"{layer.name}:" if is_continuous else f"{layer.name}: {layer.shape[0]} actions"
             return units_panel(label, layer.shape[0], pitch=OUTPUT_PITCH)

@@ -3,15 +3,17 @@
 Sources: Mnih et al. 2015 (`large`, `nature`); Mnih et al. 2013 (`small`); the code of Such et al. 2017,
 arXiv:1712.06567 (the classes LargeDQN to SimpleClassifier); Salimans et al. 2017, arXiv:1703.03864 (ESAtariPolicy,
 MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
-tambetm/simple_dqn. docs/networks.md lists our deviations.
+tambetm/simple_dqn; Espeholt et al. 2018, arXiv:1802.01561 (`impala_...`); impala_horovod_gym (`impala_gym_...`).
+docs/networks.md lists our deviations.
 """
 
 import math
 from dataclasses import replace
 from typing import Any
 
-from neurozoo.errors import unknown_name
+from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.description import EPSILON, Layer, Network
+from neurozoo.networks.keras_networks import KerasNetwork, no_native_plan
 
 
 def _all(layers: tuple[Layer, ...], **changes: Any) -> tuple[Layer, ...]:
@@ -113,13 +115,63 @@ NETWORKS = {
 }
 
 
-def get_network(name: str) -> Network:
-    """Returns an architecture by our name or by the published class name.
+# The torso of the published residual networks, and the channels of its sections.
+_SECTIONS = tuple(
+    Layer(f"section{number}", "residual", units, kernel=3, activation="linear")
+    for number, units in enumerate((16, 32, 32), 1)
+)
+
+# The paper's networks for Atari see four frames and have no memory; with `_lstm` they have one.
+KERAS_NETWORKS = {
+    network.name: network
+    for network in (
+        KerasNetwork("impala_shallow", (), _SMALL[:2], units=256),
+        KerasNetwork("impala_shallow_lstm", (), _SMALL[:2], units=256, lstm_units=256),
+        KerasNetwork("impala_deep", (), _SECTIONS, units=256),
+        KerasNetwork("impala_deep_lstm", (), _SECTIONS, units=256, lstm_units=256),
+        KerasNetwork("impala_gym_simple", ("SimpleConvNetAgent",), _LARGE[:3], units=512),
+        KerasNetwork("impala_gym_deep", ("ResNetLSTMAgent",), _SECTIONS, units=256, lstm_units=256),
+    )
+}
+
+Architecture = Network | KerasNetwork
+ARCHITECTURES: dict[str, Architecture] = {**NETWORKS, **KERAS_NETWORKS}
+
+
+def get_architecture(name: str) -> Architecture:
+    """Returns an architecture of any kind by our name or by the published class name.
 
     Raises:
         NeurozooError: The network is unknown; the message suggests the most similar name.
     """
-    for network in NETWORKS.values():
+    for network in ARCHITECTURES.values():
         if name in (network.name, *network.published_names):
             return network
-    raise unknown_name("network", name, NETWORKS)
+    raise unknown_name("network", name, ARCHITECTURES)
+
+
+def get_network(name: str) -> Network:
+    """Returns a chain of layers by our name or by the published class name.
+
+    Raises:
+        NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a Keras network.
+    """
+    network = get_architecture(name)
+    if isinstance(network, KerasNetwork):
+        raise no_native_plan(network.name)
+    return network
+
+
+def get_keras_network(name: str) -> KerasNetwork:
+    """Returns a Keras network by our name or by the published class name.
+
+    Raises:
+        NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a chain.
+    """
+    network = get_architecture(name)
+    if not isinstance(network, KerasNetwork):
+        raise NeurozooError(
+            f"{network.name!r} has no policy head and no baseline head. Choose one of the networks that have both: "
+            f"{', '.join(KERAS_NETWORKS)}."
+        )
+    return network

@@ -63,7 +63,7 @@ class Layer:
     Attributes:
         name: Short name. The Keras layer whose output is this layer's activation has the same name.
         kind: `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h `cycles` times. A `recurrent_conv`
-            has no bias and keeps the shape.
+            has no bias and keeps the shape. Only in Keras networks: `residual` (a section) and `lstm`.
         units: Output channels or dense units; None for the number of actions.
         kernel: Side of the square kernel (convolutions).
         stride: Stride of the kernel (convolutions).
@@ -88,7 +88,7 @@ class Layer:
     """
 
     name: str
-    kind: Literal["conv", "recurrent_conv", "dense"]
+    kind: Literal["conv", "recurrent_conv", "dense", "residual", "lstm"]
     units: int | None = None
     kernel: int = 0
     stride: int = 1

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from neurozoo.environments.protocols import ObservationShape
+from neurozoo.networks.catalogue import Architecture
 from neurozoo.networks.description import Network
 
 OF_CONVOLUTIONS = ("weights",)
@@ -18,12 +19,13 @@ PRODUCTS = (*OF_CONVOLUTIONS, *OF_LAYERS, *OF_NETWORKS)
 
 
 def product_files(
-    network: Network, shape: ObservationShape, *, products: Collection[str], layers: Collection[str] = ()
+    network: Architecture, shape: ObservationShape, *, products: Collection[str], layers: Collection[str] = ()
 ) -> list[str]:
     """Lists the pictures that have a meaning for a network.
 
     Args:
-        network: The architecture.
+        network: The architecture. Of Keras networks, convolutions have pictures: what follows them also depends on
+            earlier actions.
         shape: Shape of its observations. Vectors have no pictures, and single frames no temporal lean.
         products: Names of `PRODUCTS`.
         layers: Names of layers; empty for all.
@@ -32,16 +34,18 @@ def product_files(
         Paths relative to the run's folder, such as `filters/weights_conv1.png`.
     """
     files = []
+    is_chain = isinstance(network, Network)
     if (shape.height, shape.width) != (1, 1):
         for product in products:
             shown = [layer for layer in network.layers if not layers or layer.name in layers]
+            shown = [layer for layer in shown if is_chain or layer.kind == "conv"]
             if product in OF_CONVOLUTIONS:
                 shown = [layer for layer in shown if layer.kind != "dense"]
             if product in (*OF_CONVOLUTIONS, *OF_LAYERS):
                 files += [f"filters/{product}_{layer.name}.png" for layer in shown]
-        if "guided_page" in products and any(layer.kind != "dense" for layer in network.layers):
+        if "guided_page" in products and any("conv" in layer.kind for layer in network.layers):
             files.append("filters/guided.html")
-        if "attribution" in products:
+        if "attribution" in products and is_chain:
             files.append("filters/attribution.png")
     if "lean" in products and shape.stack > 1:
         files.append("filters/lean.csv")

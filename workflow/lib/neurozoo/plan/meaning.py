@@ -11,7 +11,7 @@ from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
 from neurozoo.plan.planned_runs import (
     PlannedRun,
@@ -59,7 +59,7 @@ def meaning_problems(config: Mapping) -> Iterator[str]:
             if name not in config["experiments"]:
                 known = config["experiments"]
                 problems.append(f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}")
-    layers = {layer.name for network in NETWORKS.values() for layer in network.layers}
+    layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
     for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
         for number, name in enumerate(config["filters"][key]):
             if name not in known:

@@ -16,7 +16,7 @@ from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import trust_module_of
 from neurozoo.environments.protocols import ObservationShape, observation_shape, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 
 IMPORTED = "imported"  # stands for the algorithm in the paths of imported genomes
@@ -123,7 +123,10 @@ def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
         for run in runs
         if ALGORITHMS[run.algo].result == "network"
         for file in product_files(
-            get_network(run.model), _observation_of(config, run), products=wanted["products"], layers=wanted["layers"]
+            get_architecture(run.model),
+            _observation_of(config, run),
+            products=wanted["products"],
+            layers=wanted["layers"],
         )
     ]
 
@@ -170,7 +173,7 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
         NeurozooError: There are none; the message suggests the most similar layer.
     """
     layers = {
-        run: [each.name for each in get_network(run.model).layers]
+        run: [each.name for each in get_architecture(run.model).layers]
         for run in (*runs_with_network(config), *imported_runs(config))
     }
     if chosen := [run for run, names in layers.items() if layer in names]:

@@ -17,9 +17,8 @@ from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.play.controls import FIRST_DELAY, HELP, MANUAL_HELP, Controls
 from neurozoo.rollouts.perturbations import Perturbation
-from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
+from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
 
-EPSILON = 0.05
 _PATIENCE = 0.02  # seconds: maximum time between two checks of the keys
 _LATE = 0.25  # seconds: maximum delay that is caught up with
 
@@ -81,7 +80,7 @@ def play_games(
         display: Where to show the games.
         games: Number of games.
         epsilon: Probability of a random action at each step. None for 0.05, as in simple_dqn, or 0 if actions are
-            continuous.
+            continuous or drawn.
         sticky_probability: Probability per frame that the emulator repeats the previous action; None for the
             protocol's.
         is_manual: Whether the human plays at the start.
@@ -100,7 +99,7 @@ def play_games(
         raise NeurozooError(f"Playing needs games >= 1 and seed >= 0, but got games={games}, seed={seed}.")
     frozen = open_frozen(frozen_folder)
     if epsilon is None:
-        epsilon = 0.0 if frozen.is_continuous else EPSILON
+        epsilon = default_epsilon(frozen)
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
     protocol = perturbation.protocol(frozen)
     if is_manual and frozen.is_continuous:

@@ -17,7 +17,7 @@ from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
 from neurozoo.rollouts.perturbations import Perturbation
-from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
+from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
 
 HEADS = ("protocol", "sticky", "epsilon", "episodes", "mean", "error", "median", "lowest", "highest", "steps/s")
@@ -27,7 +27,7 @@ def play_epsilon_greedily(
     frozen_folder: str | os.PathLike,
     output: str | os.PathLike | None = None,
     *,
-    epsilon: float = 0.05,
+    epsilon: float | None = None,
     protocols: Sequence[str] = (),
     sticky_probability: float | None = None,
     episodes: int = 30,
@@ -41,7 +41,8 @@ def play_epsilon_greedily(
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
         output: Optional JSON file.
-        epsilon: Probability in every step of a random action, drawn uniformly.
+        epsilon: Probability in every step of a random action, drawn uniformly. None for 0.05, or 0 for agents that
+            draw their actions anyway.
         protocols: Names of protocols; empty for the agent's own. Another protocol decides how episodes begin and end
             and how actions stick. The agent keeps its own observations and actions.
         sticky_probability: Replaces that of every protocol; None keeps it.
@@ -60,7 +61,7 @@ def play_epsilon_greedily(
         NeurozooError: The folder holds no frozen model, the model does not fit its game or a protocol, or a number is
             out of range.
     """
-    if not 0 <= epsilon <= 1:
+    if epsilon is not None and not 0 <= epsilon <= 1:
         raise NeurozooError(f"epsilon should be a probability from 0 to 1, but is {epsilon}.")
     if episodes < 1 or (steps is not None and steps < 1) or seed < 0:
         raise NeurozooError(
@@ -68,6 +69,7 @@ def play_epsilon_greedily(
             f"{episodes}, steps {steps} and seed {seed}."
         )
     frozen = open_frozen(frozen_folder)
+    epsilon = default_epsilon(frozen) if epsilon is None else epsilon
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
     worlds = [
         world_of_agent(frozen, perturbation.protocol(replace(frozen, protocol=_protocol_for(frozen, name))))

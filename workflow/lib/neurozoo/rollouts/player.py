@@ -8,10 +8,9 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, observation_range
 from neurozoo.agents.policies import (
-    Continuous,
+    ACTION_RULES,
     EpsilonGreedy,
     Forward,
-    Greedy,
     NetworkOutputs,
     Policy,
     PolicyInputs,
@@ -23,6 +22,8 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import Purpose
 from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, perturb_kernels
+
+EPSILON = 0.05  # usual probability of a random action in tests of agents that are greedy
 
 
 class Decision(NamedTuple):
@@ -42,7 +43,7 @@ class Decision(NamedTuple):
 
 
 class Player:
-    """A frozen agent and its perturbation, in one environment.
+    """A frozen agent and its perturbation, in one environment. It acts by its recorded rule, and remembers.
 
     Args:
         frozen: The agent.
@@ -60,7 +61,8 @@ class Player:
         forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed)
         self._is_continuous = frozen.is_continuous
         self._num_outputs = len(frozen.actions)
-        self._policy: Policy = Continuous(forward) if self._is_continuous else Greedy(forward)
+        rule = "continuous" if self._is_continuous else frozen.action_rule
+        self._policy: Policy = ACTION_RULES[rule](forward, state_shapes=frozen.state_shapes)
         if perturbation.action:
             self._policy = EpsilonGreedy(self._policy, epsilon=perturbation.action, num_actions=self._num_outputs)
 
@@ -133,18 +135,26 @@ def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -
         yield {"noops": drawn if noops is None else noops, "seed": draw_seed(generator, Purpose.ROLLOUT, protocol)}
 
 
+def default_epsilon(frozen: FrozenModel) -> float:
+    """Returns the usual probability of a random action in a test: 0 for agents that draw their actions anyway."""
+    return EPSILON if frozen.action_rule == "greedy" and not frozen.is_continuous else 0.0
+
+
 def _compiled_forward_pass(frozen: FrozenModel, *, noise: float, seed: int) -> Forward:
-    """Returns a fast function of the frozen network, which has no memory."""
+    """Returns a fast function of the frozen network."""
     import tensorflow as tf
 
-    model = frozen.activations_model([frozen.representation.name, frozen.layers[-1].name])
+    model = frozen.step_model([frozen.representation.name, frozen.layers[-1].name])
     if noise:
         perturb_kernels(model, noise, seed=seed)
-    run = tf.function(lambda batch: model(batch, training=False))
+    run = tf.function(lambda inputs: model(inputs, training=False))
 
     def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
-        representation, preferences = run(tf.constant(inputs.observation))
-        return NetworkOutputs(preferences.numpy(), representation.numpy()), state
+        history = [inputs.previous_action.astype(np.int32), inputs.previous_reward] if frozen.has_history else []
+        arrays = [inputs.observation, *history, *state]
+        representation, preferences, *state_after = (each.numpy() for each in run(list(map(tf.constant, arrays))))
+        return NetworkOutputs(preferences, representation), tuple(state_after)
 
-    forward(PolicyInputs.without_history(np.zeros((1, *frozen.shape.observation), np.float32)), ())  # compiles it
+    blank = PolicyInputs.without_history(np.zeros((1, *frozen.shape.observation), np.float32))
+    forward(blank, tuple(np.zeros((1, *shape), np.float32) for shape in frozen.state_shapes))  # compiles it
     return forward

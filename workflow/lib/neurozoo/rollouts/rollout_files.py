@@ -12,7 +12,8 @@ from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
 from neurozoo.npz_files import NpzReader
 from neurozoo.randomness import MAX_SEED
-from neurozoo.rollouts.perturbations import Perturbation, perturb_kernels
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.replayed import ReplayedNetwork
 
 MOST_WHOLE = 2**28  # bytes of a member that is read whole: 256 MiB
 CHUNK = 64  # steps in memory at once: about 20 MB
@@ -112,14 +113,13 @@ def recognise(reader: RolloutReader, frozen: FrozenModel) -> None:
     Raises:
         NeurozooError: The network computes another representation, or cannot be loaded.
     """
-    import keras
-
     perturbation, seed = read_perturbation(reader, frozen)
     observations, recorded = (next(reader.blocks(key, CHECKED)) for key in ("observations", "representation"))
-    model = frozen.activations_model([frozen.representation.name])
-    if perturbation.parameter:
-        perturb_kernels(model, perturbation.parameter, seed=seed)
-    computed = keras.tree.flatten(model(observations, training=False))[0].numpy()
+    network = ReplayedNetwork(frozen, [frozen.representation.name], noise=perturbation.parameter, seed=seed)
+    if frozen.has_history:
+        actions, scores, starts = (next(reader.blocks(key, CHECKED)) for key in ("actions", "score", "starts"))
+        network.rewind(actions=actions, scores=scores, starts=starts[:, 0].tolist())
+    computed = network(observations)[0]
     if not np.abs(computed - recorded).max() <= SAME * max(np.abs(recorded).max(), 1e-6):
         raise NeurozooError(
             f"{reader.path} is not a rollout of the agent in {frozen.folder} as it is now: from the recorded "

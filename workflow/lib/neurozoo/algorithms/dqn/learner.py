@@ -1,7 +1,5 @@
 """Deep Q-learning: plays epsilon-greedily, stores transitions in a replay memory, and learns from them."""
 
-import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs
+from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
@@ -143,7 +142,7 @@ class DeepQLearner:
         """
         s = self.settings
         self._game = game
-        _keep_to_threads(self.threads)
+        keep_to_threads(self.threads)
         self._environments = make_vector_environment(
             game,
             self._protocol,
@@ -461,26 +460,3 @@ class DeepQLearner:
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)
         self._draws_as_before = "noops" not in state["worlds"]
-
-
-def _keep_to_threads(threads: int) -> None:
-    """Gives each TensorFlow operation one thread, so that sums have a fixed order; operations share the threads.
-
-    Also turns on oneDNN, which `neurozoo` turns off elsewhere: it takes two thirds of the time. Its sums have a fixed
-    order, too, but not the same one on each kind of processor. On a GPU, it turns on TensorFlow's deterministic
-    operations: the default ones add up gradients in any order.
-    """
-    if "tensorflow" not in sys.modules:
-        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
-    import keras
-
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        try:
-            tf.config.threading.set_intra_op_parallelism_threads(1)
-            tf.config.threading.set_inter_op_parallelism_threads(threads)
-            if tf.config.list_physical_devices("GPU"):
-                tf.config.experimental.enable_op_determinism()
-        except RuntimeError:  # TensorFlow is already running, as in tests with several runs in one process
-            return

@@ -1,6 +1,6 @@
 """The Q-network: online and target network, optimizer, and one update.
 
-It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.dqn.compiled`.
+It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.compiled`.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neurozoo.algorithms.dqn.compiled import copier, fused, predictor, training_step
+from neurozoo.algorithms.compiled import copier, fused, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.description import Layout, PlacedLayer

@@ -1,0 +1,134 @@
+"""Frozen Keras networks say what they see, remember and do, and all of their forms compute it."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
+from neurozoo.agents.freeze import freeze_policy, freeze_run
+from neurozoo.agents.freeze_keras import check_same_outputs, play_policy
+from neurozoo.agents.frozen import open_frozen
+from neurozoo.environments.protocols import keras_layout_of
+from neurozoo.errors import NeurozooError
+
+
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm", "impala_gym_deep"])
+def test_a_frozen_policy_has_keras_and_saved_model_but_no_graph(policy_folder, model):
+    folder = policy_folder(model)
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.keras", "saved_model"]
+    record = json.loads((folder / "model.json").read_text())
+    assert record["check"] == {"steps": 12, "ties": 0}
+    assert record["files"] == {"keras": "model.keras", "saved_model": "saved_model"}
+
+
+def test_model_json_tells_inputs_memory_and_action_rule(policy_folder):
+    record = json.loads((policy_folder() / "model.json").read_text())
+    assert (record["policy"], record["action_rule"]) == ("sampled", "drawn with the probabilities softmax(outputs)")
+    assert [entry["input"] for entry in record["history"]] == ["previous_action", "previous_reward"]
+    assert [(entry["input"], entry["shape"], entry["output"]) for entry in record["memory"]] == [
+        ("hidden_state", [256], "new_hidden_state"),
+        ("cell_state", [256], "new_cell_state"),
+    ]
+    assert record["outputs"] == {"policy": "policy", "baseline": "baseline"}
+    assert [layer["name"] for layer in record["layers"]] == ["conv1", "conv2", "fc", "lstm", "policy"]
+    frozen = open_frozen(policy_folder())
+    assert (frozen.action_rule, frozen.has_history, frozen.state_shapes) == ("sampled", True, ((256,), (256,)))
+    assert frozen.representation.name == "lstm"
+    without = open_frozen(policy_folder("impala_shallow"))
+    assert (without.has_history, without.state_shapes, without.representation.name) == (True, (), "fc")
+
+
+def test_a_chain_is_greedy_and_has_no_history(frozen_folder):
+    frozen = open_frozen(frozen_folder("small"))
+    assert (frozen.action_rule, frozen.has_history, frozen.state_shapes) == ("greedy", False, ())
+    assert "policy" not in json.loads((frozen_folder("small") / "model.json").read_text())
+
+
+def test_other_weights_are_noticed(policy, policy_folder):
+    other = policy(seed=2)
+    layout = keras_layout_of(other.game, other.model, other.protocol)
+    trace = play_policy(other, layout, steps=3)
+    assert [part.shape for part in trace.inputs] == [(3, 84, 84, 4), (3,), (3,), (3, 256), (3, 256)]
+    with pytest.raises(NeurozooError, match=r"model\.keras computes other logits than the agent in 3 of 3 steps"):
+        check_same_outputs(open_frozen(policy_folder()), trace)
+
+
+def test_a_wrong_memory_is_noticed_even_if_actions_agree(policy, policy_folder):
+    checkpoint = policy()
+    layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+    trace = play_policy(checkpoint, layout, steps=3)
+    assert check_same_outputs(open_frozen(policy_folder()), trace) == {"steps": 3, "ties": 0}
+    trace.outputs[-1][1] += 1
+    with pytest.raises(NeurozooError, match=r"other new_cell_state than the agent in 1 of 3 steps, first in step 1"):
+        check_same_outputs(open_frozen(policy_folder()), trace)
+
+
+def test_the_memory_of_a_played_episode_goes_from_step_to_step(policy):
+    checkpoint = policy()
+    layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+    trace = play_policy(checkpoint, layout, steps=4)
+    for before, after in zip(trace.inputs[3:], trace.outputs[2:], strict=True):
+        assert not before[0].any()
+        np.testing.assert_array_equal(before[1:], after[:-1])
+    assert (trace.inputs[1][0], trace.inputs[2][0]) == (0, 0)
+
+
+def test_a_run_is_frozen_without_op_and_noise_table(policy, tmp_path):
+    checkpoint = policy("impala_shallow")
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
+    (tmp_path / "result.json").write_text(json.dumps({"kind": "network", "test_score": 3.0, "files": {}}))
+    assert freeze_run(tmp_path)["ties"] == 0
+    record = json.loads((tmp_path / "frozen" / "model.json").read_text())
+    assert record["scores"] == {"test_score": 3.0}
+
+
+def test_a_checkpoint_records_an_action_rule_that_is_not_greedy(policy, agent, tmp_path):
+    write_checkpoint(tmp_path / "policy.npz", policy("impala_shallow"))
+    assert read_checkpoint(tmp_path / "policy.npz").action_rule == "sampled"
+    write_checkpoint(tmp_path / "greedy.npz", agent("small"))
+    with np.load(tmp_path / "greedy.npz") as arrays:
+        assert "action_rule" not in json.loads(str(arrays["about"]))
+    assert read_checkpoint(tmp_path / "greedy.npz").action_rule == "greedy"
+    write_checkpoint(tmp_path / "bad.npz", replace(agent("small"), action_rule="dice"))
+    with pytest.raises(NeurozooError, match="the action rule 'dice'"):
+        read_checkpoint(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"policy": "dice"}, "the policy 'dice' is none of greedy, sampled"),
+        ({"memory": []}, "has 5 inputs, but model.json beside it describes 3"),
+    ],
+)
+def test_a_damaged_model_json_is_refused(policy_folder, tmp_path, changes, sentence):
+    folder = shutil.copytree(policy_folder(), tmp_path / "frozen")
+    record = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(record | changes))
+    with pytest.raises(NeurozooError, match=sentence):
+        open_frozen(folder).load_keras()
+
+
+def test_an_export_to_the_atari_zoo_says_that_there_is_no_graph(policy_folder):
+    from neurozoo.agents.export import zoo_graph
+
+    with pytest.raises(NeurozooError, match="has no graph, so it cannot be exported to the Atari Zoo"):
+        zoo_graph(open_frozen(policy_folder()))
+
+
+def test_layers_before_the_history_can_be_looked_at_alone(policy_folder):
+    frozen = open_frozen(policy_folder())
+    seen = frozen.activations_model(["conv1", "fc"])
+    assert len(seen.inputs) == 1
+    with pytest.raises(NeurozooError, match="cannot be computed from observations alone"):
+        frozen.activations_model(["lstm"])
+
+
+def test_an_earlier_moment_of_weights_that_are_not_finite_is_refused(policy, tmp_path):
+    checkpoint = policy("impala_shallow")
+    broken = replace(checkpoint, theta=np.full_like(checkpoint.theta, np.nan))
+    with pytest.raises(NeurozooError, match="contain NaN or infinity"):
+        freeze_policy(broken, tmp_path / "frozen")
+    assert not (tmp_path / "frozen").exists()

@@ -1,0 +1,149 @@
+"""What the actor writes belongs together: section 20 of the specification, 2 and 3."""
+
+import itertools
+
+import numpy as np
+import pytest
+from neurozoo.agents.policies import NetworkOutputs, Sampled
+from neurozoo.algorithms.impala.actor import Actor, Game, stack_into
+from neurozoo.algorithms.impala.rollouts import Rollout
+from toys import Counting
+
+TIME = 4
+
+
+class Recurrent:
+    """A network whose memory counts the steps since it was cleared, and whose logits tell what it saw."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, inputs, state):
+        self.asked.append((inputs, state))
+        batch = len(inputs.observation)
+        logits = np.zeros((batch, Counting.num_actions), np.float32)
+        logits[:, 0] = inputs.observation[:, 0, 0, 0]
+        logits[np.arange(batch), inputs.observation[:, 0, 0, 0] % Counting.num_actions] += 500  # this one is drawn
+        return NetworkOutputs(logits), (state[0] + 1,)
+
+
+def seeds(environment, episode):
+    return environment
+
+
+@pytest.fixture(params=[True, False], ids=["lives", "games"])
+def played(request):
+    """Three rollouts of three environments, and what the network was asked."""
+    network = Recurrent()
+    environments = Counting(3, seeds)
+    actor = Actor(environments, Sampled(network, state_shapes=((1,),)), ends_with_lives=request.param)
+    rollouts = [
+        Rollout(length=TIME, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
+        for _ in range(3)
+    ]
+    actor.begin(rollouts[0])
+    games = []
+    for number, rollout in enumerate(rollouts):
+        if number:
+            rollout.begin_after(rollouts[number - 1])
+        for step in range(TIME):
+            games += actor.play(rollout, step, np.random.default_rng(step))
+    return request.param, rollouts, games, network
+
+
+def seen(rollouts, name):
+    return np.concatenate([getattr(each, name)[:TIME] for each in rollouts])
+
+
+def test_observation_action_and_reward_of_a_step_belong_together(played):
+    _, rollouts, _, _ = played
+    observations = seen(rollouts, "observations")[:, :, 0, 0, 0].astype(int)
+    steps = np.arange(3 * TIME)[:, None]
+    np.testing.assert_array_equal(observations, steps + np.array([0, 100, 200]))
+    np.testing.assert_array_equal(seen(rollouts, "rewards"), np.broadcast_to(steps + 1, (12, 3)))
+    np.testing.assert_array_equal(seen(rollouts, "actions"), observations % 4)
+    np.testing.assert_array_equal(seen(rollouts, "logits").argmax(axis=-1), observations % 4)
+
+
+def test_an_episode_ends_with_the_game_and_with_a_life_if_wanted(played):
+    lives, rollouts, _, _ = played
+    is_last = seen(rollouts, "is_last")
+    expected = np.zeros((12, 3), bool)
+    expected[2::3, 0] = expected[4::5, 1] = True
+    if lives:
+        expected[1::3, 0] = expected[1::5, 1] = expected[1, 2] = True
+    np.testing.assert_array_equal(is_last, expected)
+    # Then the next step is the first, and knows nothing of what was before.
+    is_first = seen(rollouts, "is_first")
+    np.testing.assert_array_equal(is_first[1:], expected[:-1])
+    assert is_first[0].all()
+    for name, before in (("previous_actions", "actions"), ("previous_rewards", "rewards")):
+        expected_values = np.where(expected[:-1], 0, seen(rollouts, before)[:-1])
+        np.testing.assert_array_equal(seen(rollouts, name)[1:], expected_values)
+        assert not seen(rollouts, name)[0].any()
+
+
+def test_the_memory_is_cleared_where_an_episode_begins(played):
+    _, rollouts, _, network = played
+    is_first = seen(rollouts, "is_first")
+    age = np.zeros(3)
+    for first, (inputs, state) in zip(is_first, network.asked, strict=True):
+        np.testing.assert_array_equal(inputs.is_first, first)
+        age[first] = 0
+        np.testing.assert_array_equal(state[0][:, 0], age)
+        age += 1
+
+
+def test_a_rollout_keeps_the_memory_from_before_its_first_step(played):
+    _, rollouts, _, network = played
+    for number, rollout in enumerate(rollouts[1:], 1):
+        _, state_seen = network.asked[number * TIME]
+        cleared = np.where(rollout.is_first[0][:, None], 0, rollout.state[0])
+        np.testing.assert_array_equal(cleared, state_seen[0])
+    assert rollouts[1].state[0].any()
+
+
+def test_the_last_entry_of_a_rollout_is_the_first_of_the_next(played):
+    _, rollouts, _, _ = played
+    for one, other in itertools.pairwise(rollouts):
+        for name in Rollout.ARRAYS[: Rollout.INPUTS]:
+            np.testing.assert_array_equal(getattr(one, name)[-1], getattr(other, name)[0])
+
+
+def test_games_are_whole_whatever_ends_an_episode(played):
+    _, _, games, _ = played
+    assert [game for game in games if game.environment == 0] == [
+        Game(0, 1 + 2 + 3, 3), Game(0, 4 + 5 + 6, 3), Game(0, 7 + 8 + 9, 3), Game(0, 10 + 11 + 12, 3)
+    ]  # fmt: skip
+    assert [game for game in games if game.environment == 1] == [Game(1, 15, 5), Game(1, 40, 5)]
+    assert not [game for game in games if game.environment == 2]
+
+
+def test_a_cutoff_ends_a_game():
+    environments = Counting(3, seeds)
+    actor = Actor(environments, Sampled(Recurrent(), state_shapes=((1,),)), ends_with_lives=False)
+    rollout = Rollout(length=8, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
+    actor.begin(rollout)
+    games = [game for n in range(8) for game in actor.play(rollout, n, np.random.default_rng(n), cutoff=4)]
+    assert [(game.environment, game.steps) for game in games] == [(0, 3), (1, 4), (2, 4), (0, 3), (1, 4), (2, 4)]
+    assert rollout.is_last[3, 2]
+
+
+def test_environments_draw_different_actions():
+    def undecided(inputs, state):
+        return NetworkOutputs(np.zeros((len(inputs.observation), 4), np.float32)), state
+
+    actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False)
+    rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)
+    actor.begin(rollout)
+    for step in range(20):
+        actor.play(rollout, step, np.random.default_rng(step))
+    sequences = {tuple(sequence) for sequence in rollout.actions.T.tolist()}
+    assert len(sequences) == 3
+
+
+def test_screens_are_stacked_as_channels():
+    stacks = np.random.default_rng(0).integers(256, size=(3, 4, 6, 5)).astype(np.uint8)
+    target = np.zeros((3, 6, 5, 4), np.uint8)
+    stack_into(target, stacks)
+    np.testing.assert_array_equal(target, stacks.transpose(0, 2, 3, 1))

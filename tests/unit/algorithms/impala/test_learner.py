@@ -1,0 +1,282 @@
+"""The learner is one rollout behind, goes on exactly where it stopped, and learns."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.impala.learner import ImpalaLearner
+from neurozoo.algorithms.impala.playing import play_test
+from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.networks.catalogue import get_keras_network
+from neurozoo.randomness import Purpose, generator
+from toys import Catch, Counting
+
+SETTINGS = replace(
+    PRESETS["impala_paper"],
+    frames=4 * 3 * 4 * 8,  # 8 rollouts
+    epoch_steps=3 * 4 * 4,
+    num_envs=3,
+    batch_size=1,
+    unroll_length=4,
+    num_test_episodes=2,
+    test_cutoff=6,
+    learning_rate=0.01,
+)
+
+
+class Stop(Exception):
+    pass
+
+
+class Watch:
+    """Counts the calls, and raises at one of them."""
+
+    def __init__(self, stop=None):
+        self.calls, self.stop = 0, stop
+
+    def __call__(self, frames, steps):
+        self.calls += 1
+        if self.calls == self.stop:
+            raise Stop
+
+
+def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1):
+    layout = get_keras_network(model).layout(toy.num_actions, toy.shape)
+    return ImpalaLearner(settings, entropy=(settings.seed, run), layout=layout, frame_skip=4, make_environments=toy)
+
+
+def finished(learner, watch=None):
+    """Learns to the end of the budget; returns the reports."""
+    reports = []
+    learner.open()
+    try:
+        while not learner.is_done or learner.iteration * learner.settings.epoch_steps < learner.steps:
+            if report := learner.learn(watch or Watch()):
+                reports.append(report)
+    finally:
+        learner.close()
+    return reports
+
+
+def learn_on(learner, watch, reports):
+    while True:
+        if report := learner.learn(watch):
+            reports.append(report)
+
+
+TIMES = ("steps_per_s", "frames_per_s", "wait_data_share")
+
+
+def timeless(report):
+    return replace(report, fields={name: each for name, each in report.fields.items() if name not in TIMES})
+
+
+@pytest.fixture(scope="module")
+def uninterrupted():
+    learner = make()
+    return learner, [timeless(report) for report in finished(learner)]
+
+
+def test_reports_have_the_columns_of_the_specification(uninterrupted):
+    _, reports = uninterrupted
+    assert [report.iteration for report in reports] == [1, 2]
+    assert [report.progress for report in reports] == [4 * 48, 4 * 96]
+    columns = {
+        *("update", "steps", "compat_counter", "learning_rate", "loss_total", "loss_pg", "loss_baseline"),
+        *("loss_entropy", "entropy_mean", "value_mean", "grad_norm", "rho_mean", "rho_clipped_share", "lag_mean"),
+        *("lag_max", "queue_len", "learners", "actors"),
+    }
+    for report in reports:
+        assert columns <= set(report.fields)
+        assert all(np.isfinite(report.fields[name]) for name in columns)
+    first, last = (report.fields for report in reports)
+    assert (last["update"], last["steps"]) == (24, 96)
+    assert last["compat_counter"] == 24 * (1 * 4 + 1)
+    assert (first["learning_rate"], last["learning_rate"]) == (0.005, 0.0)
+    # The first rollout is learned from at once, all others are one rollout old.
+    assert (first["lag_mean"], first["lag_max"]) == (3 / 4, 1)
+    assert (last["lag_mean"], last["lag_max"]) == (1.0, 1)
+    assert first["loss_total"] == pytest.approx(
+        first["loss_pg"] + first["loss_baseline"] + first["loss_entropy"], rel=1e-4
+    )
+
+
+def test_scores_are_those_of_whole_games(uninterrupted):
+    _, reports = uninterrupted
+    # Games of environment 0 end every 3 steps, of environment 1 every 5 steps: their points by the 16th step.
+    scores = [6, 15, 24, 33, 42, 15, 40, 65]
+    assert reports[0].score == pytest.approx(np.mean(scores))
+    assert (reports[0].score_episodes, reports[0].fields["games"]) == (8, 8)
+    assert (reports[0].fields["game_score_min"], reports[0].fields["game_score_max"]) == (6, 65)
+
+
+def test_only_the_last_epoch_is_tested_by_default(uninterrupted):
+    _, reports = uninterrupted
+    assert (reports[0].test_score, reports[0].test_episodes) == (None, None)
+    # Game 0 has 3 steps, game 1 5 steps.
+    assert (reports[1].test_score, reports[1].test_episodes) == ((6 + 15) / 2, 2)
+
+
+def test_tests_come_as_often_as_wanted():
+    learner = make(replace(SETTINGS, test_period=1))
+    assert [report.test_episodes for report in finished(learner)] == [2, 2]
+
+
+@pytest.mark.parametrize("stop", [1, 4, 5, 11, 16, 30])
+def test_a_stopped_learner_goes_on_exactly(uninterrupted, stop):
+    expected, reports = uninterrupted
+    learner = make()
+    learner.open()
+    found = []
+    with pytest.raises(Stop):
+        learn_on(learner, Watch(stop), found)
+    state, arrays = learner.get_state(), learner.get_arrays()
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    learner.close()
+    other = make()
+    other.set_state(state, arrays)
+    found += finished(other)
+    assert [timeless(report) for report in found] == reports
+    np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
+
+
+def test_an_update_of_a_state_is_not_lost(uninterrupted):
+    """At the end of a rollout the thread is learning; the state has to wait for it."""
+    learner = make()
+    learner.open()
+    with pytest.raises(Stop):
+        learner.learn(Watch(SETTINGS.unroll_length + 1))
+    assert learner.get_state()["updates"] == 3
+    assert learner.get_state()["learned"] == 1
+    learner.close()
+
+
+def test_names_of_arrays_stand_for_one_content():
+    learner = make()
+    learner.open()
+    contents = {}
+    watch = Watch(1)
+    for _ in range(10):
+        with pytest.raises(Stop):
+            learner.learn(watch)
+        watch.stop = watch.calls + 1
+        learner.get_state()
+        for name, array in learner.get_arrays().items():
+            assert contents.setdefault(name, array.tobytes()) == array.tobytes(), name
+    learner.close()
+
+
+def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypatch):
+    learner = make()
+    learner.open()
+    network, _, _ = learner.parts
+    learned = [network.theta()]  # after so many rollouts
+    monkeypatch.setattr(learner, "_finish_learning", _remembering(learner, network, learned))
+    acted = []
+    watch = Watch()
+    while not learner.is_done:
+        learner._play_step(watch)
+        if learner._step == 1:
+            acted.append(network.get_arrays()["acting"])
+        if learner._step == SETTINGS.unroll_length:
+            learner._finish_rollout()
+    learner.close()
+    assert len(acted) == 8
+    np.testing.assert_array_equal(acted[0], learned[0])
+    for rollout in range(1, 8):
+        np.testing.assert_array_equal(acted[rollout], learned[rollout - 1])
+        assert (acted[rollout] != learned[rollout]).any()
+
+
+def _remembering(learner, network, learned):
+    finish = learner._finish_learning
+
+    def finish_and_remember():
+        is_learning = learner._learning is not None
+        finish()
+        if is_learning:
+            learned.append(network.theta())
+
+    return finish_and_remember
+
+
+def test_runs_differ_and_repeat():
+    weights = [make(run=run) for run in (1, 1, 2)]
+    for learner in weights:
+        finished(learner)
+    first, again, other = (learner.reported.weights for learner in weights)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_a_state_of_other_environments_is_refused():
+    learner = make()
+    learner.open()
+    state, arrays = learner.get_state(), learner.get_arrays()
+    learner.close()
+    with pytest.raises(ValueError, match="3 environments"):
+        make(replace(SETTINGS, num_envs=2)).set_state(state, arrays)
+
+
+def test_a_test_plays_each_numbered_game_once():
+    class Fixed:
+        def initial_state(self, batch):
+            return ()
+
+        def step(self, inputs, state, rng):
+            from neurozoo.agents.policies import NetworkOutputs, PolicyStep
+
+            batch = len(inputs.observation)
+            return PolicyStep(rng.integers(4, size=batch), NetworkOutputs(np.zeros((batch, 4), np.float32)), state)
+
+    seeds, made = [], []
+
+    def environments(count, seed_of):
+        made.append(Counting(count, lambda *which: seeds.append(which) or seed_of(*which)))
+        return made[0]
+
+    scores = play_test(Fixed(), environments, games=3, cutoff=6, address=((0, 1), 0), num_actions=4, beat=lambda: None)
+    assert scores == [6.0, 15.0, 21.0]
+    assert made[0].closed
+    expected = generator((0, 1), Purpose.TEST_EPISODE, 0, 1)
+    assert seeds[1] == (1, 0)
+    assert expected.integers(2**31) == _seed_of_test(environment=1)
+
+
+def _seed_of_test(environment):
+    found = []
+
+    def environments(count, seed_of):
+        found.append(seed_of(environment, 0))
+        raise Stop
+
+    with pytest.raises(Stop):
+        play_test(None, environments, games=3, cutoff=6, address=((0, 1), 0), num_actions=4, beat=lambda: None)
+    return found[0]
+
+
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
+def test_catch_is_learned(model):
+    settings = replace(
+        SETTINGS,
+        frames=4 * 24_000,
+        epoch_steps=2_000,
+        num_envs=16,
+        batch_size=16,
+        unroll_length=5,
+        num_test_episodes=50,
+        test_cutoff=None,
+        learning_rate=0.003,
+        optimizer="adam",
+        optimizer_epsilon=1e-8,
+    )
+    reports = finished(make(settings, toy=Catch, model=model))
+    # Of 2 points: a player who knows nothing catches less than every other ball.
+    assert reports[0].score < 0
+    assert reports[-1].test_score > 1.5
+
+
+def test_toys_begin_with_their_own_seeds():
+    toy = Catch(3, partial(lambda environment, episode: 10 * environment + episode))
+    assert toy.fields[:, 1].tolist() == [int(np.random.default_rng(10 * n).integers(5)) for n in range(3)]

@@ -1,0 +1,174 @@
+"""The update is the loss of the slow twin, and its steps go down the gradient of finite differences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import twins
+from neurozoo.agents.policies import PolicyInputs
+from neurozoo.algorithms.impala.network import ActorCritic
+from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.networks.catalogue import get_keras_network
+
+SHAPE, ACTIONS, TIME, BATCH = (12, 10, 2), 4, 5, 3
+SETTINGS = replace(
+    PRESETS["impala_paper"],
+    num_envs=BATCH,
+    batch_size=BATCH,
+    unroll_length=TIME,
+    rho_bar=0.9,
+    c_bar=0.8,
+    pg_rho_bar=1.1,
+    vtrace_lambda=0.95,
+    entropy_cost=0.02,
+    reward_clipping="soft_asymmetric",
+)
+
+
+def make(model="impala_shallow_lstm", **changes):
+    layout = get_keras_network(model).layout(ACTIONS, SHAPE)
+    return layout, ActorCritic(layout, replace(SETTINGS, **changes), random=np.random.default_rng(1))
+
+
+def rollout_of(layout, seed=2):
+    random = np.random.default_rng(seed)
+    rollout = Rollout(
+        length=TIME, num_envs=BATCH, observation_shape=SHAPE, num_actions=ACTIONS, state_shapes=layout.state_shapes
+    )
+    rollout.observations[:] = random.integers(256, size=rollout.observations.shape)
+    rollout.previous_actions[:] = random.integers(ACTIONS, size=(TIME + 1, BATCH))
+    rollout.previous_rewards[:] = random.normal(size=(TIME + 1, BATCH))
+    rollout.is_first[3, 1] = rollout.is_last[2, 1] = True
+    rollout.is_first[5, 0] = rollout.is_last[4, 0] = True
+    rollout.actions[:] = random.integers(ACTIONS, size=(TIME, BATCH))
+    rollout.logits[:] = random.normal(size=(TIME, BATCH, ACTIONS))
+    rollout.rewards[:] = random.normal(0, 4, (TIME, BATCH))
+    rollout.state = tuple(random.normal(size=(BATCH, *each)).astype(np.float32) for each in layout.state_shapes)
+    return rollout
+
+
+def said(layout, model, rollout):
+    """Logits and values of all steps, one call per step."""
+    state, logits, values = rollout.state, [], []
+    for step in range(TIME + 1):
+        keeps = ~rollout.is_first[step][:, None]
+        inputs = [
+            np.float32(rollout.observations[step]) / np.float32(255),
+            rollout.previous_actions[step],
+            rollout.previous_rewards[step],
+        ]
+        out, value, *state = (np.asarray(each) for each in model([*inputs, *(part * keeps for part in state)]))
+        logits.append(out.astype(np.float64))
+        values.append(value[:, 0].astype(np.float64))
+    return np.array(logits), np.array(values)
+
+
+def twin_loss(s, logits, values, rollout, fixed=None):
+    """The loss and its parts; `fixed` holds targets and advantages, through which no gradient flows."""
+    actions = rollout.actions.astype(np.int64)
+    taken = twins.log_probabilities(logits[:-1], actions)
+    log_ratios = taken - twins.log_probabilities(np.float64(rollout.logits), actions)
+    targets, advantages = fixed or twins.vtrace(
+        log_ratios=log_ratios,
+        discounts=np.where(rollout.is_last, 0, s.discount),
+        rewards=twins.clipped_rewards(np.float64(rollout.rewards), s.reward_clipping),
+        values=values[:-1],
+        bootstrap=values[-1],
+        rho_bar=s.rho_bar,
+        pg_rho_bar=s.pg_rho_bar,
+        c_bar=s.c_bar,
+        lambda_=s.vtrace_lambda,
+    )
+    policy = -(taken * advantages).sum()
+    baseline = s.baseline_cost * 0.5 * ((targets - values[:-1]) ** 2).sum()
+    entropy = -s.entropy_cost * twins.entropies(logits[:-1]).sum()
+    return (policy, baseline, entropy), (targets, advantages), np.exp(log_ratios)
+
+
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm", "impala_deep"])
+def test_an_update_has_the_loss_of_the_twin(model):
+    layout, network = make(model)
+    rollout = rollout_of(layout)
+    logits, values = said(layout, network.online, rollout)
+    parts, _, ratios = twin_loss(SETTINGS, logits, values, rollout)
+    figures = network.update(rollout.batch(slice(None)), learning_rate=0.0)
+    found = [figures[name] for name in ("loss_pg", "loss_baseline", "loss_entropy", "loss_total")]
+    assert found == pytest.approx([*parts, sum(parts)], rel=1e-4)
+    assert figures["entropy_mean"] == pytest.approx(twins.entropies(logits[:-1]).mean(), rel=1e-4)
+    assert figures["value_mean"] == pytest.approx(values[:-1].mean(), rel=1e-4)
+    assert figures["rho_mean"] == pytest.approx(ratios.mean(), rel=1e-4)
+    assert figures["rho_clipped_share"] == pytest.approx((ratios > 0.9).mean(), abs=1e-6)
+    assert 0 < figures["rho_clipped_share"] < 1
+
+
+def test_an_update_goes_down_the_gradient_of_finite_differences():
+    # The average of RMSProp stays 1, so a step is the gradient times the learning rate.
+    layout, network = make(decay_rate=1.0, optimizer_epsilon=0.0, max_gradient_norm=None)
+    rollout = rollout_of(layout)
+    before = network.theta().astype(np.float64)
+    _, fixed, _ = twin_loss(SETTINGS, *said(layout, network.online, rollout), rollout)
+    figures = network.update(rollout.batch(slice(None)), learning_rate=1.0)
+    gradient = before - network.theta()
+    assert figures["grad_norm"] == pytest.approx(np.linalg.norm(gradient), rel=1e-3)
+    probe = layout.keras_model()
+
+    def loss(theta):
+        layout.assign(probe, theta.astype(np.float32))
+        return sum(twin_loss(SETTINGS, *said(layout, probe, rollout), rollout, fixed)[0])
+
+    random = np.random.default_rng(5)
+    for _ in range(3):  # along random directions; float32 allows about three digits
+        direction = random.normal(size=len(before))
+        direction /= np.linalg.norm(direction)
+        direction += gradient / np.linalg.norm(gradient)
+        size = 3e-3
+        slope = (loss(before + size * direction) - loss(before - size * direction)) / (2 * size)
+        assert slope == pytest.approx(gradient @ direction, rel=2e-2)
+
+
+def test_the_gradient_is_bounded_in_its_norm():
+    layout, network = make(decay_rate=1.0, optimizer_epsilon=0.0, max_gradient_norm=0.01)
+    before = network.theta().astype(np.float64)
+    figures = network.update(rollout_of(layout).batch(slice(None)), learning_rate=1.0)
+    assert figures["grad_norm"] > 0.1
+    assert np.linalg.norm(before - network.theta()) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_acting_weights_change_only_at_the_hand_over():
+    layout, network = make()
+    rollout = rollout_of(layout)
+    inputs = PolicyInputs(
+        rollout.observations[0], rollout.previous_actions[0], rollout.previous_rewards[0], rollout.is_first[0]
+    )
+    first, _ = network.act(inputs, rollout.state)
+    network.update(rollout.batch(slice(None)), learning_rate=0.01)
+    np.testing.assert_array_equal(network.act(inputs, rollout.state)[0].preferences, first.preferences)
+    learned, state = network.ask(inputs, rollout.state)
+    assert (learned.preferences != first.preferences).any()
+    network.hand_over()
+    handed, handed_state = network.act(inputs, rollout.state)
+    np.testing.assert_array_equal(handed.preferences, learned.preferences)
+    np.testing.assert_array_equal(handed_state, state)
+    assert handed.baseline.shape == (BATCH,)
+
+
+def test_a_restored_network_goes_on_as_the_saved_one():
+    layout, network = make()
+    rollouts = [rollout_of(layout, seed) for seed in range(3)]
+    network.update(rollouts[0].batch(slice(None)), learning_rate=0.01)
+    saved = {name: array.copy() for name, array in network.get_arrays().items()}
+    _, other = make()
+    other.set_arrays(saved)
+    for each in (network, other):
+        for rollout in rollouts[1:]:
+            each.update(rollout.batch(slice(None)), learning_rate=0.01)
+    np.testing.assert_array_equal(network.theta(), other.theta())
+    assert set(saved) >= {"online", "acting", "optimizer-0"}
+
+
+def test_adam_learns_too():
+    layout, network = make(optimizer="adam", optimizer_epsilon=1e-8)
+    before = network.theta()
+    network.update(rollout_of(layout).batch(slice(None)), learning_rate=0.001)
+    assert np.abs(network.theta() - before).max() == pytest.approx(0.001, rel=1e-2)

@@ -1,0 +1,44 @@
+"""Settings that do not fit together are refused with a sentence, and presets are what their sources say."""
+
+import pytest
+from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.errors import NeurozooError
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"num_envs": 30}, "num_envs should be a multiple of batch_size"),
+        ({"protocol": "uber2018"}, "impala plays Atari games under one of the protocols machado2018"),
+        ({"engine": "batched"}, "leave engine at native"),
+        ({"momentum": 1.0}, "momentum should be below 1"),
+        ({"rho_bar": -1}, "rho_bar should be at least 0"),
+        ({"unroll_length": 0}, "unroll_length should be at least 1"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(values, sentence):
+    with pytest.raises(NeurozooError, match=sentence):
+        ImpalaSettings(**values)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_all_presets_are_settings(preset):
+    assert resolve_settings("impala", preset=preset).updates_per_rollout >= 1
+
+
+def test_the_faithful_preset_is_that_of_the_command_line():
+    s = PRESETS["impala_gym"]  # section 2.1 of the specification
+    assert (s.batch_size, s.unroll_length, s.entropy_cost, s.baseline_cost, s.discount) == (2, 100, 0.00025, 0.5, 0.99)
+    assert (s.learning_rate, s.decay_rate, s.momentum, s.optimizer_epsilon) == (0.00048, 0.99, 0.0, 0.1)
+    assert (s.reward_clipping, s.max_gradient_norm, s.counter) == ("abs_one", None, "original")
+    assert (s.epsilon_inside, s.initial_accumulator) == (True, 1.0)
+    assert s.frames == 4 * 10**9
+
+
+def test_a_chain_is_refused_when_the_configuration_is_checked():
+    with pytest.raises(NeurozooError, match="'large' has no policy head"):
+        ALGORITHMS["impala"].check_variant("large")
+    assert ALGORITHMS["impala"].check_variant("ResNetLSTMAgent") == "impala_gym_deep"

@@ -1,0 +1,106 @@
+"""Toy environments with the interface of `AtariVectorEnvironment`, in which every number can be worked out."""
+
+import numpy as np
+from neurozoo.environments.vector import Step
+
+
+class Toy:
+    """The base of toys: sequential environments. Subclasses play one step of one environment."""
+
+    shape = (2, 2, 1)  # height, width, stack
+    num_actions = 4
+
+    def __init__(self, count, seed_of):
+        self.count = count
+        self._seed_of = seed_of
+        self.episodes = np.zeros(count, np.int64)
+        self.closed = False
+        height, width, stack = self.shape
+        self.stacks = np.zeros((count, stack, height, width), np.uint8)
+        self.start_episodes(np.ones(count, bool), is_first=True)
+
+    def start_episodes(self, mask, *, is_first=False):
+        for index in np.flatnonzero(mask):
+            self.episodes[index] += not is_first
+            self.reset(index, np.random.default_rng(self._seed_of(int(index), int(self.episodes[index]))))
+            self.show(index)
+
+    def send(self, actions):
+        self._actions = actions
+
+    def receive(self):
+        results = [self.step(index, int(action)) for index, action in enumerate(self._actions)]
+        for index in range(self.count):
+            self.show(index)
+        columns = [np.array(column) for column in zip(*results, strict=True)]
+        return Step(columns[0].astype(np.float32), *(column.astype(bool) for column in columns[1:]))
+
+    def close(self):
+        self.closed = True
+
+
+class Counting(Toy):
+    """Shows the number of the step as its observation and gives it as its reward.
+
+    Environment i is over every `LENGTHS[i]` steps. It loses a life at step 2 of every episode.
+    """
+
+    LENGTHS = (3, 5, 1000)
+
+    def reset(self, index, rng):
+        if not hasattr(self, "counts"):
+            self.counts, self.begins = np.zeros(self.count, int), np.zeros(self.count, int)
+        self.begins[index] = self.counts[index]
+
+    def step(self, index, action):
+        self.counts[index] += 1
+        age = self.counts[index] - self.begins[index]
+        return self.counts[index], age == self.LENGTHS[index], False, age == 2
+
+    def show(self, index):
+        self.stacks[index] = self.counts[index] + 100 * index
+
+    def get_state(self):
+        return {"counts": self.counts.tolist(), "begins": self.begins.tolist(), "episodes": self.episodes.tolist()}
+
+    def get_arrays(self):
+        return {"actions": self.counts.astype(np.uint8)}  # a name that others use, too
+
+    def set_state(self, state, arrays):
+        self.counts, self.begins = np.array(state["counts"]), np.array(state["begins"])
+        self.episodes = np.array(state["episodes"])
+        assert arrays["actions"].tolist() == self.counts.tolist()
+        for index in range(self.count):
+            self.show(index)
+
+
+class Catch(Toy):
+    """A ball falls through a field of 5 by 5; a paddle at the bottom stays, or moves left or right.
+
+    A caught ball gives 1, a missed one -1. Two balls make a game; the second begins where the first has ended.
+    """
+
+    shape = (5, 5, 2)  # ball, paddle
+    num_actions = 3
+
+    def reset(self, index, rng):
+        if not hasattr(self, "fields"):
+            self.fields, self.rngs = np.zeros((self.count, 4), int), [None] * self.count
+        self.rngs[index] = rng
+        self.fields[index] = [0, rng.integers(5), 2, 0]  # row and column of the ball, column of the paddle, ball
+
+    def step(self, index, action):
+        row, column, paddle, ball = self.fields[index]
+        paddle = min(max(paddle + (0, -1, 1)[action], 0), 4)
+        row += 1
+        if row < 4:
+            self.fields[index] = [row, column, paddle, ball]
+            return 0.0, False, False, False
+        self.fields[index] = [0, self.rngs[index].integers(5), paddle, ball + 1]
+        return (1.0 if column == paddle else -1.0), ball == 1, False, False
+
+    def show(self, index):
+        row, column, paddle, _ = self.fields[index]
+        self.stacks[index] = 0
+        self.stacks[index, 0, row, column] = 255
+        self.stacks[index, 1, 4, paddle] = 255

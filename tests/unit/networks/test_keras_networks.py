@@ -1,0 +1,225 @@
+"""Keras networks have the published sizes, start as published, remember, forget, and open without this package."""
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.environments.protocols import any_layout_of, layout_of, protocol_of
+from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_keras_network, get_network
+
+TINY = (12, 10, 2)  # an observation small enough for slow twins
+
+
+@pytest.mark.parametrize(
+    ("model", "actions", "count"),
+    [
+        # Section 3.3 of the specification.
+        ("impala_gym_simple", 3, 4_045_492),
+        ("impala_gym_simple", 4, 4_046_014),
+        ("impala_gym_simple", 6, 4_047_064),
+        ("impala_gym_simple", 18, 4_053_532),
+        ("impala_gym_deep", 3, 1_619_668),
+        ("impala_gym_deep", 4, 1_620_949),
+        ("impala_gym_deep", 6, 1_623_511),
+        ("impala_gym_deep", 18, 1_638_883),
+        ("impala_deep_lstm", 18, 1_638_883),
+        # By hand: 8*8*4*16 + 16, 4*4*16*32 + 32, 11*11*32 * 256 + 256, then 263 * 7 + 7
+        ("impala_shallow", 6, 4_112 + 8_224 + 991_488 + 1_848),
+        # ... then an LSTM of (263 + 256) * 1024 + 1024, then 256 * 7 + 7
+        ("impala_shallow_lstm", 6, 4_112 + 8_224 + 991_488 + 532_480 + 1_799),
+        # That of impala_gym_deep without its LSTM: 263 * 7 + 7 instead of 532_480 + 1_799
+        ("impala_deep", 6, 1_623_511 - 534_279 + 1_848),
+    ],
+)
+def test_keras_networks_have_the_published_numbers_of_parameters(model, actions, count):
+    layout = get_keras_network(model).layout(actions)
+    assert layout.parameter_count == count
+    assert layout.keras_model().count_params() == count
+
+
+def test_the_table_above_knows_every_keras_network():
+    (table,) = (mark for mark in test_keras_networks_have_the_published_numbers_of_parameters.pytestmark)
+    assert {row[0] for row in table.args[1]} == set(KERAS_NETWORKS)
+
+
+@pytest.mark.parametrize(
+    ("model", "shapes"),
+    [
+        # Sections 3.1 and 3.2 of the specification.
+        (
+            "SimpleConvNetAgent",
+            {"conv1": (21, 21, 32), "conv2": (11, 11, 64), "conv3": (11, 11, 64), "fc": (512,), "policy": (6,)},
+        ),
+        (
+            "ResNetLSTMAgent",
+            {
+                "section1": (42, 42, 16),
+                "section2": (21, 21, 32),
+                "section3": (11, 11, 32),
+                "fc": (256,),
+                "lstm": (256,),
+                "policy": (6,),
+            },
+        ),
+    ],
+)
+def test_layers_have_the_published_shapes(model, shapes):
+    layout = get_architecture(model).layout(6)
+    keras_model = layout.keras_model()
+    assert [placed.layer.name for placed in layout.layers] == list(shapes)
+    for placed in layout.layers:
+        name = placed.layer.name
+        assert keras_model.get_layer(name).output.shape[1:] == shapes[name]
+        shown = placed.out_shape if len(shapes[name]) == 3 else placed.out_shape[2:]
+        assert shown == shapes[name]
+
+
+def test_initial_weights_are_truncated_normal_and_biases_zero():
+    layout = get_keras_network("impala_gym_deep").layout(6)
+    arrays = layout.split(layout.draw(np.random.default_rng(1)))
+    weights = arrays["fc/w"]  # 3872 x 256
+    deviation = 1 / np.sqrt(3872)
+    assert np.abs(weights).max() <= 2 * deviation
+    # The standard deviation of a normal distribution cut off at 2 is 0.8796 (by numerical integration).
+    numbers = np.linspace(-2, 2, 100_001)
+    density = np.exp(-(numbers**2) / 2)
+    assert weights.std() / deviation == pytest.approx(np.sqrt((numbers**2 * density).sum() / density.sum()), rel=5e-3)
+    bound = np.sqrt(6 / (263 + 256 + 1024))
+    for part in ("w", "u"):
+        assert np.abs(arrays[f"lstm/{part}"]).max() == pytest.approx(bound, rel=1e-3)
+    assert arrays["lstm/b"].tolist() == [0.0] * 256 + [1.0] * 256 + [0.0] * 512
+    assert all(not array.any() for name, array in arrays.items() if name.endswith("/b") and name != "lstm/b")
+
+
+@pytest.fixture(scope="module")
+def recurrent():
+    layout = get_keras_network("impala_deep_lstm").layout(5, TINY)
+    theta = layout.draw(np.random.default_rng(3))
+    return layout, theta, layout.keras_model(theta)
+
+
+def sequence(time, batch, actions=5):
+    random = np.random.default_rng(7)
+    observations = random.random((time, batch, *TINY), np.float32)
+    taken = random.integers(actions, size=(time, batch)).astype(np.int32)
+    rewards = random.normal(0, 2, (time, batch)).astype(np.float32)
+    return observations, taken, rewards
+
+
+def stepwise(model, inputs, is_first, state):
+    """The slow twin of `unroll`: one call per step."""
+    state, logits, baselines = list(state), [], []
+    for step, first in enumerate(is_first):
+        state = [np.where(first[:, None], 0, part).astype(np.float32) for part in state]
+        said, baseline, *state = (np.asarray(each) for each in model([*(each[step] for each in inputs), *state]))
+        logits.append(said)
+        baselines.append(baseline[:, 0])
+    return np.array(logits), np.array(baselines)
+
+
+def test_an_unrolled_lstm_equals_a_stepwise_one_with_resets(recurrent):
+    layout, _, model = recurrent
+    inputs = sequence(7, 3)
+    is_first = np.zeros((7, 3), bool)
+    is_first[0, 0] = is_first[3, 1] = is_first[4, 1] = is_first[6, 2] = True
+    random = np.random.default_rng(5)
+    state = [random.normal(size=(3, *shape)).astype(np.float32) for shape in layout.state_shapes]
+    logits, baseline = layout.unroll(model, inputs, is_first, state)
+    expected_logits, expected_baseline = stepwise(model, inputs, is_first, state)
+    np.testing.assert_allclose(np.asarray(logits), expected_logits, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(baseline), expected_baseline, atol=1e-5)
+
+
+def test_nothing_before_a_first_step_reaches_what_follows(recurrent):
+    layout, _, model = recurrent
+    inputs = sequence(5, 2)
+    is_first = np.zeros((5, 2), bool)
+    is_first[3] = True
+    state = [np.zeros((2, *shape), np.float32) for shape in layout.state_shapes]
+    other = [each.copy() for each in inputs]
+    other[0][:3] = 0.5
+    one, another = (np.asarray(layout.unroll(model, each, is_first, state)[0]) for each in (inputs, other))
+    assert np.abs(one[:3] - another[:3]).max() > 1e-3
+    np.testing.assert_array_equal(one[3:], another[3:])
+
+
+def test_the_reward_is_clipped_and_the_action_matters():
+    layout = get_keras_network("impala_shallow").layout(5, TINY)
+    model = layout.keras_model(layout.draw(np.random.default_rng(3)))
+    observations = np.tile(sequence(1, 1)[0][0], (4, 1, 1, 1))
+    logits, _ = model([observations, np.int32([1, 1, 1, 2]), np.float32([1, 9, 0, 1])])
+    logits = np.asarray(logits)
+    np.testing.assert_allclose(logits[0], logits[1], atol=1e-6)
+    assert np.abs(logits[0] - logits[2]).max() > 1e-3
+    assert np.abs(logits[0] - logits[3]).max() > 1e-3
+
+
+def test_the_inputs_of_the_heads_are_features_then_reward_then_action():
+    layout = get_keras_network("impala_shallow").layout(4, TINY)
+    theta = layout.draw(np.random.default_rng(3))
+    model = layout.keras_model(theta)
+    observations = sequence(1, 2)[0][0]
+    logits, baseline = model([observations, np.int32([3, 0]), np.float32([-0.5, 7.0])])
+    import keras
+
+    features = np.asarray(keras.Model(model.inputs[0], model.get_layer("fc").output)(observations))
+    added = np.float32([[-0.5, 0, 0, 0, 1], [1.0, 1, 0, 0, 0]])
+    arrays = layout.split(theta)
+    joined = np.concatenate([features, added], axis=-1)
+    np.testing.assert_allclose(np.asarray(logits), joined @ arrays["policy/w"] + arrays["policy/b"], atol=1e-5)
+    np.testing.assert_allclose(np.asarray(baseline), joined @ arrays["baseline/w"], atol=1e-5)
+
+
+def test_the_parameter_vector_goes_in_and_out(recurrent):
+    layout, theta, model = recurrent
+    np.testing.assert_array_equal(layout.theta_of(model), theta)
+    assert list(layout.split(theta))[:4] == [
+        "section1_conv/w", "section1_conv/b", "section1_block1_conv1/w", "section1_block1_conv1/b",
+    ]  # fmt: skip
+    assert list(layout.split(theta))[-7:] == [
+        "lstm/w", "lstm/u", "lstm/b", "policy/w", "policy/b", "baseline/w", "baseline/b",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="parameters"):
+        layout.split(theta[1:])
+
+
+def test_plain_keras_opens_a_saved_network_without_running_code(recurrent, tmp_path):
+    import keras
+
+    layout, _, model = recurrent
+    model.save(tmp_path / "model.keras")
+    opened = keras.models.load_model(tmp_path / "model.keras", safe_mode=True)
+    observations, actions, rewards = (each[0] for each in sequence(1, 3))
+    state = [np.full((3, *shape), 0.3, np.float32) for shape in layout.state_shapes]
+    for one, other in zip(
+        model([observations, actions, rewards, *state]), opened([observations, actions, rewards, *state]), strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_a_native_plan_of_a_keras_network_is_refused():
+    layout = any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018"))
+    assert layout.num_actions == 18
+    for ask in (
+        layout.plan,
+        lambda: get_network("impala_deep"),
+        lambda: layout_of("pong", "impala_deep", protocol_of("pong")),
+    ):
+        with pytest.raises(NeurozooError, match=r"'impala_deep' is a Keras network.*no native plan.*Choose a chain"):
+            ask()
+
+
+@pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name not in ("impala", "toy_search")])
+def test_algorithms_for_chains_refuse_keras_networks(algo):
+    with pytest.raises(NeurozooError, match="algorithms for chains cannot train it"):
+        ALGORITHMS[algo].check_variant("impala_shallow")
+
+
+def test_a_chain_is_refused_where_two_heads_are_needed():
+    with pytest.raises(NeurozooError, match=r"'large' has no policy head and no baseline head.*impala_shallow"):
+        get_keras_network("large")
+
+
+def test_vectors_are_refused():
+    with pytest.raises(NeurozooError, match="vectors as observations"):
+        any_layout_of("hard_maze", "impala_shallow", protocol_of("hard_maze"))

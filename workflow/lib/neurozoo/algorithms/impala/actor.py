@@ -1,0 +1,155 @@
+"""The actor: plays all environments step by step with one batched policy, and fills rollouts."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from typing import Protocol as Interface
+
+import numpy as np
+
+from neurozoo.agents.policies import Policy, PolicyInputs, State
+from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.environments.vector import Step
+from neurozoo.networks.keras_networks import MEMORY
+
+
+class Environments(Interface):
+    """What the actor needs of a vector environment; see `AtariVectorEnvironment`."""
+
+    count: int
+    stacks: np.ndarray
+
+    def send(self, actions: np.ndarray) -> None:
+        """Starts a step of all environments."""
+
+    def receive(self) -> Step:
+        """Waits for the results of the step."""
+
+    def start_episodes(self, mask: np.ndarray) -> None:
+        """Ends the episodes of some environments and starts their next ones."""
+
+    def close(self) -> None:
+        """Ends the threads."""
+
+    def get_state(self) -> dict:
+        """Returns the state, except what `get_arrays` returns, as plain JSON."""
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of the state."""
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned."""
+
+
+class Game(NamedTuple):
+    """A whole game that has ended.
+
+    Attributes:
+        environment: Which environment played it.
+        score: Its points, unclipped.
+        steps: Its decisions.
+    """
+
+    environment: int
+    score: float
+    steps: int
+
+
+class Actor:
+    """Plays all environments. A step is one decision in each of them.
+
+    Args:
+        environments: The environments. Where an episode ends, the next one begins at once.
+        policy: Chooses the actions of all environments at once.
+        ends_with_lives: Whether, for learning, a lost life ends an episode.
+
+    Attributes:
+        state: What the network remembers.
+    """
+
+    def __init__(self, environments: Environments, policy: Policy, *, ends_with_lives: bool) -> None:
+        self._environments = environments
+        self._policy = policy
+        self._ends_with_lives = ends_with_lives
+        self.state: State = policy.initial_state(environments.count)
+        self._scores = np.zeros(environments.count, np.float64)
+        self._lengths = np.zeros(environments.count, np.int64)
+
+    def begin(self, rollout: Rollout) -> None:
+        """Writes the first entry of the first rollout."""
+        stack_into(rollout.observations[0], self._environments.stacks)
+        rollout.is_first[0] = True
+
+    def play(self, rollout: Rollout, step: int, rng: np.random.Generator, *, cutoff: int | None = None) -> list[Game]:
+        """Makes a decision in each environment, and writes it and the next inputs.
+
+        Args:
+            rollout: Where to write.
+            step: Number of the step in the rollout.
+            rng: Draws the actions.
+            cutoff: Longest game in steps; None for the protocol's limit.
+
+        Returns:
+            The games that have ended.
+        """
+        if step == 0:
+            rollout.state = self.state
+        inputs = PolicyInputs(
+            rollout.observations[step],
+            rollout.previous_actions[step],
+            rollout.previous_rewards[step],
+            rollout.is_first[step],
+        )
+        actions, outputs, self.state = self._policy.step(inputs, self.state, rng)
+        assert outputs is not None  # the network is always asked
+        self._environments.send(actions)
+        result = self._environments.receive()
+        is_over = result.is_over | result.is_cut
+        if cutoff is not None:
+            is_over |= self._lengths + 1 >= cutoff
+        is_last = is_over | result.is_life_lost if self._ends_with_lives else is_over
+        rollout.actions[step], rollout.logits[step] = actions, outputs.preferences
+        rollout.rewards[step], rollout.is_last[step] = result.rewards, is_last
+        rollout.previous_actions[step + 1] = np.where(is_last, 0, actions)
+        rollout.previous_rewards[step + 1] = np.where(is_last, 0, result.rewards)
+        rollout.is_first[step + 1] = is_last
+        games = self._count(result.rewards, is_over)
+        if games:
+            self._environments.start_episodes(is_over)
+        stack_into(rollout.observations[step + 1], self._environments.stacks)
+        return games
+
+    def _count(self, rewards: np.ndarray, is_over: np.ndarray) -> list[Game]:
+        self._scores += rewards
+        self._lengths += 1
+        ended = np.flatnonzero(is_over)
+        games = [Game(int(each), float(self._scores[each]), int(self._lengths[each])) for each in ended]
+        self._scores[ended], self._lengths[ended] = 0.0, 0
+        return games
+
+    def get_state(self) -> dict:
+        """Returns what `get_arrays` does not, as plain JSON."""
+        return {"scores": self._scores.tolist(), "lengths": self._lengths.tolist()}
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns what the network remembers."""
+        return {name: part for name, part in zip(MEMORY, self.state, strict=False)}
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned.
+
+        Raises:
+            LookupError, ValueError: They are those of other environments.
+        """
+        self._scores[:], self._lengths[:] = state["scores"], state["lengths"]
+        self.state = tuple(arrays[name] for name, _ in zip(MEMORY, self.state, strict=False))
+
+
+def stack_into(target: np.ndarray, stacks: np.ndarray) -> None:
+    """Writes stacks of screens as observations, plane by plane, which is faster than a transposition.
+
+    Args:
+        target: uint8, shape (num_envs, height, width, stack).
+        stacks: uint8, shape (num_envs, stack, height, width).
+    """
+    for plane in range(stacks.shape[1]):
+        target[..., plane] = stacks[:, plane]

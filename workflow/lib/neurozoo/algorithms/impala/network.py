@@ -1,0 +1,184 @@
+"""The actor-critic network: weights that learn, weights that act, the optimizer, and one update.
+
+It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.compiled`.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
+from neurozoo.algorithms.compiled import copier, fused, stepper, training_step
+from neurozoo.algorithms.impala.losses import baseline_loss, clipped_rewards, entropies, policy_loss
+from neurozoo.algorithms.impala.optimizers import make_optimizer
+from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.algorithms.impala.vtrace import vtrace_of_logits
+from neurozoo.networks.keras_networks import INPUTS, MEMORY, KerasLayout
+
+if TYPE_CHECKING:
+    import keras
+
+WHITE = 255.0  # the brightest value of a screen
+
+# What an update tells, in the order of `Trainer.figures`; each is a mean over its steps, except for the losses.
+FIGURES = (
+    "loss_total", "loss_pg", "loss_baseline", "loss_entropy", "entropy_mean", "value_mean", "rho_mean",
+    "rho_clipped_share",
+)  # fmt: skip
+
+
+class ActorCritic:
+    """A network that learns while another copy of it acts.
+
+    Args:
+        layout: The network.
+        settings: How it learns.
+        random: Draws the initial weights.
+    """
+
+    def __init__(self, layout: KerasLayout, settings: ImpalaSettings, *, random: np.random.Generator) -> None:
+        theta = layout.draw(random)
+        self._layout = layout
+        self.online, self.acting = layout.keras_model(theta), layout.keras_model(theta)
+        self._trainer = _trainer(self.online, layout, settings)
+        self._train = training_step(self._trainer)
+        self._hand_over = copier(self.online, self.acting)
+        self._step_acting, self._step_online = (stepper(_from_bytes(each)) for each in (self.acting, self.online))
+
+    def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        """Asks the acting weights, for a `Policy`; may be called while another thread runs `update`."""
+        return _asked(self._step_acting, inputs, state)
+
+    def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        """Asks the weights that learn, for a `Policy`."""
+        return _asked(self._step_online, inputs, state)
+
+    def update(self, batch: Mapping[str, np.ndarray], *, learning_rate: float) -> dict[str, float]:
+        """Learns from some unrolls once.
+
+        Args:
+            batch: As returned by `Rollout.batch`.
+            learning_rate: Of this update.
+
+        Returns:
+            `FIGURES`, and `grad_norm`, the norm of the gradient before it was bounded.
+        """
+        optimizer = self._trainer.optimizer
+        optimizer.learning_rate = learning_rate
+        self._train(dict(batch))
+        figures = np.asarray(self._trainer.figures).tolist()
+        return {**dict(zip(FIGURES, figures, strict=True)), "grad_norm": float(np.asarray(optimizer.norm))}
+
+    def hand_over(self) -> None:
+        """Copies the weights that learn to those that act."""
+        self._hand_over()
+
+    def theta(self) -> np.ndarray:
+        """Returns the weights that learn, in the order of the layout: float32, shape (parameters,)."""
+        return self._layout.theta_of(self.online)
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns everything that the next step and update depend on."""
+        return {
+            "online": self.theta(),
+            "acting": self._layout.theta_of(self.acting),
+            **{f"optimizer-{n}": np.asarray(v) for n, v in enumerate(self._trainer.optimizer.variables)},
+        }
+
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_arrays` returned.
+
+        Raises:
+            LookupError, ValueError: `arrays` are those of another network.
+        """
+        self._layout.assign(self.online, arrays["online"])
+        self._layout.assign(self.acting, arrays["acting"])
+        for number, variable in enumerate(self._trainer.optimizer.variables):
+            variable.assign(arrays[f"optimizer-{number}"])
+
+
+def _asked(step, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+    logits, baseline, *state_after = step(
+        [
+            inputs.observation,
+            inputs.previous_action.astype(np.int32),
+            inputs.previous_reward.astype(np.float32),
+            *state,
+        ]
+    )
+    return NetworkOutputs(logits, baseline=baseline[:, 0]), tuple(state_after)
+
+
+def _seen(observations):
+    """Scales bytes to the inputs of a network, 0 to 1."""
+    import keras
+
+    return keras.ops.cast(observations, "float32") / WHITE
+
+
+def _from_bytes(model: "keras.Model") -> "keras.Model":
+    """Returns the model with observations as bytes."""
+    import keras
+
+    observation, *others = model.inputs
+    inputs = keras.Input(observation.shape[1:], dtype="uint8")
+    rest = [keras.Input(each.shape[1:], dtype=each.dtype) for each in others]
+    return keras.Model([inputs, *rest], model([_seen(inputs), *rest]))
+
+
+def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSettings) -> "keras.Model":
+    import keras
+
+    ops = keras.ops
+
+    class Trainer(keras.Model):
+        """Its loss is that of the online network; it keeps the figures of the last update."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.online = online
+            self.figures = self.add_weight(shape=(len(FIGURES),), initializer="zeros", trainable=False, name="figures")
+
+        def call(self, batch):
+            """Returns logits and baseline of all steps, and of the one after the last."""
+            inputs = [_seen(batch["observations"]), batch["previous_actions"], batch["previous_rewards"]]
+            state = [batch[name] for name, _ in zip(MEMORY, layout.state_shapes, strict=False)]
+            return layout.unroll(self.online, inputs[: len(INPUTS)], batch["is_first"], state)
+
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+            s = settings
+            all_logits, all_values = y_pred
+            logits, values = all_logits[:-1], all_values[:-1]
+            (targets, advantages), log_ratios, log_probabilities, _ = vtrace_of_logits(
+                behaviour_logits=x["logits"],
+                target_logits=logits,
+                actions=x["actions"],
+                discounts=s.discount * (1.0 - ops.cast(x["is_last"], "float32")),
+                rewards=clipped_rewards(x["rewards"], s.reward_clipping),
+                values=values,
+                bootstrap=all_values[-1],
+                rho_bar=s.rho_bar,
+                pg_rho_bar=s.pg_rho_bar,
+                c_bar=s.c_bar,
+                lambda_=s.vtrace_lambda,
+            )
+            entropy = entropies(logits)
+            parts = (
+                policy_loss(log_probabilities, advantages),
+                s.baseline_cost * baseline_loss(targets, values),
+                -s.entropy_cost * ops.sum(entropy),
+            )
+            total = sum(parts)
+            ratios = ops.exp(log_ratios)
+            bound = float("inf") if s.rho_bar is None else s.rho_bar
+            clipped = ops.cast(ratios > bound, "float32")
+            self.figures.assign(
+                ops.stack([total, *parts, *map(ops.mean, (entropy, values, ratios, clipped))]),
+            )
+            return total
+
+    trainer = Trainer()
+    trainer.compile(optimizer=fused(make_optimizer(settings)), jit_compile=False)
+    trainer.optimizer.build(online.trainable_variables)
+    return trainer

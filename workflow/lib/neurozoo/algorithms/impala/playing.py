@@ -1,0 +1,66 @@
+"""Tests of a policy: whole games, in environments of their own."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from neurozoo.agents.policies import Policy
+from neurozoo.algorithms.impala.actor import Actor, Environments
+from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+
+TEST_ENVIRONMENTS = 8  # at once, at most
+
+# From a number of environments and the seeds of their episodes.
+MakeEnvironments = Callable[[int, Callable[[int, int], int]], Environments]
+
+
+def play_test(
+    policy: Policy,
+    make_environments: MakeEnvironments,
+    *,
+    games: int,
+    cutoff: int | None,
+    address: tuple[Entropy, int],
+    num_actions: int,
+    beat: Callable[[], None],
+) -> list[float]:
+    """Plays whole games, and returns their scores in the order of their numbers.
+
+    Args:
+        policy: Chooses the actions.
+        make_environments: Makes the environments.
+        games: Number of games.
+        cutoff: Longest game in steps; None for the protocol's limit.
+        address: The run's seed and number, and the epoch; all random numbers depend on them.
+        num_actions: Number of actions.
+        beat: Called after every step; may raise to stop.
+    """
+    entropy, epoch = address
+    count = min(games, TEST_ENVIRONMENTS)
+
+    def seed_of(environment: int, episode: int) -> int:
+        number = episode * count + environment
+        return int(generator(entropy, Purpose.TEST_EPISODE, epoch, number).integers(MAX_SEED))
+
+    environments = make_environments(count, seed_of)
+    try:
+        actor = Actor(environments, policy, ends_with_lives=False)
+        height, width = environments.stacks.shape[2:]
+        shape = (height, width, environments.stacks.shape[1])
+        moment = Rollout(length=1, num_envs=count, observation_shape=shape, num_actions=num_actions)
+        actor.begin(moment)
+        scores: dict[int, float] = {}
+        number = np.arange(count)  # of the game in each environment
+        step = 0
+        while (number < games).any():
+            ended = actor.play(moment, 0, generator(entropy, Purpose.TEST_EXPLORATION, epoch, step), cutoff=cutoff)
+            moment.begin_after(moment)
+            step += 1
+            for game in ended:
+                scores[int(number[game.environment])] = game.score
+                number[game.environment] += count
+            beat()
+        return [scores[each] for each in range(games)]
+    finally:
+        environments.close()

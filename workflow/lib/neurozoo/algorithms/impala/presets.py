@@ -1,0 +1,69 @@
+"""The published settings of IMPALA, and ours."""
+
+from dataclasses import replace
+
+from neurozoo.algorithms.impala.settings import ImpalaSettings
+
+_PAPER = ImpalaSettings()
+_GYM = replace(
+    _PAPER,
+    frames=4_000_000_000,  # 1e9 steps, which it calls frames
+    num_envs=2,
+    batch_size=2,
+    unroll_length=100,
+    entropy_cost=0.00025,
+    learning_rate=0.00048,
+    optimizer_epsilon=0.1,
+    max_gradient_norm=None,
+    counter="original",
+)
+# Batch, largest norm and (in Pong) entropy of its case studies are not recorded: 32, 40 and 0.01 are assumed.
+_GYM_PONG = replace(
+    _GYM,
+    frames=1_600_000_000,
+    num_envs=32,
+    batch_size=32,
+    unroll_length=40,
+    entropy_cost=0.01,
+    learning_rate=0.0003,
+    max_gradient_norm=40.0,
+)
+_CLEANBA = replace(
+    _PAPER,
+    protocol="machado2018",
+    num_envs=128,
+    life_loss="ignore",
+    epsilon_inside=False,
+    initial_accumulator=0.0,
+)
+# For two cores: twice the updates of the paper, sticky actions, and PyTorch's RMSProp as Cleanba has it.
+_OURS = replace(
+    _PAPER,
+    protocol="machado2018",
+    action_set="minimal",
+    frames=12_000_000,
+    epoch_steps=100_000,
+    num_envs=32,
+    batch_size=16,
+    epsilon_inside=False,
+    initial_accumulator=0.0,
+)
+
+PRESETS = {
+    "impala_gym": _GYM,
+    "impala_gym_pong": _GYM_PONG,
+    "impala_gym_breakout": replace(_GYM_PONG, entropy_cost=0.1),
+    "impala_paper": _PAPER,
+    "cleanba": _CLEANBA,
+    "moolib": replace(
+        _CLEANBA, num_envs=32, optimizer="adam", optimizer_epsilon=1e-8, entropy_cost=0.0006, momentum=0.0
+    ),
+    "torchbeast": replace(
+        _CLEANBA, num_envs=8, batch_size=8, unroll_length=80, learning_rate=0.00048, entropy_cost=0.0006
+    ),
+    "neurozoo": _OURS,
+    # In each environment 2,000 steps, in which games of Pong end.
+    "demo": replace(
+        _OURS, frames=32_000, epoch_steps=2_000, num_test_episodes=1, num_envs=4, batch_size=4, unroll_length=10
+    ),
+}

@@ -1,0 +1,86 @@
+"""Unrolls of several environments: what they saw, did and got, step by step."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from neurozoo.agents.policies import State
+from neurozoo.networks.keras_networks import MEMORY
+
+
+class Rollout:
+    """One unroll of each environment. Arrays are time-major.
+
+    Entry t of the inputs is what the policy knew at step t, entry t of the others what it did and what followed. The
+    inputs have one entry more: what is known after the last step. It is the first entry of the next rollout.
+
+    Args:
+        length: Steps of an unroll, below called time.
+        num_envs: Number of environments.
+        observation_shape: (height, width, channels).
+        num_actions: Number of actions.
+        state_shapes: Shapes of what a network remembers of one environment.
+
+    Attributes:
+        observations: uint8, shape (time + 1, num_envs, height, width, channels).
+        previous_actions: int32, shape (time + 1, num_envs): 0 where an episode begins.
+        previous_rewards: float32, shape (time + 1, num_envs): unclipped; 0 where an episode begins.
+        is_first: bool, shape (time + 1, num_envs): whether an episode begins.
+        actions: int32, shape (time, num_envs).
+        logits: float32, shape (time, num_envs, num_actions): of the policy that acted.
+        rewards: float32, shape (time, num_envs): unclipped.
+        is_last: bool, shape (time, num_envs): whether the episode ended with the step.
+        state: What the network remembered before the first step: float32, (num_envs, ...) each.
+        version: Number of rollouts that the policy that acted had learned from.
+    """
+
+    ARRAYS = (
+        "observations", "previous_actions", "previous_rewards", "is_first", "actions", "logits", "rewards", "is_last",
+    )  # fmt: skip
+    INPUTS = 4  # as many of these have an entry for after the last step
+
+    def __init__(
+        self,
+        *,
+        length: int,
+        num_envs: int,
+        observation_shape: tuple[int, ...],
+        num_actions: int,
+        state_shapes: tuple[tuple[int, ...], ...] = (),
+    ) -> None:
+        after, during = (length + 1, num_envs), (length, num_envs)
+        self.observations = np.zeros((*after, *observation_shape), np.uint8)
+        self.previous_actions = np.zeros(after, np.int32)
+        self.previous_rewards = np.zeros(after, np.float32)
+        self.is_first = np.zeros(after, bool)
+        self.actions = np.zeros(during, np.int32)
+        self.logits = np.zeros((*during, num_actions), np.float32)
+        self.rewards = np.zeros(during, np.float32)
+        self.is_last = np.zeros(during, bool)
+        self.state: State = tuple(np.zeros((num_envs, *shape), np.float32) for shape in state_shapes)
+        self.version = 0
+
+    def begin_after(self, other: "Rollout") -> None:
+        """Takes over what is known after the last step of the rollout before."""
+        for name in self.ARRAYS[: self.INPUTS]:
+            getattr(self, name)[0] = getattr(other, name)[-1]
+
+    def batch(self, environments: slice) -> dict[str, np.ndarray]:
+        """Returns the unrolls of some environments, as the learner takes them."""
+        arrays = {name: getattr(self, name)[:, environments] for name in self.ARRAYS}
+        return arrays | {name: part[environments] for name, part in zip(MEMORY, self.state, strict=False)}
+
+    def get_arrays(self, step: int) -> dict[str, np.ndarray]:
+        """Returns what is known before a step."""
+        arrays = {name: getattr(self, name)[: step + (n < self.INPUTS)] for n, name in enumerate(self.ARRAYS)}
+        return arrays | {f"begin_{name}": part for name, part in zip(MEMORY, self.state, strict=False)}
+
+    def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_arrays` returned.
+
+        Raises:
+            LookupError, ValueError: `arrays` are those of other environments.
+        """
+        for n, name in enumerate(self.ARRAYS):
+            getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
+        self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))

@@ -1,0 +1,120 @@
+"""The settings of IMPALA."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
+from neurozoo.errors import NeurozooError
+from neurozoo.validation import Number, Whole
+
+PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn")  # those of ale-py's vector environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpalaSettings(RunSettings):
+    """Settings of IMPALA. A step is a decision in one environment; `frames` counts all of training, not tests.
+
+    The defaults are those of the paper for Atari.
+
+    Source: Espeholt et al. 2018, arXiv:1802.01561.
+    """
+
+    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
+
+    # budget
+    num_test_episodes: NumTestEpisodes = 30
+    frames: Frames = 200_000_000
+    protocol: ProtocolName = "nature2015"
+    epoch_steps: Whole = Field(
+        default=250_000,
+        ge=1,
+        description="Steps between two reports; the last epoch is finished even if the budget ends within it.",
+    )
+    test_period: Whole = Field(
+        default=0, ge=0, description="Epochs between two tests; 0 for a test only after the last epoch."
+    )
+    # acting
+    num_envs: Whole = Field(
+        default=32, ge=1, description="Environments that are played side by side; a multiple of batch_size."
+    )
+    unroll_length: Whole = Field(default=20, ge=1, description="Steps of an unroll.")
+    life_loss: Literal["ignore", "terminal"] = Field(
+        default="terminal",
+        description="ignore, or terminal (for learning, a lost life ends the episode; the game goes on).",
+    )
+    # learning
+    batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
+    discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
+    baseline_cost: Number = Field(default=0.5, ge=0, description="Factor on the loss of the baseline.")
+    entropy_cost: Number = Field(default=0.01, ge=0, description="Factor on the entropy of the policy.")
+    reward_clipping: Literal["abs_one", "soft_asymmetric", "none"] = Field(
+        default="abs_one",
+        description="For learning: abs_one (rewards clipped to [-1, 1]), soft_asymmetric (5 tanh(r / 5), and 1.5 "
+        "tanh(r / 5) of losses) or none.",
+    )
+    optimizer: Literal["rmsprop", "adam"] = Field(default="rmsprop", description="rmsprop or adam.")
+    learning_rate: Number = Field(default=0.0006, ge=0, description="Learning rate at the start; linear to 0.")
+    learning_rate_frames: Whole | None = Field(
+        default=None, ge=1, description="Frames until the learning rate is 0; empty for the budget."
+    )
+    counter: Literal["frames", "original"] = Field(
+        default="frames",
+        description="What the learning rate follows: frames, or original (steps and one more per update, as in "
+        "impala_horovod_gym).",
+    )
+    decay_rate: Number = Field(default=0.99, ge=0, le=1, description="Decay rate of the moving average of rmsprop.")
+    momentum: Number = Field(default=0.0, ge=0, lt=1, description="Momentum of rmsprop.")
+    optimizer_epsilon: Number = Field(
+        default=0.01, ge=0, description="The small number in the optimizer's denominator."
+    )
+    epsilon_inside: bool = Field(
+        default=True,
+        strict=True,
+        description="Whether this number is inside of the root of rmsprop (TensorFlow) or outside (PyTorch, Optax).",
+    )
+    initial_accumulator: Number = Field(
+        default=1.0,
+        ge=0,
+        description="First value of the moving average of rmsprop: 1 in TensorFlow 1, 0 in PyTorch and Optax.",
+    )
+    max_gradient_norm: Number | None = Field(
+        default=40.0, gt=0, description="Largest norm of the gradient, to which it is scaled down; empty for none."
+    )
+    # V-trace
+    rho_bar: Number | None = Field(
+        default=1.0, ge=0, description="Bound of the importance weights of the baseline's errors; empty for none."
+    )
+    pg_rho_bar: Number | None = Field(
+        default=1.0, ge=0, description="Bound of the importance weights of the advantages; empty for none."
+    )
+    c_bar: Number | None = Field(
+        default=1.0, ge=0, description="Bound of the importance weights that carry errors back; empty for none."
+    )
+    vtrace_lambda: Number = Field(default=1.0, ge=0, le=1, description="Factor on the latter weights.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.engine != "native":
+            raise NeurozooError("impala plays in ale-py's vector environment: leave engine at native.")
+        if self.protocol not in PROTOCOLS_LEARNED:
+            raise NeurozooError(
+                f"impala plays Atari games under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
+                f"{self.protocol!r}."
+            )
+        if self.num_envs % self.batch_size:
+            raise NeurozooError(
+                f"num_envs should be a multiple of batch_size, so that every unroll is learned from once, but num_envs "
+                f"is {self.num_envs} and batch_size {self.batch_size}. Change one of them."
+            )
+
+    @property
+    def batch_steps(self) -> int:
+        """Steps of an update."""
+        return self.batch_size * self.unroll_length
+
+    @property
+    def updates_per_rollout(self) -> int:
+        """Updates that learn from one unroll of each environment."""
+        return self.num_envs // self.batch_size

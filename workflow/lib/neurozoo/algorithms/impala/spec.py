@@ -1,0 +1,43 @@
+"""The spec of IMPALA."""
+
+from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.algorithms.session import RunContext, Session
+from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describe_evaluation
+
+STACK_BYTES = 84 * 84 * 4  # of an observation
+
+
+def _open_session(context: RunContext) -> Session:
+    from neurozoo.algorithms.impala.session import ImpalaSession
+
+    return ImpalaSession(context)
+
+
+def _memory(settings: ImpalaSettings) -> int:
+    """Includes two rollouts, one that is played and one that is learned from, and the activations of an update.
+
+    A step of `impala_gym_simple` has 9 times the bytes of its observation in activations and their gradients, one of
+    `impala_deep` 60 times.
+    """
+    played = 2 * settings.num_envs * (settings.unroll_length + 1)
+    learned = 60 * settings.batch_steps
+    return 2000 + (played + learned) * STACK_BYTES // 1_000_000
+
+
+def _describe_evaluation(game: str, settings: ImpalaSettings) -> dict[str, object]:
+    return describe_evaluation(game, settings) | {"action_rule": "sampled"}
+
+
+SPECS = (
+    AlgorithmSpec(
+        name="impala",
+        title="IMPALA",
+        settings=ImpalaSettings,
+        presets=PRESETS,
+        open_session=_open_session,
+        check_variant=check_keras_network,
+        describe_evaluation=_describe_evaluation,
+        memory=_memory,
+    ),
+)

@@ -1,0 +1,60 @@
+"""What a report says of an epoch: means over its updates, rates, and how old the actions were."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass
+class EpochStatistics:
+    """Sums over the updates and rollouts of an epoch.
+
+    Attributes:
+        sums: Sums of the figures of all updates, by name.
+        updates: Their number.
+        lags: Ages of the rollouts that were learned from: rollouts learned from since their weights were handed over.
+        seconds: Wall time of playing and learning.
+        waited: Seconds of these in which the learner had nothing to learn from.
+        scores: Scores of the games that ended.
+    """
+
+    sums: dict[str, float] = field(default_factory=dict)
+    updates: int = 0
+    lags: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    waited: float = 0.0
+    scores: list[float] = field(default_factory=list)
+
+    def add(self, figures: Mapping[str, float]) -> None:
+        """Counts an update."""
+        self.updates += 1
+        for name, value in figures.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def columns(self, *, steps: int, frames: int) -> dict[str, object]:
+        """Returns the columns of an epoch.
+
+        Args:
+            steps: Steps of the epoch.
+            frames: Its frames.
+        """
+        seconds = max(self.seconds, 1e-9)
+        return {
+            "steps_per_s": steps / seconds,
+            "frames_per_s": frames / seconds,
+            **{name: total / self.updates for name, total in self.sums.items()},
+            "lag_mean": sum(self.lags) / len(self.lags) if self.lags else None,
+            "lag_max": max(self.lags, default=None),
+            "wait_data_share": self.waited / seconds,
+            "games": len(self.scores),
+            "game_score_min": min(self.scores, default=None),
+            "game_score_max": max(self.scores, default=None),
+        }
+
+    def get_state(self) -> dict:
+        """Returns everything as plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: Mapping) -> "EpochStatistics":
+        """Continues from what `get_state` returned."""
+        return cls(**state)

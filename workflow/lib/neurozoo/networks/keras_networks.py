@@ -1,0 +1,369 @@
+"""Keras networks: a policy head and a baseline head, the action and reward before as inputs, and a memory if wanted.
+
+Only Keras plays and trains them; the native op does not. `neurozoo.networks.catalogue` has the descriptions, and
+`neurozoo.networks.description` the other kind of architecture, chains of layers.
+
+Source: Espeholt et al. 2018, arXiv:1802.01561, and the code of impala_horovod_gym (`agent.py`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer
+
+if TYPE_CHECKING:
+    import keras
+
+INPUTS = ("observation", "previous_action", "previous_reward")  # of the Keras model, before those of the memory
+MEMORY = ("hidden_state", "cell_state")  # of an LSTM: names of the inputs
+POLICY, BASELINE, LSTM = "policy", "baseline", "lstm"  # names of layers
+BLOCKS = 2  # residual blocks of a section
+TRUNCATED = 2.0  # initial weights lie within this many standard deviations
+_KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not the one with the activation
+_GATES = 4  # of an LSTM: input, forget, cell, output
+
+
+class ParameterArray(NamedTuple):
+    """One array of a layer's parameters.
+
+    Attributes:
+        layer: Name of the layer with the weights.
+        part: `w` (weights), `u` (weights from the LSTM's own output) or `b` (biases).
+        shape: Its shape, as in Keras.
+        bound: Initial values: standard deviation of a truncated normal distribution; for the LSTM, the bound of a
+            uniform one; 0 for biases.
+    """
+
+    layer: str
+    part: str
+    shape: tuple[int, ...]
+    bound: float
+
+    @property
+    def name(self) -> str:
+        """Such as `conv1/w`."""
+        return f"{self.layer}/{self.part}"
+
+
+@dataclass(frozen=True)
+class KerasNetwork:
+    """An architecture with two heads.
+
+    Attributes:
+        name: Our name, in snake_case.
+        published_names: The class names in published code; empty if there is none.
+        torso: The convolutions, and residual sections: a 3 x 3 convolution, a 3 x 3 max-pool of stride 2, and two
+            residual blocks (ReLU, convolution, ReLU, convolution, add the input).
+        units: Units of the dense layer after the torso.
+        lstm_units: Units of the LSTM after that; 0 for a network without memory.
+    """
+
+    name: str
+    published_names: tuple[str, ...]
+    torso: tuple[Layer, ...] = field(repr=False)
+    units: int
+    lstm_units: int = 0
+
+    @property
+    def published_name(self) -> str | None:
+        """The class name in the published code, or None."""
+        return self.published_names[0] if self.published_names else None
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers whose activations are shown, from observation to policy."""
+        memory = (Layer(LSTM, "lstm", self.lstm_units, activation="linear"),) if self.lstm_units else ()
+        return (
+            *self.torso,
+            Layer("fc", "dense", self.units),
+            *memory,
+            Layer(POLICY, "dense", activation="linear"),
+        )
+
+    def layout(self, num_actions: int, observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE) -> "KerasLayout":
+        """Returns the layout for a number of actions and an observation shape."""
+        return KerasLayout(self, num_actions, observation_shape)
+
+
+@dataclass(frozen=True)
+class KerasLayout:
+    """A Keras network for a given number of actions and observation shape. It has the interface of `Layout`.
+
+    Attributes:
+        network: The description.
+        num_actions: Outputs of the policy head.
+        observation_shape: (height, width, channels) of the input.
+    """
+
+    network: KerasNetwork
+    num_actions: int
+    observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE
+
+    needs_reference = False
+
+    @property
+    def state_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of what the network remembers of one environment: the LSTM's output and its cells; () without one."""
+        return ((self.network.lstm_units,),) * len(MEMORY) if self.network.lstm_units else ()
+
+    @cached_property
+    def layers(self) -> tuple[PlacedLayer, ...]:
+        """The layers whose activations are shown, with their shapes."""
+        starts: dict[str, int] = {}
+        offset = 0
+        for array in self.arrays:
+            starts.setdefault(array.layer, offset)
+            offset += math.prod(array.shape)
+        placed, shape = [], self.observation_shape
+        for layer in self.network.layers:
+            if layer.kind in ("dense", "lstm"):
+                out_shape = (1, 1, layer.units or self.num_actions)
+            else:
+                assert layer.units is not None  # convolutions have channels
+                stride = 2 if layer.kind == "residual" else layer.stride
+                out_shape = (math.ceil(shape[0] / stride), math.ceil(shape[1] / stride), layer.units)
+            placed.append(PlacedLayer(layer, shape, out_shape, starts.get(_convolutions(layer, 0)[0][0], 0)))
+            shape = out_shape
+        return tuple(placed)
+
+    @cached_property
+    def arrays(self) -> tuple[ParameterArray, ...]:
+        """The parameter arrays in the order of the parameter vector."""
+        arrays: list[ParameterArray] = []
+
+        def add(layer: str, *shape: int) -> None:
+            deviation = 1 / math.sqrt(math.prod(shape[:-1]))
+            arrays.append(ParameterArray(layer, "w", shape, deviation))
+            arrays.append(ParameterArray(layer, "b", shape[-1:], 0.0))
+
+        height, width, channels = self.observation_shape
+        for layer in self.network.torso:
+            assert layer.units is not None  # convolutions have channels
+            stride = 2 if layer.kind == "residual" else layer.stride
+            for name, inputs in _convolutions(layer, channels):
+                add(name, layer.kernel, layer.kernel, inputs, layer.units)
+            height, width, channels = math.ceil(height / stride), math.ceil(width / stride), layer.units
+        units = self.network.units
+        add("fc", height * width * channels, units)
+        inputs = units + 1 + self.num_actions  # with the reward and the action before
+        if memory := self.network.lstm_units:
+            bound = math.sqrt(6 / (inputs + memory + _GATES * memory))  # Glorot's, for both kernels as one matrix
+            arrays.append(ParameterArray(LSTM, "w", (inputs, _GATES * memory), bound))
+            arrays.append(ParameterArray(LSTM, "u", (memory, _GATES * memory), bound))
+            arrays.append(ParameterArray(LSTM, "b", (_GATES * memory,), 0.0))
+            inputs = memory
+        add(POLICY, inputs, self.num_actions)
+        add(BASELINE, inputs, 1)
+        return tuple(arrays)
+
+    @cached_property
+    def parameter_count(self) -> int:
+        """Length of the parameter vector."""
+        return sum(math.prod(array.shape) for array in self.arrays)
+
+    def draw(self, random: np.random.Generator) -> np.ndarray:
+        """Draws initial parameters: float32, shape (parameters,).
+
+        Weights are normal with a standard deviation of 1 / sqrt(fan in), truncated at two of them; those of the LSTM
+        are uniform (Glorot and Bengio 2010). Biases are 0, and 1 for the forget gates.
+        """
+        parts = []
+        for array in self.arrays:
+            if array.part == "b":
+                values = np.zeros(array.shape)
+                if array.layer == LSTM:
+                    values[self.network.lstm_units : 2 * self.network.lstm_units] = 1.0  # the forget gates
+            elif array.layer == LSTM:
+                values = random.uniform(-array.bound, array.bound, array.shape)
+            else:
+                values = array.bound * _truncated_normal(random, array.shape)
+            parts.append(values.ravel().astype(np.float32))
+        return np.concatenate(parts)
+
+    def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Splits a parameter vector into named arrays.
+
+        Args:
+            theta: float32, shape (parameters,).
+
+        Returns:
+            Views such as `conv1/w` of shape (kernel, kernel, in, out), in order.
+
+        Raises:
+            ValueError: `theta` has another shape.
+        """
+        if theta.shape != (self.parameter_count,):
+            raise ValueError(
+                f"{self.network.name} with {self.num_actions} actions has {self.parameter_count:,} parameters, "
+                f"but got an array of shape {theta.shape}"
+            )
+        ends = np.cumsum([math.prod(array.shape) for array in self.arrays])[:-1]
+        parts = np.split(theta, ends)
+        return {array.name: part.reshape(array.shape) for array, part in zip(self.arrays, parts, strict=True)}
+
+    def plan(self) -> NoReturn:
+        """Refuses: the native op plays chains of layers only.
+
+        Raises:
+            NeurozooError: Always.
+        """
+        raise no_native_plan(self.network.name)
+
+    # ---- Keras
+
+    def keras_model(self, theta: np.ndarray | None = None, reference: None = None) -> "keras.Model":
+        """Builds the network for one step as a functional Keras model, so that plain Keras can load it.
+
+        Args:
+            theta: Optional weights, float32, shape (parameters,).
+            reference: None, since the network has no virtual batch normalisation.
+
+        Returns:
+            A model with the inputs `INPUTS` and, with an LSTM, `MEMORY`: observation, float32, (batch, height, width,
+            channels); previous action, int32, (batch,); previous reward, float32, (batch,); and the memory, float32,
+            (batch, units) each. Its outputs are logits (batch, actions), baseline (batch, 1) and the new memory. The
+            output of each Keras layer is the activation of the layer of the same name.
+        """
+        import keras
+
+        observation = keras.Input(self.observation_shape, name=INPUTS[0])
+        action = keras.Input((), name=INPUTS[1], dtype="int32")
+        reward = keras.Input((), name=INPUTS[2])
+        states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=False)]
+        value = observation
+        for layer in self.network.torso:
+            value = _residual_section(value, layer) if layer.kind == "residual" else _convolution(value, layer)
+        if self.network.torso[-1].activation == "linear":
+            value = keras.layers.Activation("relu", name="torso_relu")(value)
+        value = keras.layers.Flatten(name="flatten")(value)
+        value = keras.layers.Dense(self.network.units, activation="relu", name="fc")(value)
+        clipped = keras.ops.expand_dims(keras.ops.clip(reward, -1.0, 1.0), -1)
+        taken = keras.ops.one_hot(action, self.num_actions)
+        value = keras.layers.Concatenate(name="core_input")([value, clipped, taken])
+        if states:
+            step = keras.layers.Reshape((1, value.shape[-1]), name="time")(value)
+            memory = keras.layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=_KERAS_NAMES[LSTM])
+            value, *states_after = memory(step, initial_state=states)
+            value = keras.layers.Activation("linear", name=LSTM)(value)
+        else:
+            states_after = []
+        logits = keras.layers.Dense(self.num_actions, name=POLICY)(value)
+        baseline = keras.layers.Dense(1, name=BASELINE)(value)
+        model = keras.Model(
+            [observation, action, reward, *states], [logits, baseline, *states_after], name=self.network.name
+        )
+        if theta is not None:
+            self.assign(model, theta)
+        return model
+
+    def variables(self, model: "keras.Model") -> list:
+        """Returns the weights of a model in the order of the parameter vector."""
+        by_layer = {array.layer: model.get_layer(_KERAS_NAMES.get(array.layer, array.layer)) for array in self.arrays}
+        return [variable for layer in by_layer.values() for variable in layer.weights]
+
+    def assign(self, model: "keras.Model", theta: np.ndarray) -> None:
+        """Sets the weights of a model, from float32, shape (parameters,)."""
+        for variable, values in zip(self.variables(model), self.split(theta).values(), strict=True):
+            variable.assign(values)
+
+    def theta_of(self, model: "keras.Model") -> np.ndarray:
+        """Returns the weights of a model: float32, shape (parameters,)."""
+        return np.concatenate([np.asarray(variable).ravel() for variable in self.variables(model)])
+
+    def unroll(self, model: "keras.Model", inputs: Sequence[Any], is_first: Any, state: Sequence[Any]) -> tuple:
+        """Runs a model over several steps of several environments; for a learner, inside of its compiled update.
+
+        The convolutions see all steps at once. The memory is cleared before each step at which an episode begins.
+
+        Args:
+            model: From `keras_model`.
+            inputs: The arrays of `INPUTS`, with shapes (time, batch, ...).
+            is_first: bool, shape (time, batch): whether an episode begins with the step.
+            state: The memory before the first step, float32, (batch, units) each; () for a network without.
+
+        Returns:
+            Logits, shape (time, batch, actions), and baseline, shape (time, batch).
+        """
+        import keras
+
+        ops = keras.ops
+        time, batch = inputs[0].shape[:2]
+        flat = [ops.reshape(each, (-1, *each.shape[2:])) for each in inputs]
+        if not state:
+            logits, baseline = model(flat)
+        else:
+            core = keras.Model(model.inputs[: len(INPUTS)], model.get_layer("core_input").output)(flat)
+            cell = model.get_layer(_KERAS_NAMES[LSTM]).cell
+            seen = ops.reshape(ops.matmul(core, cell.kernel) + cell.bias, (time, batch, -1))
+            keeps = 1.0 - ops.expand_dims(ops.cast(is_first, "float32"), -1)
+            hidden, cells = state
+            outputs = []
+            for step in range(time):
+                hidden, cells = hidden * keeps[step], cells * keeps[step]
+                entering, forgetting, new, leaving = ops.split(
+                    seen[step] + ops.matmul(hidden, cell.recurrent_kernel), _GATES, axis=-1
+                )
+                cells = ops.sigmoid(forgetting) * cells + ops.sigmoid(entering) * ops.tanh(new)
+                hidden = ops.sigmoid(leaving) * ops.tanh(cells)
+                outputs.append(hidden)
+            value = ops.reshape(ops.stack(outputs), (time * batch, -1))
+            logits, baseline = model.get_layer(POLICY)(value), model.get_layer(BASELINE)(value)
+        return ops.reshape(logits, (time, batch, -1)), ops.reshape(baseline, (time, batch))
+
+
+def no_native_plan(name: str) -> NeurozooError:
+    """Makes the error for a Keras network where a chain of layers is needed."""
+    return NeurozooError(
+        f"{name!r} is a Keras network with a policy head and a baseline head, not a chain of layers: it has no native "
+        "plan, and algorithms for chains cannot train it. Choose a chain such as 'large'. To score a trained Keras "
+        "network: python -m neurozoo test."
+    )
+
+
+def _convolutions(layer: Layer, channels: int) -> list[tuple[str, int]]:
+    """Lists the convolutions of a layer: their names and input channels."""
+    if layer.kind != "residual" or layer.units is None:
+        return [(layer.name, channels)]
+    blocks = [f"{layer.name}_block{block}_conv{conv}" for block in range(1, BLOCKS + 1) for conv in (1, 2)]
+    return [(f"{layer.name}_conv", channels), *((name, layer.units) for name in blocks)]
+
+
+def _convolution(value, layer: Layer):
+    import keras
+
+    return keras.layers.Conv2D(
+        layer.units, layer.kernel, layer.stride, "same", activation=layer.activation, name=layer.name
+    )(value)
+
+
+def _residual_section(value, layer: Layer):
+    import keras
+
+    def convolution(value, name: str):
+        return keras.layers.Conv2D(layer.units, layer.kernel, 1, "same", name=name)(value)
+
+    first, *blocks = (name for name, _ in _convolutions(layer, 0))
+    value = keras.layers.MaxPooling2D(3, 2, "same", name=f"{layer.name}_pool")(convolution(value, first))
+    for block in range(BLOCKS):
+        before = value
+        for name in blocks[2 * block : 2 * block + 2]:
+            value = keras.layers.Activation("relu", name=f"{name}_relu")(value)
+            value = convolution(value, name)
+        is_last = block == BLOCKS - 1
+        name = layer.name if is_last else f"{layer.name}_block{block + 1}"
+        value = keras.layers.Add(name=name)([before, value])
+    return value
+
+
+def _truncated_normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Draws standard normal numbers, and draws those beyond `TRUNCATED` again."""
+    values = random.standard_normal(shape)
+    while (outside := np.abs(values) > TRUNCATED).any():
+        values[outside] = random.standard_normal(int(outside.sum()))
+    return values

@@ -1,0 +1,83 @@
+"""Activations of a frozen network along a recorded rollout, with the history and the memory that it had there."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from neurozoo.agents.frozen import FrozenModel
+from neurozoo.rollouts.perturbations import perturb_kernels
+
+Activations = list[np.ndarray]  # of some layers: (steps, ...) each
+
+
+class ReplayedNetwork:
+    """Computes activations from the observations of a rollout.
+
+    A network with a history needs the steps in their order, from the first one on; a network with a memory computes
+    them one by one. Others may be asked about any steps.
+
+    Args:
+        frozen: The network.
+        layers: Names of layers.
+        noise: Of the kernels, with which the rollout was played; see `Perturbation.parameter`.
+        seed: Seed of that noise.
+    """
+
+    def __init__(self, frozen: FrozenModel, layers: Sequence[str], *, noise: float = 0.0, seed: int = 0):
+        import tensorflow as tf
+
+        model = frozen.step_model(list(layers))
+        if noise:
+            perturb_kernels(model, noise, seed=seed)
+        self._frozen = frozen
+        self._count = len(layers)
+        self._run = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
+        self._previous: Iterator[tuple[int, float, bool]] = iter(())
+        self._state: list[np.ndarray] = []
+
+    def rewind(self, *, actions: Sequence[int] | np.ndarray, scores: np.ndarray, starts: Sequence[int]) -> None:
+        """Goes to the first step of a rollout; only networks with a history need this.
+
+        Args:
+            actions: Index of the action of each step.
+            scores: Points of the episode before each step.
+            starts: Number of the first step of each episode.
+        """
+        self._previous = _previous(actions, scores, set(starts)) if self._frozen.has_history else iter(())
+        self._state = [np.zeros((1, *shape), np.float32) for shape in self._frozen.state_shapes]
+
+    def __call__(self, observations: np.ndarray) -> Activations:
+        """Returns the activations of the next steps, whose observations have shape (steps, ...)."""
+        if not self._frozen.has_history:
+            return self._ask([observations])
+        before = [next(self._previous) for _ in range(len(observations))]
+        actions = np.array([action for action, _, _ in before], np.int32)
+        rewards = np.array([reward for _, reward, _ in before], np.float32)
+        if not self._state:
+            return self._ask([observations, actions, rewards])
+        steps = []
+        for step, (_, _, is_first) in enumerate(before):
+            if is_first:
+                self._state = [np.zeros_like(part) for part in self._state]
+            now = slice(step, step + 1)
+            said = self._ask([observations[now], actions[now], rewards[now], *self._state])
+            steps.append(said[: self._count])
+            self._state = said[self._count :]
+        return [np.concatenate(layer) for layer in zip(*steps, strict=True)]
+
+    def _ask(self, inputs: Activations) -> Activations:
+        import keras
+        import tensorflow as tf
+
+        return [each.numpy() for each in keras.tree.flatten(self._run(list(map(tf.constant, inputs))))]
+
+
+def _previous(
+    actions: Sequence[int] | np.ndarray, scores: np.ndarray, starts: set[int]
+) -> Iterator[tuple[int, float, bool]]:
+    """Yields the action and the reward before each step, and whether an episode begins."""
+    for step in range(len(scores)):
+        if step in starts:
+            yield 0, 0.0, True
+        else:
+            yield int(actions[step - 1]), float(scores[step] - scores[step - 1]), False
