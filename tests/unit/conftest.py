@@ -21,7 +21,8 @@ def agent():
         random = np.random.default_rng(seed)
         noise = random.standard_normal(layout.parameter_count).astype(np.float32)
         theta = layout.initialise(noise) + np.float32(0.01) * noise  # biases, too
-        reference = random.random((16, *layout.observation_shape), np.float32) if layout.needs_reference else None
+        rows = 2 if layout.needs_statistics else 16  # mean and deviation, or a batch
+        reference = random.random((rows, *layout.observation_shape), np.float32) if layout.needs_reference else None
         return Checkpoint(theta, algo, game, model, 1, record, layout.num_actions, reference)
 
     return make

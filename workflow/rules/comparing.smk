@@ -6,6 +6,8 @@ REQUIRED INPUTS:
     keras      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
     record     = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     rollout    = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
+    result     = <results>/runs/{algo}/{game}/{model}/{run}/result.json
+    records    = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
 
 OUTPUTS:
 

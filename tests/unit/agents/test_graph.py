@@ -62,7 +62,8 @@ def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model)
     layout = get_network(model).layout(5, shape)
     noise = random.standard_normal(layout.parameter_count).astype(np.float32)
     theta = layout.initialise(noise) + np.float32(0.01) * noise  # biases, too
-    reference = random.random((9, *shape), np.float32) if layout.needs_reference else None
+    rows = 2 if layout.needs_statistics else 9  # mean and deviation, or a batch
+    reference = np.float32(0.1) + random.random((rows, *shape), np.float32) if layout.needs_reference else None
     keras_model = layout.keras_model(theta, reference)
     definition = build_graph(layout, theta, scope="es", reference=reference)
 

@@ -85,7 +85,7 @@ def test_only_tests_have_the_cutoff_of_tests(algo, test_cutoff, limit):
     if algo in ("ga", "rs", "ga_ns"):
         changes |= {"selection_threshold": 2, "validation_threshold": 2, "num_validation_episodes": 1}
     settings = resolve_settings(algo, preset="demo", overrides=changes)
-    layout = SimpleNamespace(parameter_count=10, initialise=lambda noise: noise.copy())
+    layout = SimpleNamespace(parameter_count=10, initialise=lambda noise: noise.copy(), needs_statistics=False)
     search = ALGORITHMS[algo](
         settings,
         entropy=(settings.seed, 1),
