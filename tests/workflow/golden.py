@@ -27,6 +27,7 @@ RUNS = {
         *("learning_starts=64", "epoch_steps=128", "num_test_episodes=1", "test_cutoff=30", "batch_size=8"),
         *("replay_size=800", "frames=1600"),
     ),
+    "impala/pong/impala_shallow_lstm/1": ("epoch_steps=160", "num_test_episodes=1", "test_cutoff=30", "frames=1600"),
 }
 
 # The random numbers of these runs follow the first rule, which runs of earlier versions keep. A run in a clean folder

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.attribution import integrated_gradients
@@ -70,3 +71,9 @@ def test_unknown_outputs_and_too_few_points_are_refused(make_frozen, tiny, tiny_
         integrated_gradients(frozen, seen[:1], [3])
     with pytest.raises(NeurozooError, match="at least 1 point"):
         integrated_gradients(frozen, seen[:1], [0], points=0)
+
+
+def test_outputs_that_also_depend_on_earlier_actions_are_not_explained(policy_folder):
+    seen = np.zeros((1, 84, 84, 4), np.float32)
+    with pytest.raises(NeurozooError, match="cannot be computed from observations alone"):
+        integrated_gradients(open_frozen(policy_folder("impala_shallow")), seen, [0])

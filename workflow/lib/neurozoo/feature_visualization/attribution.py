@@ -72,7 +72,8 @@ def integrated_gradients(
             (midpoints).
 
     Raises:
-        NeurozooError: The network has no such output, or `points` is below 1.
+        NeurozooError: The network has no such output, its outputs also depend on earlier actions, or `points` is below
+            1.
     """
     import keras
     import tensorflow as tf
@@ -81,7 +82,7 @@ def integrated_gradients(
         raise NeurozooError(f"The path should have at least 1 point, but has {points}.")
     if wrong := [output for output in outputs if not 0 <= output < len(frozen.actions)]:
         raise NeurozooError(f"{frozen.title} has outputs 0 to {len(frozen.actions) - 1}, but got {wrong[0]}.")
-    model = frozen.load_keras()
+    model = frozen.activations_model([frozen.layers[-1].name])
     observations = np.asarray(observations, np.float32)
     start = np.zeros(observations.shape[1:], np.float32) if baseline is None else np.asarray(baseline, np.float32)
 
@@ -135,11 +136,14 @@ def draw_attribution(
     Raises:
         NeurozooError: A step does not exist, the agent does not see pictures, or the rollout comes from another agent.
     """
+    import keras
+
     frozen = check_pictures(open_frozen(frozen_folder))
     with open_recording(frozen, rollout) as recording:
         rows_of = dict(recording.rows(choose_steps(recording, at, observations)))
     seen = np.stack(list(rows_of.values()))
-    chosen = np.asarray(frozen.load_keras()(seen, training=False)).argmax(axis=-1).tolist()
+    (values,) = keras.tree.flatten(frozen.activations_model([frozen.layers[-1].name])(seen, training=False))
+    chosen = np.asarray(values).argmax(axis=-1).tolist()
     attribution = integrated_gradients(frozen, seen, chosen, points=points)
     shape, high = frozen.shape, brightest(frozen.protocol)
     factor = fitting(max(shape.height, shape.width), CELL)

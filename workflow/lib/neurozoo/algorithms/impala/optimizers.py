@@ -31,16 +31,21 @@ def make_optimizer(settings: ImpalaSettings) -> "keras.optimizers.Optimizer":
             super().build(variables)
             start = keras.initializers.Constant(settings.initial_accumulator)
             self.averages = [self.add_variable_from_reference(each, "average", start) for each in variables]
-            self.momenta = [self.add_variable_from_reference(each, "momentum") for each in variables]
+            with_momentum = variables if settings.momentum else []
+            self.momenta = [self.add_variable_from_reference(each, "momentum") for each in with_momentum]
 
         def update_step(self, gradient, variable, learning_rate):
             number = self._get_variable_index(variable)
-            average, momentum = self.averages[number], self.momenta[number]
+            average = self.averages[number]
             decay, epsilon = settings.decay_rate, settings.optimizer_epsilon
             self.assign(average, decay * average + (1 - decay) * ops.square(gradient))
             root = ops.sqrt(average + epsilon) if settings.epsilon_inside else ops.sqrt(average) + epsilon
-            self.assign(momentum, settings.momentum * momentum + learning_rate * gradient / root)
-            self.assign_sub(variable, momentum)
+            step = learning_rate * gradient / root
+            if settings.momentum:
+                momentum = self.momenta[number]
+                self.assign(momentum, settings.momentum * momentum + step)
+                step = momentum
+            self.assign_sub(variable, step)
 
     kind: type = keras.optimizers.Adam if settings.optimizer == "adam" else RMSProp
 
