@@ -170,7 +170,9 @@ def test_a_network_with_statistics_does_not_play_without_them(small_noise_table)
 def made(**changes):
     settings = {"population_size": 4, "num_test_episodes": 1, "observation_statistics": 1.0, "action_noise": 0.25}
     noise = np.random.default_rng(1).normal(size=LAYOUT.parameter_count + 50).astype(np.float32)
-    return EvolutionStrategy(EsSettings(**settings | changes), run=1, layout=LAYOUT, noise=noise, protocol=PROTOCOL)
+    return EvolutionStrategy(
+        EsSettings(**settings | changes), entropy=(0, 1), layout=LAYOUT, noise=noise, protocol=PROTOCOL
+    )
 
 
 def tell(es, observation):
@@ -216,7 +218,7 @@ def test_a_saved_state_continues_with_its_statistics():
 def test_other_networks_have_no_statistics():
     layout = layout_of(GAME, "dense_tanh", PROTOCOL)
     noise = np.ones(layout.parameter_count + 50, np.float32)
-    es = EvolutionStrategy(EsSettings(population_size=2), run=1, layout=layout, noise=noise, protocol=PROTOCOL)
+    es = EvolutionStrategy(EsSettings(population_size=2), entropy=(0, 1), layout=layout, noise=noise, protocol=PROTOCOL)
     assert (es.reference, es.behaviour) == (None, "none")
     assert "observations" not in es.get_state()
 

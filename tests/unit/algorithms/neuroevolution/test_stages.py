@@ -108,7 +108,9 @@ def made(**changes):
     protocol = get_protocol("river_fixed", observation="greyscale")
     layout = layout_of("river_crossing", "cells", protocol)
     noise = np.zeros(layout.parameter_count + 1000, np.float32)
-    return GeneticAlgorithm(GaSettings(**settings | changes), run=1, layout=layout, noise=noise, protocol=protocol)
+    return GeneticAlgorithm(
+        GaSettings(**settings | changes), entropy=(0, 1), layout=layout, noise=noise, protocol=protocol
+    )
 
 
 def generation(ga, population, validation, test):

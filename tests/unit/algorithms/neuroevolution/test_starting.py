@@ -157,7 +157,7 @@ def test_weights_of_another_network_or_another_number_are_refused(tmp_path):
 def test_an_evolution_strategy_starts_with_the_loaded_weights():
     noise = np.random.default_rng(1).normal(size=NOISE_VALUES).astype(np.float32)
     settings = EsSettings(population_size=2, num_test_episodes=1, load_from="elsewhere.npz")
-    es = EvolutionStrategy(settings, run=1, layout=LAYOUT, noise=noise, protocol=PROTOCOL, start=[GENOMES[2]])
+    es = EvolutionStrategy(settings, entropy=(0, 1), layout=LAYOUT, noise=noise, protocol=PROTOCOL, start=[GENOMES[2]])
     genome = es.ask().episodes[0].genome
     np.testing.assert_array_equal(
         decode(genome, noise=noise, layout=LAYOUT), decode(GENOMES[2], noise=noise, layout=LAYOUT)
@@ -210,7 +210,7 @@ def made(start, **changes):
     }
     noise = np.zeros(NOISE_VALUES, np.float32)
     return GeneticAlgorithm(
-        GaSettings(**settings | changes), run=1, layout=LAYOUT, noise=noise, protocol=PROTOCOL, start=start
+        GaSettings(**settings | changes), entropy=(0, 1), layout=LAYOUT, noise=noise, protocol=PROTOCOL, start=start
     )
 
 
