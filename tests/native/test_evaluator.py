@@ -258,7 +258,10 @@ def test_an_invalid_plan_is_refused(refusal, plan, complaint):
         ({"frame_skip": 3}, "A step should have at least 2 frames"),  # fewer than least_frame_skip
         ({"start_ram": [128, 1]}, "The console's memory has the bytes 0 to 127, but 128 came"),
         ({"behaviour": "final_position"}, "The game does not give this behaviour"),
-        ({"preprocessing": "cubic"}, "Preprocessing 'cubic' is unknown; known: published_bilinear, area, rgb"),
+        (
+            {"preprocessing": "cubic"},
+            "Preprocessing 'cubic' is unknown; known: published_bilinear, area, pil_bilinear, rgb",
+        ),
         ({"rom": "/nowhere/pong.bin"}, "The ROM /nowhere/pong.bin is missing"),
         ({"rom": __file__}, "is not a game that the emulator knows"),
         ({"noise_path": "/nowhere/table.f32"}, "The noise table /nowhere/table.f32 cannot be opened: No such file"),
