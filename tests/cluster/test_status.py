@@ -26,7 +26,7 @@ def states_until_the_end(experiment, *, close, reopen, delete):
                 print(f"{time.strftime('%H:%M:%S')} {status.state} {status.job} {status.note}")  # for a failure
                 if status.state == "queued":
                     reopen()
-            if deleted is None and status.state == "running" and status.frames and status.job:
+            if deleted is None and status.state == "running" and status.progress and status.job:
                 deleted = status.job
                 close()
                 delete(deleted)
