@@ -11,7 +11,7 @@ from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.files import sha256_of
 from neurozoo.training import make_context
-from neurozoo.training.identity import state_identity
+from neurozoo.training.identity import as_begun, state_identity
 from training_processes import assert_same_results, reports, wait_for_news
 
 
@@ -55,13 +55,20 @@ def test_the_children_of_the_loaded_parents_are_those_of_a_longer_run_s_last_par
 
 
 @pytest.mark.parametrize(("algo", "setting"), [("ga", "load_population"), ("es", "load_from")])
-def test_states_of_before_the_setting_existed_are_continued(tmp_path, algo, setting):
+def test_a_state_of_before_the_setting_existed_is_continued_unless_the_setting_is_given(tmp_path, algo, setting):
     spec = get_algorithm(algo)
 
-    def identity(**overrides):
+    def context(**overrides):
         settings = vars(resolve_settings(algo, preset="demo", overrides=overrides))
         given = {"algo": algo, "game": "pong", "model": "small", "run": 1, "run_dir": tmp_path}
-        return state_identity(spec, make_context(**given, settings=settings, ops="op", noise="noise"), {})
+        return make_context(**given, settings=settings, ops="op", noise="noise")
 
-    assert setting not in identity()
-    assert identity(**{setting: "p.json"}) == {**identity(), setting: "p.json"}
+    new = state_identity(spec, context(), {})
+    lacking = {*spec.settings.ADDED, "protocol_record", "entropy"}
+    before = {name: value for name, value in new.items() if name not in lacking}
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "state.json").write_text(json.dumps({"identity": before}))
+    assert state_identity(spec, as_begun(spec, context()), {}) == before
+    loaded = as_begun(spec, context(**{setting: "p.json"}))
+    assert getattr(loaded.settings, setting) == "p.json"
+    assert state_identity(spec, loaded, {}).items() > before.items()
