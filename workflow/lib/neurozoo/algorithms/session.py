@@ -34,7 +34,7 @@ class RunContext:
         entropy_rule: What the random numbers depend on; `train` takes that of the run's state.
         protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
             None for what the settings choose.
-        is_older: Whether a version that lacked some of the settings began the run.
+        lacking: What the state of the run does not record, because an earlier version began it.
     """
 
     algo: str
@@ -50,7 +50,7 @@ class RunContext:
     cluster: ClusterSettings | None = None
     entropy_rule: EntropyRule = NEW_RULE
     protocol_record: Mapping[str, Any] | None = None
-    is_older: bool = False
+    lacking: frozenset[str] = frozenset()
 
     @property
     def identity(self) -> dict[str, object]:

@@ -33,7 +33,8 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
         recorded = spec.settings.as_recorded(found)
     except NeurozooError:  # `RunState` explains the damage
         return context
-    if is_older := bool({*spec.settings.ADDED, PROTOCOL} - set(found)):
+    lacking = frozenset({*spec.settings.ADDED, PROTOCOL} - set(found) - set(spec.settings.WAYS_TO_RUN))
+    if lacking:
         names = _corrected(spec) & set(recorded)
         if _name_of_protocol(spec, context) == recorded.get("protocol"):  # which a state names, also the game's own
             names.discard("protocol")
@@ -46,7 +47,7 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
         context,
         settings=settings,
         protocol_record=record,
-        is_older=is_older,
+        lacking=lacking,
         entropy_rule=found.get("entropy", OLD_RULE),
     )
     identity = as_saved(state_identity(spec, begun, {}))
@@ -92,8 +93,9 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
         identity["entropy"] = context.entropy_rule
     left_out = [spec.budget_unit, *settings.WAYS_TO_RUN]
-    if context.is_older:  # the run stays recognisable as one of an earlier version: it lacks what was added since
-        left_out += [PROTOCOL, *(name for name, before in settings.ADDED.items() if identity[name] == before)]
+    # The run stays recognisable as one of an earlier version: it lacks what was added since.
+    before = {**settings.ADDED, PROTOCOL: played}
+    left_out += [name for name in context.lacking if identity[name] == before[name]]
     for name in left_out:
         identity.pop(name, None)
     return identity
