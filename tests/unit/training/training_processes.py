@@ -76,13 +76,14 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         os.dup2(file.fileno(), 2)
     os.environ.update(variables)
     folder = Path(arguments["run_dir"])
+    names = {name: arguments[name] for name in ("algo", "game", "model", "run")}
+    chosen = {"preset": "uber2018", "overrides": arguments["settings"]}  # its values are the defaults
     job = SimpleNamespace(
-        wildcards=SimpleNamespace(**{name: arguments[name] for name in ("algo", "game", "model", "run")}),
-        params=SimpleNamespace(settings=arguments["settings"]),
+        wildcards=SimpleNamespace(**names, items=names.items),
         input={"ops": arguments["ops"], "noise": arguments["noise"]},
         output=SimpleNamespace(config=folder / "config.yaml"),
         resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed=""),
-        config={"zoo": {"keep_tags": []}},
+        config={"zoo": {"keep_tags": []}, "experiments": {}, "algorithms": {arguments["algo"]: chosen}},
         threads=arguments["threads"],
         log=[folder / "train.log"],
     )
