@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.dqn.learner import _keep_to_threads as keep_to_threads
+from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
