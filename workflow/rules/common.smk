@@ -22,6 +22,7 @@ from neurozoo.compute.slurm import end_leftover_jobs
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import (
+    IMPORTED,
     filmed_runs,
     import_choices,
     imported_runs,

@@ -46,7 +46,7 @@ rule train:
     benchmark:
         "<results>/runs/{algo}/{game}/{model}/{run}/train.benchmark.tsv"
     wildcard_constraints:
-        algo=f"(?!({algo_pattern(lambda spec: spec.result == 'archive')})/)[^/]+",
+        algo=f"(?!({algo_pattern(lambda spec: spec.result == 'archive')}|{IMPORTED})/)[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     threads: share_of_cores
