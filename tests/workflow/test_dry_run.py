@@ -67,7 +67,7 @@ def test_debugging_has_results_of_its_own_but_shares_the_op_and_the_noise_table(
 )
 def test_a_given_configuration_replaces_config_yaml(plan, path):
     if path.stem == "humanoid":
-        pytest.importorskip("mujoco", reason='needs MuJoCo: pip install "neurozoo[mujoco]"')
+        pytest.importorskip("mujoco", reason="needs MuJoCo: .venv/bin/pip install mujoco==4.0.0")
     run = plan("--configfile", f"config/{path.name}")
     assert run.returncode == 0, run.stdout
     assert job_counts(run.stdout).get("train", 0) == runs_in(path)

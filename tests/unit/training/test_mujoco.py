@@ -12,7 +12,7 @@ from neurozoo.plan.planned_runs import settings_of
 from neurozoo.rollouts.rollout import record_rollout
 from training_processes import PATIENCE, assert_same_results, reports
 
-pytest.importorskip("mujoco", reason='needs MuJoCo: pip install "neurozoo[mujoco]"')
+pytest.importorskip("mujoco", reason="needs MuJoCo: .venv/bin/pip install mujoco==4.0.0")
 
 SETTINGS = {
     "population_size": 6,

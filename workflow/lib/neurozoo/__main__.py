@@ -4,7 +4,7 @@ import os
 import sys
 
 # `python -m` looks for modules in the working directory first. A results folder from elsewhere must not bring its own.
-if sys.path[:1] in ([""], [os.getcwd()]) and not sys.flags.safe_path:
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
 
 import argparse
