@@ -15,6 +15,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
+from neurozoo.npz_files import read_npz
 
 FOLDER = "population"
 _COLUMNS = ("score", "steps", "index", "power", "parent")  # one number for each individual
@@ -105,8 +106,7 @@ def read_population(path: str | os.PathLike) -> Population:
         NeurozooError: It is missing or damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays: dict[str, Any] = read_npz(path)
         about = json.loads(str(arrays["about"]))
         population = Population(
             **{name: about[name] for name in ("generation", "behaviour", "game", "algo")},

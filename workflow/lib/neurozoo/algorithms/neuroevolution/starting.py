@@ -21,6 +21,7 @@ from neurozoo.files import sha256_of, written_whole
 from neurozoo.genomes.genome import Genome, Weights, check_genome
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
+from neurozoo.npz_files import read_npz
 
 _COPY = "start.npz"
 _CHOICES = ("action_set", "observation", "start_state")
@@ -144,9 +145,9 @@ def _read_copy(path: Path) -> Start | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            about = json.loads(str(arrays["about"]))
-            weights = [Genome(Weights.of(arrays[name])) for name in arrays if name != "about"]
+        arrays = read_npz(path)
+        about = json.loads(str(arrays.pop("about")))
+        weights = [Genome(Weights.of(theta)) for theta in arrays.values()]
         genomes = (*(Genome.from_json(genome) for genome in about["genomes"]), *weights)
         return Start(about["source"], about["sha256"], genomes)
     except Exception as error:  # as in `read_checkpoint`

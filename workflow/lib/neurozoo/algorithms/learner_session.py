@@ -1,0 +1,112 @@
+"""What the sessions of step-by-step learners share: a learner plays, learns, and stops often enough to be saved."""
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Protocol as Interface
+
+import numpy as np
+
+from neurozoo.algorithms.session import Report, Watch
+
+
+class Learner(Interface):
+    """One run of an algorithm that learns from single steps, in epochs.
+
+    Attributes:
+        iteration: Finished epochs.
+    """
+
+    iteration: int
+
+    @property
+    def frames(self) -> int:
+        """Frames of training so far."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the budget of frames is spent; read only between epochs."""
+
+    @property
+    def progress(self) -> tuple[str, int, int]:
+        """The phase, its finished steps, and how many it has."""
+
+    def learn(self, watch: Callable[[int, int], None]) -> Report | None:
+        """Learns until the state should be saved, or finishes an epoch and returns its report.
+
+        Args:
+            watch: Gets the frames and the steps since its last call; may raise to stop.
+        """
+
+    def get_state(self) -> dict:
+        """Returns the state, except what `get_arrays` returns, as plain JSON."""
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of the state; a name is never used for another content."""
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned."""
+
+    def close(self) -> None:
+        """Ends the threads and closes the environments."""
+
+
+class LearnerSession:
+    """Runs a learner. A subclass makes it, opens it in `__enter__`, and returns its `result`.
+
+    See `neurozoo.algorithms.session.Session`.
+
+    Args:
+        learner: The learner.
+        parameter_count: Length of its weights, for the log.
+    """
+
+    identity: Mapping[str, object] = {}
+
+    def __init__(self, learner: Learner, *, parameter_count: int) -> None:
+        self._learner = learner
+        self.announcements = [f"Number of parameters: {parameter_count}"]
+
+    @property
+    def iteration(self) -> int:
+        """Finished epochs."""
+        return self._learner.iteration
+
+    @property
+    def progress(self) -> int:
+        """Frames of training so far."""
+        return self._learner.frames
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the budget of frames is spent; read only between epochs."""
+        return self._learner.is_done
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._learner.close()
+
+    def advance(self, watch: Watch) -> Report | None:
+        """Learns until the state should be saved, or finishes an epoch and returns its report."""
+
+        def tell(frames: int, steps: int) -> None:
+            phase, done, total = self._learner.progress
+            unit = f"steps of {phase}"
+            watch.advanced(frames, steps=steps, phase=phase, done=done, total=total, unit=unit, is_news=steps > 0)
+
+        begin = time.monotonic()
+        try:
+            report = self._learner.learn(tell)
+        finally:
+            watch.spent(playing=time.monotonic() - begin)
+        if report is not None:
+            watch.spent(untimed=time.monotonic() - begin)
+        return report
+
+    def state(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Returns the learner's state, which is complete after every step of the environments."""
+        return self._learner.get_state(), self._learner.get_arrays()
+
+    def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues after the step in which the state was saved."""
+        self._learner.set_state(state, arrays)
+        self.announcements = []
