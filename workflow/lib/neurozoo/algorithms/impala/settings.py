@@ -9,7 +9,8 @@ from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolNa
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Whole
 
-PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn")  # those of ale-py's vector environment
+# Those of ale-py's vector environment. `simple_dqn` has steps without action at the start, which only dqn plays.
+PROTOCOLS_LEARNED = ("machado2018", "nature2015")
 
 
 @dataclass(frozen=True, kw_only=True)
