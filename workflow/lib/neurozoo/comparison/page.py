@@ -14,6 +14,7 @@ from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.npz_files import DAMAGE, NpzReader, read_npz
+from neurozoo.templating import STATIC
 
 _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_states."
 _MAX_PICTURE_BYTES = 9_000_000  # with Plotly's 5 MB and the points, the page stays below 15 MB
@@ -125,7 +126,7 @@ def _round_axes(plane: np.ndarray) -> list[list[float]]:
 
 
 def fill_template(name: str, data: dict, *, title: str) -> str:
-    """Returns a page with its data and with Plotly, so that it works offline.
+    """Returns a page with its data, the style of such pages, and Plotly, so that it works offline.
 
     Args:
         name: File of the template in `neurozoo/data`.
@@ -137,6 +138,7 @@ def fill_template(name: str, data: dict, *, title: str) -> str:
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     page = own.read_text(encoding="utf-8").replace("{{title}}", html.escape(title))
     for placeholder, content in (
+        ("{{style}}", (STATIC / "explorer.css").read_text(encoding="utf-8")),
         ("{{license}}", _license()),
         ("{{data}}", text),
         ("{{plotly}}", library.read_text(encoding="utf-8")),
