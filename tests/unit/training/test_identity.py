@@ -103,3 +103,23 @@ def test_a_damaged_state_is_left_to_those_who_explain_it(tmp_path, text):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "state.json").write_text(text)
     assert as_begun(get_algorithm("dqn"), context) == context
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"entropy": "another rule"},
+        {"entropy": [1]},
+        {PROTOCOL: 5},
+        {PROTOCOL: {"name": "uber2018"}},
+        {"protocol": 5},
+        {"protocol": "nowhere"},
+        {"tied_ranks": "nonsense"},
+    ],
+)
+def test_a_damaged_identity_is_not_that_of_the_run_and_raises_nothing(tmp_path, damage):
+    spec, context = begun_before(tmp_path, "es", "demo")
+    assert as_begun(spec, context) != context  # it continues by the old rules
+    found = json.loads((tmp_path / "state" / "state.json").read_text())["identity"]
+    save(tmp_path, found | damage)
+    assert as_begun(spec, context) == context

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, get_args
 
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
-from neurozoo.randomness import OLD_RULE
+from neurozoo.randomness import OLD_RULE, EntropyRule
 from neurozoo.training.state import as_saved, read_state_identity
 
 PROTOCOL = "protocol_record"  # how episodes are played, in the records of a run
@@ -26,29 +26,26 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
         context: The run.
     """
     found = read_state_identity(context.run_dir)
-    if found is None:
+    if found is None or (rule := found.get("entropy", OLD_RULE)) not in get_args(EntropyRule):
         return context
     settings = context.settings
+    lacking = frozenset({*spec.settings.ADDED, PROTOCOL} - set(found) - set(spec.settings.WAYS_TO_RUN))
     try:
         recorded = spec.settings.as_recorded(found)
-    except NeurozooError:  # `RunState` explains the damage
-        return context
-    lacking = frozenset({*spec.settings.ADDED, PROTOCOL} - set(found) - set(spec.settings.WAYS_TO_RUN))
-    if lacking:
-        names = _corrected(spec) & set(recorded)
-        if _name_of_protocol(spec, context) == recorded.get("protocol"):  # which a state names, also the game's own
-            names.discard("protocol")
-        settings = settings.changed({name: recorded[name] for name in names})
-    try:
+        if lacking:
+            names = _corrected(spec) & set(recorded)
+            if _name_of_protocol(spec, context) == recorded.get("protocol"):  # which a state names, also the game's own
+                names.discard("protocol")
+            settings = settings.changed({name: recorded[name] for name in names})
         record = spec.keep_protocol(context.game, settings, found.get(PROTOCOL))
-    except (ValueError, TypeError, NeurozooError):  # no record of a protocol, or one that does not fit
+    except (ValueError, TypeError, NeurozooError):  # a damaged state, which `RunState` explains or moves aside
         return context
     begun = replace(
         context,
         settings=settings,
         protocol_record=record,
         lacking=lacking,
-        entropy_rule=found.get("entropy", OLD_RULE),
+        entropy_rule=rule,
     )
     identity = as_saved(state_identity(spec, begun, {}))
     before = identity_of_before(spec, identity, found)
