@@ -59,7 +59,11 @@ def qsub_options(properties: dict, names: dict) -> list[str]:
         ValueError: The GPUs do not divide among the slots, where the cluster counts them per slot.
     """
     resources, threads = properties.get("resources", {}), int(properties.get("threads", 1))
-    options = ["-pe", names["parallel_environment"], str(threads)] if threads > 1 else []
+    environment = names["parallel_environment"]
+    if resources.get("mpi"):
+        environment = names.get("mpi_environment", environment)
+    threads = max(threads, int(resources.get("tasks", 1)))
+    options = ["-pe", environment, str(threads)] if threads > 1 else []
     limits = []
     if "runtime" in resources:
         limits.append(f"h_rt={seconds_of(properties)}")

@@ -106,6 +106,15 @@ def test_memory_is_divided_among_the_slots_and_rounded_up(submit):
     assert submit.qsub_options(properties, SITE) == ["-pe", "smp", "8", "-l", "h_rt=3600,h_vmem=2001M"]
 
 
+def test_several_processes_may_be_on_several_hosts(submit):
+    properties = {"rule": "train", "threads": 8, "resources": {"mpi": "mpirun", "tasks": 2}}
+    assert submit.qsub_options(properties, SITE) == ["-pe", "mpi", "8"]
+    assert submit.qsub_options({**properties, "threads": 1}, SITE) == ["-pe", "mpi", "2"]
+    older = {name: value for name, value in SITE.items() if name != "mpi_environment"}
+    assert submit.qsub_options(properties, older) == ["-pe", "smp", "8"]
+    assert submit.qsub_options({**properties, "resources": {"mpi": "", "tasks": 1}}, SITE) == ["-pe", "smp", "8"]
+
+
 def test_a_job_with_one_thread_asks_for_no_slots(submit):
     properties = {"rule": "noise_table", "threads": 1, "resources": {"mem_mb": 1000, "runtime": 10}}
     assert submit.qsub_options(properties, SITE) == ["-l", "h_rt=600,h_vmem=1000M"]

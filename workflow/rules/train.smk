@@ -59,6 +59,10 @@ rule train:
         # A Dask cluster that plays the episodes (docs/dask.md), such as "slurm workers=20 threads=8". It is not a
         # setting of the run, so changing it repeats nothing.
         distributed=lambda wildcards: resources_of(wildcards)["cluster"],
+        # The processes of a run with several learners or actors (docs/impala.md), and the command that starts them: mpirun,
+        # or srun (--set-resources train:mpi=srun). Slurm counts threads per process, others for all of them together.
+        tasks=lambda wildcards: resources_of(wildcards)["ranks"],
+        mpi=lambda wildcards: "mpirun" if resources_of(wildcards)["ranks"] > 1 else "",
         # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
     params:

@@ -170,7 +170,7 @@ def test_names_of_arrays_stand_for_one_content():
 def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypatch):
     learner = make()
     learner.open()
-    network, _, _ = learner.parts
+    network = learner.network
     learned = [network.theta()]  # after so many rollouts
     monkeypatch.setattr(learner, "_finish_learning", _remembering(learner, network, learned))
     acted = []
@@ -179,7 +179,7 @@ def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypa
         learner._play_step(watch)
         if learner._step == 1:
             acted.append(network.get_arrays()["acting"])
-        if learner._step == SETTINGS.unroll_length:
+        if learner._player.is_rollout_over:
             learner._finish_rollout()
     learner.close()
     assert len(acted) == 8

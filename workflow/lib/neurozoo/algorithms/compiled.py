@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neurozoo.errors import NeurozooError
+
 if TYPE_CHECKING:
     import keras
 
@@ -62,6 +64,46 @@ def training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], o
         trainer.optimizer.apply(tape.gradient(loss, weights), weights)
 
     return tf.function(step, autograph=False)
+
+
+def shared_training_step(
+    trainer: "keras.Model", *, add_up: Callable[[np.ndarray], None], share: float
+) -> Callable[[dict[str, np.ndarray]], object]:
+    """Returns the same for a model that is trained in several processes: their gradients are added up.
+
+    Args:
+        trainer: A compiled model with a built optimizer; its input is a dictionary of arrays, shape (batch, ...).
+        add_up: Replaces the gradient, float32, shape (parameters,), by the sum over all processes.
+        share: Factor on that sum.
+
+    Raises:
+        NeurozooError: The backend of Keras is not TensorFlow.
+    """
+    if not _is_tensorflow():
+        raise NeurozooError("Several learners need TensorFlow: set KERAS_BACKEND=tensorflow, or leave it out.")
+    import tensorflow as tf
+
+    weights = trainer.trainable_weights
+    sizes = [int(np.prod(each.shape)) for each in weights]
+
+    @tf.function(autograph=False)
+    def gradient_of(batch):
+        with tf.GradientTape() as tape:
+            loss = trainer.compute_loss(batch, y_pred=trainer(batch))
+        return tf.concat([tf.reshape(each, [-1]) for each in tape.gradient(loss, weights)], axis=0)
+
+    @tf.function(autograph=False)
+    def apply(gradient):
+        parts = tf.split(gradient * share, sizes)
+        shaped = [tf.reshape(part, each.shape) for part, each in zip(parts, weights, strict=True)]
+        trainer.optimizer.apply(shaped, weights)
+
+    def step(batch):
+        gradient = np.array(gradient_of(batch))
+        add_up(gradient)
+        apply(tf.constant(gradient))
+
+    return step
 
 
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from neurozoo.algorithms.results import Result
 from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.compute.mpi import ALONE, Alone, Ranks
 from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult
 from neurozoo.randomness import NEW_RULE, Entropy, EntropyRule, run_entropy
 
@@ -31,6 +32,8 @@ class RunContext:
         noise: The noise table; may be None if the algorithm does not need it.
         slots: Episodes that the batched engine plays at once.
         cluster: The Dask cluster that plays the episodes; None to play them in this process.
+        mpi: The command that starts several processes, if the settings ask for them.
+        ranks: This process and those that were started with it.
         entropy_rule: What the random numbers depend on; `train` takes that of the run's state.
         protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
             None for what the settings choose.
@@ -48,6 +51,8 @@ class RunContext:
     noise: Path | None = None
     slots: int = DEFAULT_SLOTS
     cluster: ClusterSettings | None = None
+    mpi: str = "mpirun"
+    ranks: Ranks | Alone = ALONE
     entropy_rule: EntropyRule = NEW_RULE
     protocol_record: Mapping[str, Any] | None = None
     lacking: frozenset[str] = frozenset()

@@ -138,6 +138,8 @@ class AlgorithmSpec:
         start_source: Returns the file or the run's folder that a run with some settings starts from; None for most.
         memory: Returns the megabytes of memory that a run with some settings needs.
         gpus: Returns the number of GPUs that a run with some settings needs.
+        ranks: Returns the number of processes (MPI) that a run with some settings consists of. If there can be several,
+            the session has a method `follow` for all but the first.
     """
 
     name: str
@@ -163,6 +165,7 @@ class AlgorithmSpec:
     start_source: Callable[[Any], str | None] = lambda settings: None
     memory: Callable[[Any], int] = lambda settings: 4000
     gpus: Callable[[Any], int] = lambda settings: 0
+    ranks: Callable[[Any], int] = lambda settings: 1
 
     def budget(self, settings: Any) -> int:
         """Returns the budget of a run in `budget_unit`."""

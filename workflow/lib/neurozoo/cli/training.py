@@ -82,11 +82,18 @@ def _add_execution(command):
         metavar="WORD",
         help="play on a Dask cluster, such as local workers=4, or slurm workers=20 threads=8 (docs/dask.md)",
     )
+    command.add_argument(
+        "--mpi",
+        default="mpirun",
+        metavar="COMMAND",
+        help="starts the processes of a run with several learners or actors: mpirun, srun, or one of them with options "
+        "(default: %(default)s; docs/impala.md)",
+    )
     add_engine(command)
 
 
 def _execution(options):
-    same = chosen(options, "ops", "noise", "threads", "slots")
+    same = chosen(options, "ops", "noise", "threads", "slots", "mpi")
     return {**same, "distributed": shlex.join(options.distributed or ())}
 
 

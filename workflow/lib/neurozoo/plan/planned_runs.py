@@ -268,7 +268,7 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
 
     Returns:
         `memory` in megabytes, `gpus`, and `cluster`: the Dask cluster that plays, in the words of `ClusterSettings`;
-        empty for none, and for runs that play on a GPU.
+        empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
     """
     settings, spec = _settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
     can_use_cluster = "op" in spec.needs and not spec.gpus(settings)
@@ -277,6 +277,7 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         "memory": spec.memory(settings),
         "gpus": spec.gpus(settings),
         "cluster": cluster.to_words() if cluster else "",
+        "ranks": spec.ranks(settings),
     }
 
 

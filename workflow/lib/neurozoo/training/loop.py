@@ -26,6 +26,7 @@ from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, result_facts, run_facts, state_identity
 from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
+from neurozoo.training.ranks import share_facts, train_in_ranks
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
 from neurozoo.training.state import RunState
 from neurozoo.training.watch import TrainingWatch
@@ -45,6 +46,7 @@ def make_context(
     threads: int = 1,
     slots: int = DEFAULT_SLOTS,
     entropy_rule: EntropyRule = NEW_RULE,
+    mpi: str = "mpirun",
 ) -> RunContext:
     """Checks the settings of a run and collects everything that its session needs.
 
@@ -63,6 +65,8 @@ def make_context(
         threads: Number of threads; results do not depend on it.
         slots: Episodes that the batched engine plays at once.
         entropy_rule: What the random numbers of a new run depend on. A run with a state keeps its own rule.
+        mpi: The command that starts several processes, if the settings ask for them: `mpirun`, `srun`, or one of them
+            with options.
 
     Raises:
         NeurozooError: The algorithm or a setting is unknown, a value is out of range, or the op or the noise table is
@@ -85,6 +89,7 @@ def make_context(
         slots=slots,
         cluster=ClusterSettings.of(distributed),
         entropy_rule=entropy_rule,
+        mpi=mpi,
     )
 
 
@@ -96,6 +101,8 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
 
     `state/` is always up to date, so the same call continues the run after any interruption. Its results then have the
     same bytes as those of an uninterrupted run, whatever the number of threads; only times in the logs differ.
+
+    If the settings ask for several processes, this one starts them with MPI (`RunContext.mpi`) and waits for them.
 
     A run that an earlier version began continues with its random numbers: `entropy` in `config.yaml` names the rule.
 
@@ -113,6 +120,11 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             state is saved or left as it was.
     """
     spec = get_algorithm(context.algo)
+    count = spec.ranks(context.settings)
+    if count > context.ranks.size:
+        spec.open_session(context)  # checks the input before anything is started
+        train_in_ranks(context, count, terminal=terminal, keep_tags=keep_tags)
+        return
     tags = tuple(parse_tag(tag) for tag in keep_tags)
     wanted, context = context, as_begun(spec, context)
     session = spec.open_session(context)
@@ -140,6 +152,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             _announce(session, state, reporter)
             for sentence in kept_rules(wanted, context):
                 reporter.say(sentence)
+            share_facts(context)
             with Heartbeat(state.folder, progress=session.progress) as heartbeat, session:
                 for sentence in session.announcements:
                     reporter.say(sentence)

@@ -29,7 +29,7 @@ def resume(
         budget: A larger budget, in the algorithm's unit; None for the recorded one.
         terminal: As for `train`.
         keep_tags: As for `train`.
-        given: `ops`, `noise`, `threads`, `slots` and `distributed`, as for `make_context`.
+        given: `ops`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
 
     Raises:
         NeurozooError: The folder holds no run that can be continued, the budget is smaller than the recorded one, or

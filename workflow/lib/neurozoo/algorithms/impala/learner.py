@@ -1,24 +1,28 @@
-"""IMPALA in one process: a thread learns from a rollout while the environments play the next one."""
+"""IMPALA: a thread learns from a rollout while the environments play the next one; in one process or several."""
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from neurozoo.agents.policies import Sampled
-from neurozoo.algorithms.impala.actor import Actor
+from neurozoo.algorithms.impala.actor import Game
+from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.network import ActorCritic
+from neurozoo.algorithms.impala.player import Player, named
 from neurozoo.algorithms.impala.playing import MakeEnvironments, play_test
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.schedule import Schedule
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics
+from neurozoo.algorithms.impala.team import Team
 from neurozoo.algorithms.session import Report
+from neurozoo.compute.mpi import ALONE, LEADER, Alone, Ranks
 from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 
 SAVE_STEPS = 50_000  # steps between two saved states, at most
 RECENT = 100  # training games of which `score` is the mean
@@ -44,11 +48,14 @@ class ReportedNetwork:
 
 
 class ImpalaLearner:
-    """One run of IMPALA.
+    """One run of IMPALA, or one of its learners.
 
     A rollout is one unroll of each environment. While the environments play a rollout, a thread learns from the one
     before it; then the weights are handed over. So rollout n is played with weights that have learned from the rollouts
     up to n - 2, whatever is faster: the policy lag is exactly one rollout, and results do not depend on timing.
+
+    With several learners, each has environments of its own. They add up their gradients at every update, so that their
+    weights stay equal. Rank 0 leads: it tests, reports and saves the state of all. The others call `follow`.
 
     Args:
         settings: The settings.
@@ -56,6 +63,7 @@ class ImpalaLearner:
         layout: The network.
         frame_skip: Frames per step.
         make_environments: Makes environments from their number and the seeds of their episodes.
+        ranks: This process and the others of the run.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class ImpalaLearner:
         layout: KerasLayout,
         frame_skip: int,
         make_environments: MakeEnvironments,
+        ranks: Ranks | Alone = ALONE,
     ) -> None:
         self.settings = settings
         self.iteration = self.steps = 0
@@ -74,12 +83,15 @@ class ImpalaLearner:
         self._frame_skip = frame_skip
         self._make_environments = make_environments
         self._entropy = entropy
+        self._ranks = ranks
+        self._team = Team(settings.learners, settings.actors, settings.num_envs)
+        self._actors = self._team.actors_of(ranks.index)
         self._schedule = Schedule(settings, frame_skip)
-        self._updates = self._rollouts = self._step = 0  # of the current rollout, so many steps are played
-        self._learned = 0  # rollouts
+        self._updates = self._learned = 0  # the latter in rollouts
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._statistics = EpochStatistics()
         self._saved: tuple[Mapping, Mapping] | None = None
+        self._is_ordered = False  # whether the other ranks have been told to play the current rollout
         self._thread = ThreadPoolExecutor(1)
         self._learning: Future[float] | None = None
         self._idle_since: float | None = None
@@ -104,9 +116,9 @@ class ImpalaLearner:
         return "test" if self._is_epoch_over else "train", done, s.epoch_steps
 
     @property
-    def parts(self) -> tuple[ActorCritic, Actor, Rollout]:
-        """The network, the actor and the rollout that is played; only after `open`."""
-        return self._network, self._actor, self._rollout
+    def network(self) -> ActorCritic:
+        """The network; only after `open`."""
+        return self._network
 
     def open(self) -> None:
         """Makes environments and network. If there is a state, call `set_state` before.
@@ -115,38 +127,38 @@ class ImpalaLearner:
             NeurozooError: The environments cannot be made, or no longer play as in the state.
         """
         s = self.settings
-        self._environments = self._make_environments(s.num_envs, self._seed_of)
-        self._network = ActorCritic(self._layout, s, random=generator(self._entropy, Purpose.INITIAL_WEIGHTS))
-        self._actor = Actor(
-            self._environments,
-            Sampled(self._network.act, state_shapes=self._layout.state_shapes),
-            ends_with_lives=s.life_loss == "terminal",
+        self._network = ActorCritic(
+            self._layout,
+            s,
+            random=generator(self._entropy, Purpose.INITIAL_WEIGHTS),
+            learners=self._ranks.group(range(s.learners)),
         )
-        self._rollout, self._other = (
-            Rollout(
-                length=s.unroll_length,
-                num_envs=s.num_envs,
-                observation_shape=self._layout.observation_shape,
-                num_actions=self._layout.num_actions,
-                state_shapes=self._layout.state_shapes,
-            )
-            for _ in range(2)
-        )
+        self._player = self._make_player()
         if self._saved:
             state, arrays = self._saved
-            self._network.set_arrays(_of("network", arrays))
-            self._environments.set_state(state["environments"], _of("environments", arrays))
-            self._actor.set_state(state["actor"], _of("actor", arrays))
-            self._rollout.set_arrays(self._step, _of("rollout", arrays))
-            self._rollout.version = int(state["version"])
-            self._saved = None
-        else:
-            self._actor.begin(self._rollout)
+            self._network.set_arrays(named("network", arrays))
+            self._player.set_state(state["player"], named("player", arrays))
+        if self._ranks.is_leader:
+            self._begin_together()
+        self._saved = None
+
+    def _make_player(self) -> Player | Collector:
+        if self._actors:
+            return Collector(self.settings, layout=self._layout, ranks=self._ranks, actors=self._actors)
+        return Player(
+            self.settings,
+            entropy=self._entropy,
+            layout=self._layout,
+            forward=self._network.act,
+            make_environments=self._make_environments,
+            environments=self._team.environments_of(self._ranks.index),
+        )
 
     def close(self) -> None:
-        """Ends the threads and closes the environments."""
+        """Ends the threads, closes the environments, and lets the other ranks end."""
         self._thread.shutdown()
-        self._environments.close()
+        self._player.close()
+        self._order("stop")
 
     def learn(self, watch: Watch) -> Report | None:
         """Plays and learns until the state should be saved, or finishes an epoch.
@@ -163,7 +175,8 @@ class ImpalaLearner:
         self._idle_since = time.perf_counter()
         try:
             while True:
-                if self._step == self.settings.unroll_length:
+                if self._player.is_rollout_over:
+                    self._order("finish")
                     self._finish_rollout()
                     if self.steps >= stop or self._is_epoch_over:
                         return None
@@ -175,39 +188,42 @@ class ImpalaLearner:
 
     @property
     def _is_epoch_over(self) -> bool:
-        return self._step == 0 and self.steps >= (self.iteration + 1) * self.settings.epoch_steps
-
-    def _seed_of(self, environment: int, episode: int) -> int:
-        return int(generator(self._entropy, Purpose.WORLD_EPISODE, environment, episode).integers(MAX_SEED))
+        return self._player.step == 0 and self.steps >= (self.iteration + 1) * self.settings.epoch_steps
 
     def _play_step(self, watch: Watch) -> None:
         began = time.perf_counter()
-        s = self.settings
-        draws = generator(self._entropy, Purpose.EXPLORATION, self._rollouts, self._step)
-        games = self._actor.play(self._rollout, self._step, draws)
-        self._step += 1
-        self.steps += s.num_envs
+        if not self._is_ordered:
+            self._order("play")
+            self._is_ordered = True
+        before = self._player.step
+        games = self._player.play_step()
+        steps = (self._player.step - before) * self._team.all_environments
+        self.steps += steps
+        self._count(games)
+        self._statistics.seconds += time.perf_counter() - began
+        watch(steps * self._frame_skip, steps)
+
+    def _count(self, games: Sequence[Game]) -> None:
         for game in games:
             self._recent.append(game.score)
             self._statistics.scores.append(game.score)
-        self._statistics.seconds += time.perf_counter() - began
-        watch(s.num_envs * self._frame_skip, s.num_envs)
 
     def _finish_rollout(self) -> None:
         """Hands the weights over, and starts to learn from the rollout that has been played."""
         began = time.perf_counter()
         self._finish_learning()
         self._network.hand_over()
-        self._rollout, self._other = self._other, self._rollout
-        self._rollout.begin_after(self._other)
-        self._rollout.version = self._learned
-        self._rollouts += 1
-        self._step = 0
+        rollout = self._player.next_rollout(self._learned)
+        if self._actors:
+            theta = self._network.theta()
+            for rank in self._actors:
+                self._ranks.send(rank, {"version": self._learned}, {"theta": theta})
+        self._is_ordered = False
         now = time.perf_counter()
         if self._idle_since is not None:
             self._statistics.waited += now - self._idle_since
         self._statistics.seconds += now - began
-        self._learning = self._thread.submit(self._learn_from, self._other)
+        self._learning = self._thread.submit(self._learn_from, rollout)
 
     def _learn_from(self, rollout: Rollout) -> float:
         """Learns from a rollout, in the thread; returns when it was done."""
@@ -236,6 +252,7 @@ class ImpalaLearner:
         before = self.reported.frames if self.reported else 0
         is_tested = frames >= s.frames or (s.test_period > 0 and iteration % s.test_period == 0)
         scores = self._test(watch) if is_tested else []
+        statistics, recent = self._statistics_of_all()
         test_score = float(np.mean(scores)) if scores else None
         self.iteration = iteration
         self.reported = ReportedNetwork(self._network.theta(), test_score, iteration, frames)
@@ -245,10 +262,10 @@ class ImpalaLearner:
             "steps": self.steps,
             "compat_counter": self._schedule.compat_counter(self._updates),
             "learning_rate": self._schedule.learning_rate(self._updates),
-            **self._statistics.columns(steps=steps, frames=frames - before),
+            **statistics.columns(steps=steps, frames=frames - before),
             "queue_len": 0,  # a rollout is learned from as soon as it is played
-            "learners": 1,
-            "actors": 1,
+            "learners": s.learners,
+            "actors": s.actors or s.learners,
             "TimestepsThisIter": steps,
             "TimestepsSoFar": self.steps,
         }
@@ -256,8 +273,8 @@ class ImpalaLearner:
         return Report(
             iteration=iteration,
             progress=frames,
-            score=float(np.mean(self._recent)) if self._recent else None,
-            score_episodes=len(self._recent),
+            score=float(np.mean(recent)) if recent else None,
+            score_episodes=len(recent),
             test_score=test_score,
             test_episodes=len(scores) if is_tested else None,
             fields=fields,
@@ -274,41 +291,100 @@ class ImpalaLearner:
             beat=lambda: watch(0, 0),
         )
 
+    # ---- with other ranks
+
+    def follow(self) -> None:
+        """Does what rank 0 orders, until it lets this rank end; for the other learners.
+
+        Raises:
+            NeurozooError: Another rank does not answer, or the environments cannot be made.
+        """
+        ranks = self._ranks
+        self.open()
+        _restore(self, *ranks.receive(LEADER))
+        while (order := ranks.next_order()) != "stop":
+            match order:
+                case "play":
+                    self._count(self._player.play_rollout())
+                case "finish":
+                    self._idle_since = self._idle_since or time.perf_counter()
+                    self._finish_rollout()
+                case "report":
+                    self._finish_learning()
+                    ranks.send(LEADER, self._statistics.get_state() | {"recent": list(self._recent)}, {})
+                    self._statistics = EpochStatistics()
+                case "state":
+                    ranks.send(LEADER, *self._own_state())
+        self._thread.shutdown()
+        self._player.close()
+
+    def _order(self, order: str) -> None:
+        if self._ranks.is_leader:
+            self._ranks.order(order)
+
+    def _others(self) -> range:
+        """Returns the other ranks, if this one leads."""
+        return range(1, self._ranks.size if self._ranks.is_leader else 1)
+
+    def _begin_together(self) -> None:
+        """Sends the other ranks their state, and the weights and slots of the optimizer to all."""
+        state, arrays = self._saved or ({}, {})
+        network = {f"network-{name}": each for name, each in self._network.get_arrays().items()}
+        for rank in self._others():
+            own = named(f"rank{rank}", arrays)
+            self._ranks.send(rank, state["ranks"][rank - 1] if state else {}, network | own)
+
+    def _statistics_of_all(self) -> tuple[EpochStatistics, list[float]]:
+        """Returns the statistics of all learners together, and the scores of their last games."""
+        self._order("report")
+        statistics, recent = self._statistics, list(self._recent)
+        for rank in self._others():
+            if self._team.is_learner(rank):
+                told, _ = self._ranks.receive(rank)
+                recent += told.pop("recent")
+                statistics = statistics.with_other(EpochStatistics.from_state(told))
+        return statistics, recent
+
     # ---- state
 
     @property
     def _moment(self) -> str:
         """The end of the names of arrays that change with every step."""
-        return f"-at-{self._rollouts}-{self._step}-{self.iteration}"
+        return f"-at-{self._player.rollouts}-{self._player.step}-{self.iteration}"
+
+    def _own_state(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Returns what only this learner knows; weights and slots of the optimizer are equal in all of them."""
+        self._finish_learning()
+        state = {
+            "steps": self.steps,
+            "updates": self._updates,
+            "learned": self._learned,
+            "recent": list(self._recent),
+            "statistics": self._statistics.get_state(),
+            "player": self._player.get_state(),
+        }
+        return state, {f"player-{name}": each for name, each in self._player.get_arrays().items()}
 
     def get_state(self) -> dict:
         """Returns what continuing depends on, as plain JSON; between two steps of the environments."""
-        self._finish_learning()
+        own, self._arrays = self._own_state()
+        self._arrays |= {f"network-{name}": each for name, each in self._network.get_arrays().items()}
+        others = []
+        self._order("state")
+        for rank in self._others():
+            facts, arrays = self._ranks.receive(rank)
+            others.append(facts)
+            self._arrays |= {f"rank{rank}-{name}": each for name, each in arrays.items()}
         reported = self.reported
-        return {
+        return own | {
             "iteration": self.iteration,
-            "steps": self.steps,
-            "updates": self._updates,
-            "rollouts": self._rollouts,
-            "learned": self._learned,
-            "step": self._step,
-            "version": self._rollout.version,
-            "recent": list(self._recent),
-            "statistics": self._statistics.get_state(),
             "reported": reported and [reported.score, reported.iteration, reported.frames],
-            "actor": self._actor.get_state(),
-            "environments": self._environments.get_state(),
+            "ranks": others,
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the arrays of the state; a name is never used for another content. Call `get_state` before."""
-        parts = {
-            "network": self._network.get_arrays(),
-            "actor": self._actor.get_arrays(),
-            "environments": self._environments.get_arrays(),
-            "rollout": self._rollout.get_arrays(self._step),
-        }
-        arrays = {f"{part}-{name}{self._moment}": array for part, own in parts.items() for name, array in own.items()}
+        arrays = {f"{name}{self._moment}": array for name, array in self._arrays.items()}
         if self.reported is not None:
             arrays[f"reported-{self.reported.iteration}"] = self.reported.weights
         return arrays
@@ -319,20 +395,28 @@ class ImpalaLearner:
         Raises:
             LookupError, TypeError, ValueError, AttributeError: `state` is something else.
         """
-        self.iteration, self.steps, self._updates, self._rollouts, self._learned, self._step = (
-            int(state[name]) for name in ("iteration", "steps", "updates", "rollouts", "learned", "step")
-        )
-        self._recent.extend(float(score) for score in state["recent"])
-        self._statistics = EpochStatistics.from_state(state["statistics"])
-        if len(state["actor"]["scores"]) != self.settings.num_envs:
-            raise ValueError(f"{len(state['actor']['scores'])} environments")
+        self.iteration = int(state["iteration"])
+        self._take(state)
+        player = state["player"]
+        if not self._actors and len(player["actor"]["scores"]) != self.settings.num_envs:
+            raise ValueError(f"{len(player['actor']['scores'])} environments")
+        if len(state["ranks"]) != self._team.size - 1:
+            raise ValueError(f"{len(state['ranks']) + 1} ranks")
         if state["reported"]:
             score, iteration, frames = state["reported"]
             self.reported = ReportedNetwork(arrays[f"reported-{iteration}"], score, iteration, frames)
-        end = self._moment
+        end = f"-at-{player['rollouts']}-{player['step']}-{self.iteration}"
         self._saved = (state, {name.removesuffix(end): each for name, each in arrays.items() if name.endswith(end)})
 
+    def _take(self, state: Mapping) -> None:
+        self.steps, self._updates, self._learned = (int(state[name]) for name in ("steps", "updates", "learned"))
+        self._recent.extend(float(score) for score in state["recent"])
+        self._statistics = EpochStatistics.from_state(state["statistics"])
 
-def _of(part: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the arrays of one part of the learner by their own names."""
-    return {name.removeprefix(f"{part}-"): each for name, each in arrays.items() if name.startswith(f"{part}-")}
+
+def _restore(learner: ImpalaLearner, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+    """Lets a learner that follows continue, or begin with the weights of rank 0."""
+    learner.network.set_arrays(named("network", arrays))
+    if state:
+        learner._take(state)
+        learner._player.set_state(state["player"], named("player", arrays))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
-from neurozoo.algorithms.compiled import copier, fused, stepper, training_step
+from neurozoo.algorithms.compiled import copier, fused, shared_training_step, stepper, training_step
 from neurozoo.algorithms.impala.losses import baseline_loss, clipped_rewards, entropies, policy_loss
 from neurozoo.algorithms.impala.optimizers import make_optimizer
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.vtrace import vtrace_of_logits
+from neurozoo.compute.mpi import Group
 from neurozoo.networks.keras_networks import INPUTS, MEMORY, KerasLayout
 
 if TYPE_CHECKING:
@@ -28,6 +29,32 @@ FIGURES = (
 )  # fmt: skip
 
 
+class ActingNetwork:
+    """A network that acts with weights from elsewhere.
+
+    Args:
+        layout: The network.
+        random: Draws the first weights.
+    """
+
+    def __init__(self, layout: KerasLayout, *, random: np.random.Generator) -> None:
+        self._layout = layout
+        self._model = layout.keras_model(layout.draw(random))
+        self._step = stepper(_from_bytes(self._model))
+
+    def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        """Asks the network, for a `Policy`."""
+        return _asked(self._step, inputs, state)
+
+    def set_theta(self, theta: np.ndarray) -> None:
+        """Sets the weights.
+
+        Args:
+            theta: float32, shape (parameters,).
+        """
+        self._layout.assign(self._model, theta)
+
+
 class ActorCritic:
     """A network that learns while another copy of it acts.
 
@@ -35,14 +62,26 @@ class ActorCritic:
         layout: The network.
         settings: How it learns.
         random: Draws the initial weights.
+        learners: The learners that add up their gradients; None if this is the only one.
     """
 
-    def __init__(self, layout: KerasLayout, settings: ImpalaSettings, *, random: np.random.Generator) -> None:
+    def __init__(
+        self,
+        layout: KerasLayout,
+        settings: ImpalaSettings,
+        *,
+        random: np.random.Generator,
+        learners: Group | None = None,
+    ) -> None:
         theta = layout.draw(random)
         self._layout = layout
         self.online, self.acting = layout.keras_model(theta), layout.keras_model(theta)
         self._trainer = _trainer(self.online, layout, settings)
-        self._train = training_step(self._trainer)
+        if learners is None:
+            self._train = training_step(self._trainer)
+        else:
+            share = 1 / settings.learners if settings.gradients == "average" else 1.0
+            self._train = shared_training_step(self._trainer, add_up=learners.add_up, share=share)
         self._hand_over = copier(self.online, self.acting)
         self._step_acting, self._step_online = (stepper(_from_bytes(each)) for each in (self.acting, self.online))
 

@@ -18,8 +18,8 @@ class Schedule:
     frame_skip: int
 
     def frames(self, updates: int) -> int:
-        """Returns the frames that a number of updates has learned from."""
-        return self.frame_skip * self.settings.batch_steps * updates
+        """Returns the frames that all learners have learned from after a number of updates."""
+        return self.frame_skip * self.settings.batch_steps * self.settings.learners * updates
 
     def compat_counter(self, updates: int) -> int:
         """Returns the counter of impala_horovod_gym, which calls steps frames and counts one more at each update."""

@@ -5,10 +5,12 @@ from typing import Self
 
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.impala.learner import ImpalaLearner
+from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
 from neurozoo.algorithms.learner_session import LearnerSession
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import protocol_of_run
+from neurozoo.compute.mpi import Ranks
 from neurozoo.environments.protocols import check_engine, keras_layout_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 
@@ -43,6 +45,7 @@ class ImpalaSession(LearnerSession):
             layout=self._layout,
             frame_skip=self._protocol.frame_skip,
             make_environments=self._make_environments,
+            ranks=context.ranks,
         )
         super().__init__(learner, parameter_count=self._layout.parameter_count)
 
@@ -50,6 +53,22 @@ class ImpalaSession(LearnerSession):
         keep_to_threads(self._context.threads)
         self._learner.open()
         return self
+
+    def follow(self) -> None:
+        """Does what rank 0 orders, until it lets this rank end; for all other ranks."""
+        keep_to_threads(self._context.threads)
+        context, settings = self._context, self._context.settings
+        if context.ranks.index < settings.learners:
+            self._learner.follow()
+            return
+        assert isinstance(context.ranks, Ranks)  # there are several
+        act_for_a_learner(
+            settings,
+            entropy=context.entropy,
+            layout=self._layout,
+            make_environments=self._make_environments,
+            ranks=context.ranks,
+        )
 
     def result(self) -> NetworkResult:
         """Returns the network after the last finished epoch. Its actions are drawn from its policy."""

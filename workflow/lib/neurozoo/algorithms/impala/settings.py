@@ -1,5 +1,6 @@
 """The settings of IMPALA."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -23,6 +24,7 @@ class ImpalaSettings(RunSettings):
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
+    ADDED: ClassVar[Mapping[str, object]] = {"learners": 1, "actors": 0, "gradients": "average"}
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -44,6 +46,18 @@ class ImpalaSettings(RunSettings):
     life_loss: Literal["ignore", "terminal"] = Field(
         default="terminal",
         description="ignore, or terminal (for learning, a lost life ends the episode; the game goes on).",
+    )
+    # processes (MPI)
+    learners: Whole = Field(
+        default=1, ge=1, description="Processes that learn together; each has num_envs environments of its own."
+    )
+    actors: Whole = Field(
+        default=0,
+        ge=0,
+        description="Processes that only act. They share the environments of their learners, which then play none.",
+    )
+    gradients: Literal["average", "sum"] = Field(
+        default="average", description="How the gradients of several learners are put together: average or sum."
     )
     # learning
     batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
@@ -109,6 +123,23 @@ class ImpalaSettings(RunSettings):
                 f"num_envs should be a multiple of batch_size, so that every unroll is learned from once, but num_envs "
                 f"is {self.num_envs} and batch_size {self.batch_size}. Change one of them."
             )
+
+        most = -(-self.actors // self.learners)  # of one learner
+        if 0 < self.actors < self.learners:
+            raise NeurozooError(
+                f"Each learner needs an actor if there are any, but learners is {self.learners} and actors "
+                f"{self.actors}. Ask for more actors, or for none."
+            )
+        if most > self.num_envs:
+            raise NeurozooError(
+                f"The actors of a learner share its environments, but num_envs is {self.num_envs} and a learner has "
+                f"{most} actors. Ask for fewer actors or more environments."
+            )
+
+    @property
+    def ranks(self) -> int:
+        """Processes of a run."""
+        return self.learners + self.actors
 
     @property
     def batch_steps(self) -> int:

@@ -22,7 +22,7 @@ def _memory(settings: ImpalaSettings) -> int:
     """
     played = 2 * settings.num_envs * (settings.unroll_length + 1)
     learned = 60 * settings.batch_steps
-    return 2000 + (played + learned) * STACK_BYTES // 1_000_000
+    return settings.ranks * (2000 + (played + learned) * STACK_BYTES // 1_000_000)
 
 
 def _describe_evaluation(game: str, settings: ImpalaSettings) -> dict[str, object]:
@@ -39,5 +39,6 @@ SPECS = (
         check_variant=check_keras_network,
         describe_evaluation=_describe_evaluation,
         memory=_memory,
+        ranks=lambda settings: settings.ranks,
     ),
 )

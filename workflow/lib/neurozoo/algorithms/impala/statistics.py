@@ -13,7 +13,7 @@ class EpochStatistics:
         updates: Their number.
         lags: Ages of the rollouts that were learned from: rollouts learned from since their weights were handed over.
         seconds: Wall time of playing and learning.
-        waited: Seconds of these in which the learner had nothing to learn from.
+        waited: Seconds of these in which the learner had nothing to learn from; of several learners, the longest.
         scores: Scores of the games that ended.
     """
 
@@ -29,6 +29,17 @@ class EpochStatistics:
         self.updates += 1
         for name, value in figures.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def with_other(self, other: "EpochStatistics") -> "EpochStatistics":
+        """Returns the statistics of this learner and another one; seconds are those of this one."""
+        return EpochStatistics(
+            sums={name: total + other.sums.get(name, 0.0) for name, total in self.sums.items()},
+            updates=self.updates + other.updates,
+            lags=self.lags + other.lags,
+            seconds=self.seconds,
+            waited=max(self.waited, other.waited),
+            scores=self.scores + other.scores,
+        )
 
     def columns(self, *, steps: int, frames: int) -> dict[str, object]:
         """Returns the columns of an epoch.

@@ -1,0 +1,100 @@
+"""How several processes are started, and what is said when they end."""
+
+import sys
+
+import pytest
+from neurozoo.compute.interruption import Interrupted
+from neurozoo.compute.mpi import ALONE
+from neurozoo.compute.mpi_launch import STOPPED, explain_end, hosts_of_grid_engine, mpi_command, run_ranks
+from neurozoo.errors import NeurozooError
+
+
+def test_open_mpi_gets_its_processes_and_may_have_more_than_cores():
+    program, *options = mpi_command("mpirun --tag-output", 4, {"PATH": ""})
+    assert program.endswith("/mpirun")
+    assert options == ["-n", "4", "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE", "--tag-output"]
+
+
+def test_below_grid_engine_the_hosts_are_those_of_the_parallel_environment(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("n01.cluster 2 all.q@n01 UNDEFINED\nn02.cluster 1 all.q@n02 <NULL>\n")
+    command = mpi_command("mpirun", 3, {"PATH": "", "PE_HOSTFILE": str(hosts)})
+    assert command[-2:] == ["--host", "n01.cluster:2,n02.cluster:1"]
+    hosts.write_text("n01.cluster\n")
+    with pytest.raises(NeurozooError, match="The hosts of the job could not be read from"):
+        hosts_of_grid_engine(hosts)
+
+
+def test_slurm_starts_tasks(tmp_path):
+    (tmp_path / "srun").write_text("#!/bin/sh\n")
+    (tmp_path / "srun").chmod(0o755)
+    command = mpi_command("srun --exclusive", 4, {"PATH": str(tmp_path)})
+    assert command[1:] == ["--ntasks=4", "--mpi=pmix", "--exclusive"]
+
+
+@pytest.mark.parametrize("words", ["mpirum", ""])
+def test_a_command_that_does_not_exist_is_named(words):
+    with pytest.raises(NeurozooError, match=f"There is no command '{words}'"):
+        mpi_command(words, 2, {"PATH": "/nowhere"})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "prterun noticed that process rank 3 with PID 4711 on node n02 exited on\nsignal 9 (Killed).",
+            "Rank 3 on n02 was lost (SIGKILL), so the run ends. Start the same command again",
+        ),
+        ("srun: error: n02: task 1: Killed", "Rank 1 on n02 was lost (Killed), so the run ends."),
+        ("neurozoo: The disk is full.\nMPI_ABORT was invoked on rank 0", "The disk is full."),
+        ("There are not enough slots available in the system", "There are fewer places for processes than"),
+        ("Traceback\n a line\nValueError: 7", "The processes of the run ended with status 3: Traceback  a line ValueE"),
+    ],
+)  # fmt: skip
+def test_the_end_of_processes_is_a_sentence(text, sentence):
+    assert explain_end(text, 3).startswith(sentence)
+
+
+def say_and_exit(status, *said):
+    return [sys.executable, "-c", f"import sys; print(*{said}, sep='\\n', file=sys.stderr); sys.exit({status})"]
+
+
+def test_the_sentence_is_raised_and_everything_else_is_shown(capfd):
+    with pytest.raises(NeurozooError, match=r"^The disk is full\.$"):
+        run_ranks(say_and_exit(1, "a line", "neurozoo: The disk is full."), check=lambda: None)
+    assert capfd.readouterr().err == "a line\n"
+    run_ranks(say_and_exit(0), check=lambda: None)
+
+
+def test_processes_that_were_stopped_by_others_are_interrupted():
+    with pytest.raises(Interrupted):
+        run_ranks(say_and_exit(STOPPED), check=lambda: None)
+
+
+def test_a_signal_to_the_job_reaches_its_processes_which_may_save_first(tmp_path):
+    program = (
+        "import pathlib, signal, sys, time\n"
+        "def save(*_):\n"
+        f"    pathlib.Path({str(tmp_path / 'state')!r}).write_text('saved')\n"
+        f"    sys.exit({STOPPED})\n"
+        "signal.signal(signal.SIGUSR1, save)\n"
+        f"pathlib.Path({str(tmp_path / 'ready')!r}).touch()\n"
+        "time.sleep(1800)\n"
+    )
+
+    def check():
+        if (tmp_path / "ready").exists():
+            raise Interrupted("Stopped by SIGUSR2; the state is saved.", is_end_of_slice=True)
+
+    with pytest.raises(Interrupted) as stop:
+        run_ranks([sys.executable, "-c", program], check=check)
+    assert stop.value.is_end_of_slice
+    assert (tmp_path / "state").read_text() == "saved"
+
+
+def test_a_lone_process_has_nobody_to_talk_to():
+    ALONE.order("play")
+    assert (ALONE.is_leader, ALONE.size, ALONE.group([0])) == (True, 1, None)
+    for talk in (ALONE.next_order, lambda: ALONE.send(1, {}, {}), lambda: ALONE.receive(1)):
+        with pytest.raises(LookupError):
+            talk()

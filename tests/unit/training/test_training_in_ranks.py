@@ -1,0 +1,133 @@
+"""Runs of several processes: killed or stopped anywhere, they end with the same bytes."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+from neurozoo.training.ranks import threads_of_rank
+from training_processes import PATIENCE, assert_same_results, reports
+
+TWO = {"learners": 2, "actors": 0}
+FOUR = {"learners": 2, "actors": 2}
+OVERRIDES = {"frames": 4800, "epoch_steps": 600, "test_cutoff": 10}
+
+
+def command(folder, team):
+    settings = [f"--set={name}={value}" for name, value in (OVERRIDES | team).items()]
+    run = ["--algo", "impala", "--game", "breakout", "--model", "impala_shallow_lstm", "--run-dir", str(folder)]
+    return [sys.executable, "-m", "neurozoo", "train", "--preset", "demo", *run, *settings]
+
+
+def start(folder, team):
+    return subprocess.Popen(command(folder, team), stderr=subprocess.PIPE, text=True)
+
+
+def finish(folder, team):
+    done = subprocess.run(command(folder, team), stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def ranks_of(process):
+    """Returns the processes of the ranks, by their numbers."""
+    found = {}
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with_number = (
+            child.environ().get("OMPI_COMM_WORLD_RANK") if "neurozoo.training.rank" in child.cmdline() else None
+        )
+        if with_number is not None:
+            found[int(with_number)] = child
+    return found
+
+
+def assert_ended(ranks):
+    """Asserts that no rank goes on; one that has ended may not have been collected by its parent's heirs."""
+    _, alive = psutil.wait_procs(list(ranks.values()), timeout=60)
+    for rank in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            assert rank.status() == psutil.STATUS_ZOMBIE, rank
+
+
+def wait_for_state(folder, process, wait_until):
+    state = folder / "state" / "state.json"
+    wait_until(
+        lambda: process.poll() is not None or (state.exists() and json.loads(state.read_text())["algorithm"]),
+        what="no state",
+    )
+    assert process.poll() is None, process.stderr.read()
+
+
+@pytest.mark.parametrize(("environment", "threads"), [({}, 4), ({"SLURM_NTASKS": "2"}, 8), ({"SLURM_NTASKS": "1"}, 4)])
+def test_processes_share_threads_unless_slurm_counts_them_for_each(environment, threads):
+    assert threads_of_rank(8, 2, environment) == threads
+    assert threads_of_rank(1, 2, {}) == 1
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    return finish(tmp_path_factory.mktemp("two") / "run", TWO)
+
+
+def test_both_learners_count(two):
+    records = reports(two)
+    # 8 environments, rollouts of 10 steps.
+    assert [record["steps"] for record in records] == [640, 1200]
+    assert [(record["learners"], record["actors"], record["lag_max"]) for record in records] == [(2, 2, 1)] * 2
+    assert records[-1]["update"] == 1200 // 80
+
+
+def test_a_learner_that_is_killed_is_named_and_the_run_ends_the_same(two, tmp_path, wait_until):
+    process = start(tmp_path, TWO)
+    wait_for_state(tmp_path, process, wait_until)
+    ranks = ranks_of(process)
+    ranks[1].kill()
+    error = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 1
+    assert re.search(r"^neurozoo: Rank 1 on \S+ was lost \(SIGKILL\), so the run ends\.", error, re.MULTILINE), error
+    assert "Traceback" not in error
+    assert_ended(ranks)
+    finish(tmp_path, TWO)
+    assert_same_results(tmp_path, two)
+
+
+@pytest.mark.long(60)
+def test_a_signal_saves_the_state_of_all_ranks(two, tmp_path, wait_until):
+    process = start(tmp_path, TWO)
+    wait_for_state(tmp_path, process, wait_until)
+    process.send_signal(signal.SIGTERM)
+    error = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 1
+    assert "neurozoo: Stopped by SIGTERM; the state is saved." in error
+    finish(tmp_path, TWO)
+    assert_same_results(tmp_path, two)
+
+
+@pytest.mark.long(60)
+def test_nothing_trains_on_if_the_job_itself_is_killed(two, tmp_path, wait_until):
+    process = start(tmp_path, TWO)
+    wait_for_state(tmp_path, process, wait_until)
+    ranks = ranks_of(process)
+    os.kill(process.pid, signal.SIGKILL)
+    assert_ended(ranks)
+    finish(tmp_path, TWO)
+    assert_same_results(tmp_path, two)
+
+
+@pytest.mark.long(150)
+@pytest.mark.parametrize("lost", [0, 2])
+def test_two_learners_and_two_actors_end_the_same(tmp_path, wait_until, lost):
+    whole = finish(tmp_path / "whole", FOUR)
+    assert reports(whole)[-1]["actors"] == 2
+    process = start(tmp_path / "killed", FOUR)
+    wait_for_state(tmp_path / "killed", process, wait_until)
+    ranks_of(process)[lost].kill()
+    error = process.communicate(timeout=PATIENCE)[1]
+    assert f"neurozoo: Rank {lost} on" in error
+    finish(tmp_path / "killed", FOUR)
+    assert_same_results(tmp_path / "killed", whole)

@@ -1,0 +1,172 @@
+"""Starts the processes of a run with MPI, passes signals on, and says which of them was lost."""
+
+import collections
+import ctypes
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from neurozoo.compute.interruption import Interrupted
+from neurozoo.errors import NeurozooError
+
+STOPPED = 75  # exit status of a program that saved its state because a signal came (EX_TEMPFAIL)
+STOPPING = 240.0  # seconds in which ranks have to save their state; schedulers give five minutes
+KEPT_LINES = 200  # of standard error, for the explanation
+PR_SET_PDEATHSIG = 1
+
+LOST = (
+    # Open MPI: "prterun noticed that process rank 1 with PID 4711 on node n02 exited on signal 9 (Killed)."
+    re.compile(r"process rank (?P<rank>\d+) with PID \S+ on node (?P<host>\S+) exited on\s+signal (?P<signal>\d+)"),
+    # Slurm: "srun: error: n02: task 1: Killed"
+    re.compile(r"srun: error: (?P<host>\S+): task (?P<rank>\d+): (?P<signal>\w.*)"),
+)
+NOT_ENOUGH = ("not enough slots", "More processors requested than permitted")
+
+
+def mpi_command(mpi: str, count: int, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Returns the words that start a number of processes.
+
+    Args:
+        mpi: `mpirun`, `srun`, or such a command with options of its own.
+        count: Number of processes.
+        environment: Environment variables; below Grid Engine, they name the hosts.
+
+    Raises:
+        NeurozooError: There is no such command.
+    """
+    words = shlex.split(mpi)
+    own = os.pathsep.join((str(Path(sys.executable).parent), environment.get("PATH", "")))
+    program = shutil.which(words[0], path=own) if words else None
+    if program is None:
+        raise NeurozooError(f"There is no command {mpi!r}, which starts several processes. Run: make setup")
+    name = Path(program).name
+    if name.startswith("srun"):
+        return [program, f"--ntasks={count}", "--mpi=pmix", *words[1:]]
+    # Processes have several threads, so they are not bound to one core; there may be more of them than cores.
+    options = ["-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
+    if "PE_HOSTFILE" in environment and "--hostfile" not in words:
+        options += ["--host", hosts_of_grid_engine(environment["PE_HOSTFILE"])]
+    return [program, *options, *words[1:]]
+
+
+def hosts_of_grid_engine(path: str | os.PathLike) -> str:
+    """Returns the hosts of a parallel environment and their slots, as `mpirun --host` takes them.
+
+    Raises:
+        NeurozooError: The file is not what Grid Engine writes.
+    """
+    try:
+        rows = [line.split() for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+        return ",".join(f"{host}:{int(slots)}" for host, slots, *_ in rows)
+    except (OSError, ValueError) as error:
+        raise NeurozooError(f"The hosts of the job could not be read from {path}: {error}") from error
+
+
+def run_ranks(command: Sequence[str], *, check: Callable[[], None]) -> None:
+    """Runs a command that starts several processes, to its end.
+
+    Args:
+        command: As returned by `mpi_command`, and the program.
+        check: Called several times a second; may raise `Interrupted`. The processes then get SIGUSR1, and have time to
+            save their state.
+
+    Raises:
+        Interrupted: What `check` raised, or the processes were asked to stop by others.
+        NeurozooError: A process failed or was lost; the message names it.
+    """
+    environment = {**os.environ}
+    if os.geteuid() == 0:  # as in containers; Open MPI wants to be asked twice
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,  # Ctrl-C goes to this process only, which passes it on
+        preexec_fn=_die_with_parent,
+    )
+    lines: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
+    reader = threading.Thread(target=_pass_on, args=(process, lines), daemon=True)
+    reader.start()
+    try:
+        while process.poll() is None:
+            check()
+            time.sleep(0.1)
+    except Interrupted as stop:
+        process.send_signal(signal.SIGUSR1)  # Open MPI and Slurm pass it on to all ranks
+        try:
+            status = process.wait(timeout=STOPPING)
+        except subprocess.TimeoutExpired:
+            raise NeurozooError(
+                f"{str(stop).split(';')[0]}, but the processes did not end within {STOPPING:.0f} s. Start the same "
+                "command again: it continues from the last state."
+            ) from stop
+        if status in (0, STOPPED):
+            raise
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        reader.join(timeout=5)
+    if process.returncode == STOPPED:
+        raise Interrupted("Stopped by a signal; the state is saved. Start the same command again to continue.")
+    if process.returncode:
+        raise NeurozooError(explain_end("\n".join(lines), process.returncode))
+
+
+def explain_end(text: str, status: int) -> str:
+    """Returns a sentence that says why processes ended.
+
+    Args:
+        text: The end of their standard error.
+        status: Exit status of the command that started them.
+    """
+    if sentences := re.findall(r"^neurozoo: (.*)$", text, re.MULTILINE):
+        return sentences[-1]
+    joined = " ".join(text.split())
+    for pattern in LOST:
+        if found := pattern.search(joined):
+            number = found["signal"]
+            how = signal.Signals(int(number)).name if number.isdigit() else number
+            return (
+                f"Rank {found['rank']} on {found['host'].rstrip(':')} was lost ({how}), so the run ends. Start the "
+                "same command again: it continues from the last state."
+            )
+    if any(words in joined for words in NOT_ENOUGH):
+        return "There are fewer places for processes than the run has learners and actors. Ask the scheduler for more."
+    last = [line for line in text.splitlines() if line.strip(" -")][-3:]
+    return f"The processes of the run ended with status {status}: " + " ".join(last)
+
+
+def _pass_on(process: "subprocess.Popen[str]", lines: "collections.deque[str]") -> None:
+    """Shows what the processes say, but keeps the sentence with which they end, and what the launcher adds to it."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        lines.append(line.rstrip("\n"))
+        if not line.startswith("neurozoo: ") and not _is_of_launcher(line):
+            sys.stderr.write(line)
+            sys.stderr.flush()
+
+
+def _is_of_launcher(line: str) -> bool:
+    return line.startswith(("---", "prterun ", "mpirun ", "srun: ", "MPI_ABORT was invoked", "Proc: [[", "  Proc: [["))
+
+
+def _die_with_parent() -> None:
+    """Ends the launcher if this process is killed; otherwise its processes would train on without an owner."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,55 @@
+"""The program of one rank of a run that consists of several processes; `neurozoo.training.ranks` starts it."""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
+from neurozoo.compute.mpi import PATIENCE, Ranks
+from neurozoo.compute.mpi_launch import STOPPED
+from neurozoo.errors import NeurozooError
+from neurozoo.training.loop import make_context, train
+from neurozoo.training.ranks import follow
+
+PATIENCE_VARIABLE = "NEUROZOO_RANK_PATIENCE"  # seconds after which a rank that does not answer counts as lost
+
+
+def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
+    """Does the part of one rank; returns its exit status. After an error, all ranks end at once.
+
+    Args:
+        job: What `train_in_ranks` put together.
+        ranks: The ranks that were started.
+    """
+    try:
+        if ranks.size != job["count"]:
+            raise NeurozooError(f"The run has {job['count']} learners and actors, but {ranks.size} processes started.")
+        context = replace(make_context(**job["run"]), ranks=ranks)
+        if ranks.is_leader:
+            train(context, terminal=job["terminal"], keep_tags=job["tags"])
+        else:
+            for number in (*TIME_IS_UP, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)  # rank 0 says when the run stops
+            follow(context)
+        return 0
+    except Interrupted:
+        return STOPPED
+    except NeurozooError as error:
+        print(f"neurozoo: {error}", file=sys.stderr, flush=True)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    ranks.abort()
+    return 1
+
+
+if __name__ == "__main__":
+    for number in TIME_IS_UP:  # until the loop handles them
+        signal.signal(number, signal.SIG_IGN)
+    patience = float(os.environ.get(PATIENCE_VARIABLE, PATIENCE))
+    sys.exit(run_rank(json.loads(sys.argv[1]), Ranks(patience=patience)))

@@ -1,0 +1,65 @@
+"""Trains a run in several processes (MPI): rank 0 runs the loop of all algorithms, the others follow it."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.algorithms.session import RunContext
+from neurozoo.compute.interruption import Interruption
+from neurozoo.compute.mpi import LEADER
+from neurozoo.compute.mpi_launch import mpi_command, run_ranks
+
+
+def train_in_ranks(context: RunContext, count: int, *, terminal: str, keep_tags: Sequence[str]) -> None:
+    """Starts the processes of a run, and waits for their end. The arguments are those of `train`.
+
+    Raises:
+        NeurozooError: A process failed or was lost, or a signal came (`Interrupted`). The state is saved or left as it
+            was.
+    """
+    run = {
+        **context.identity,
+        "settings": asdict(context.settings),
+        "run_dir": os.path.abspath(context.run_dir),
+        "ops": context.ops and os.path.abspath(context.ops),
+        "noise": context.noise and os.path.abspath(context.noise),
+        "threads": threads_of_rank(context.threads, count),
+        "entropy_rule": context.entropy_rule,
+    }
+    job = {"run": run, "count": count, "terminal": "lines" if terminal == "bar" else terminal, "tags": list(keep_tags)}
+    program = [sys.executable, "-m", "neurozoo.training.rank", json.dumps(job)]
+    with Interruption() as interruption:
+        run_ranks([*mpi_command(context.mpi, count), *program], check=interruption.check)
+
+
+def threads_of_rank(threads: int, count: int, environment: Mapping[str, str] = os.environ) -> int:
+    """Returns the threads of one process, given those of the job: Slurm counts them per process, others do not."""
+    tasks = environment.get("SLURM_NTASKS", "1")
+    return threads if tasks.isdigit() and int(tasks) >= count else max(1, threads // count)
+
+
+def share_facts(context: RunContext) -> None:
+    """Tells the other ranks what rank 0 has read from the state; it calls it before its session is entered."""
+    facts = {
+        "entropy_rule": context.entropy_rule,
+        "protocol_record": context.protocol_record and dict(context.protocol_record),
+        "lacking": sorted(context.lacking),
+    }
+    for rank in range(1, context.ranks.size):
+        context.ranks.send(rank, facts, {})
+
+
+def follow(context: RunContext) -> None:
+    """Does what rank 0 orders, until the run ends; for all other ranks.
+
+    Raises:
+        NeurozooError: Another rank does not answer, or the environments cannot be made.
+    """
+    facts, _ = context.ranks.receive(LEADER)
+    facts["lacking"] = frozenset(facts["lacking"])
+    session: Any = get_algorithm(context.algo).open_session(replace(context, **facts))
+    session.follow()
