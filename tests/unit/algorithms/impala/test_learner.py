@@ -177,7 +177,7 @@ def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypa
     watch = Watch()
     while not learner.is_done:
         learner._play_step(watch)
-        if learner._step == 1:
+        if learner._player.step == 1:
             acted.append(network.get_arrays()["acting"])
         if learner._player.is_rollout_over:
             learner._finish_rollout()
