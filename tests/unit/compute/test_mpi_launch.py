@@ -15,6 +15,11 @@ def test_open_mpi_gets_its_processes_and_may_have_more_than_cores():
     assert options == ["-n", "4", "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE", "--tag-output"]
 
 
+def test_options_of_the_user_take_the_place_of_ours():
+    command = mpi_command("mpirun --map-by seq:OVERSUBSCRIBE --hostfile 'my hosts'", 3, {"PATH": ""})
+    assert command[1:] == ["-n", "3", "--bind-to", "none", "--map-by", "seq:OVERSUBSCRIBE", "--hostfile", "my hosts"]
+
+
 def test_below_grid_engine_the_hosts_are_those_of_the_parallel_environment(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("n01.cluster 2 all.q@n01 UNDEFINED\nn02.cluster 1 all.q@n02 <NULL>\n")

@@ -16,6 +16,7 @@ from neurozoo.cli.benchmarks import add_benchmark_commands
 from neurozoo.cli.comparing import add_comparing_commands
 from neurozoo.cli.filters import add_filter_commands
 from neurozoo.cli.frozen_agents import add_frozen_agent_commands
+from neurozoo.cli.impala_gym import add_impala_gym_command
 from neurozoo.cli.logs import add_log_commands
 from neurozoo.cli.movies_and_play import add_movie_and_play_commands
 from neurozoo.cli.results import add_result_commands
@@ -62,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_comparing_commands(commands)
     add_result_commands(commands)
     add_simple_dqn_command(commands, main)
+    add_impala_gym_command(commands, main)
     return parser
 
 

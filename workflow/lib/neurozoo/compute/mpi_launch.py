@@ -51,7 +51,9 @@ def mpi_command(mpi: str, count: int, environment: Mapping[str, str] = os.enviro
     if name.startswith("srun"):
         return [program, f"--ntasks={count}", "--mpi=pmix", *words[1:]]
     # Processes have several threads, so they are not bound to one core; there may be more of them than cores.
-    options = ["-n", str(count), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
+    options = ["-n", str(count)]
+    for name, value in (("--bind-to", "none"), ("--map-by", ":OVERSUBSCRIBE")):
+        options += [] if name in words else [name, value]
     if "PE_HOSTFILE" in environment and "--hostfile" not in words:
         options += ["--host", hosts_of_grid_engine(environment["PE_HOSTFILE"])]
     return [program, *options, *words[1:]]
