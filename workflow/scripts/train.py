@@ -21,8 +21,9 @@ with plain_errors(snakemake.log[0]), time_slice():
             threads=snakemake.threads,
             slots=snakemake.resources.batched_slots,
             distributed=snakemake.resources.distributed,
-            mpi=snakemake.resources.get("mpi") or "mpirun",
+            mpi=snakemake.resources.mpi or "mpirun",
         ),
         terminal=snakemake.resources.terminal,
         keep_tags=snakemake.config["zoo"]["keep_tags"],
+        tensorboard=snakemake.config["training"]["tensorboard"],
     )

@@ -50,9 +50,11 @@ def context():
     return forking
 
 
-def train_run(*, terminal: str = "log", keep_tags: tuple[str, ...] = (), **run: object) -> None:
+def train_run(
+    *, terminal: str = "log", keep_tags: tuple[str, ...] = (), tensorboard: bool = False, **run: object
+) -> None:
     """Trains the run that the arguments of `make_context` describe."""
-    train(make_context(**run), terminal=terminal, keep_tags=keep_tags)
+    train(make_context(**run), terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
 
 
 def call(error_file: str, crash: str | None = None, **arguments: object) -> None:
@@ -82,8 +84,13 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         wildcards=SimpleNamespace(**names, items=names.items),
         input={"ops": arguments["ops"], "noise": arguments["noise"]},
         output=SimpleNamespace(config=folder / "config.yaml"),
-        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed=""),
-        config={"zoo": {"keep_tags": []}, "experiments": {}, "algorithms": {arguments["algo"]: chosen}},
+        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", mpi=""),
+        config={
+            "zoo": {"keep_tags": []},
+            "training": {"tensorboard": False},
+            "experiments": {},
+            "algorithms": {arguments["algo"]: chosen},
+        },
         threads=arguments["threads"],
         log=[folder / "train.log"],
     )

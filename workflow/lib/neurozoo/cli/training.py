@@ -89,6 +89,9 @@ def _add_execution(command):
         help="starts the processes of a run with several learners or actors: mpirun, srun, or one of them with options "
         "(default: %(default)s; docs/impala.md)",
     )
+    command.add_argument(
+        "--tensorboard", action="store_true", help="write the reports to tensorboard/ in the run's folder, too"
+    )
     add_engine(command)
 
 
@@ -108,14 +111,15 @@ def _train(options):
     settings = resolve_settings(options.algo, preset=options.preset, overrides=overrides)
     identity = chosen(options, "algo", "game", "model", "run")
     context = make_context(**identity, settings=asdict(settings), run_dir=run_dir, **_execution(options))
-    train(context, terminal="bar", keep_tags=options.keep_tags)
+    train(context, terminal="bar", **chosen(options, "keep_tags", "tensorboard"))
     _name_results(run_dir)
 
 
 def _resume(options):
     from neurozoo.training import resume
 
-    resume(options.run_dir, budget=options.budget, terminal="bar", keep_tags=options.keep_tags, **_execution(options))
+    how = {**chosen(options, "keep_tags", "tensorboard"), **_execution(options)}
+    resume(options.run_dir, budget=options.budget, terminal="bar", **how)
     _name_results(options.run_dir)
 
 

@@ -130,6 +130,17 @@ class Native(Section):
     )
 
 
+class Training(Section):
+    """What training writes besides its results."""
+
+    tensorboard: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether reports are written to `tensorboard/` in each run's folder, too (docs/running.md). It "
+        "changes no result, and changing it repeats nothing.",
+    )
+
+
 class Noise(Section):
     """The table of random numbers from which all weights come."""
 
@@ -162,6 +173,7 @@ class Config(Section):
     )
     native: Native = Native()
     noise: Noise = Noise()
+    training: Training = Training()
     metrics: Metrics = Metrics()
     statistics: Statistics = Statistics()
     figures: Figures = Figures()

@@ -29,6 +29,7 @@ from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.ranks import share_facts, train_in_ranks
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
 from neurozoo.training.state import RunState
+from neurozoo.training.tensorboard import EventWriter
 from neurozoo.training.watch import TrainingWatch
 
 
@@ -93,7 +94,9 @@ def make_context(
     )
 
 
-def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequence[str] = ()) -> None:
+def train(
+    context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequence[str] = (), tensorboard: bool = False
+) -> None:
     """Trains one run up to its budget, or continues it.
 
     Writes `config.yaml` first, then `train.log`, and `snapshots/` and `tags/` if they are wanted. At the end it writes
@@ -114,6 +117,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
         terminal: What goes to standard error: a progress `bar`, `lines` (one per report) or the whole `log`.
         keep_tags: Moments such as `human` or `2HR` at which the best so far is kept in `tags/`, unless its genome is in
             the log; see `neurozoo.agents.tags`. They do not change the run.
+        tensorboard: Whether reports are written to `tensorboard/`, too.
 
     Raises:
         NeurozooError: Bad input, a full disk, another process that trains this run, or a signal (`Interrupted`). The
@@ -123,7 +127,7 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
     count = spec.ranks(context.settings)
     if count > context.ranks.size:
         spec.open_session(context)  # checks the input before anything is started
-        train_in_ranks(context, count, terminal=terminal, keep_tags=keep_tags)
+        train_in_ranks(context, count, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
         return
     tags = tuple(parse_tag(tag) for tag in keep_tags)
     wanted, context = context, as_begun(spec, context)
@@ -153,12 +157,17 @@ def train(context: RunContext, *, terminal: Terminal = "log", keep_tags: Sequenc
             for sentence in kept_rules(wanted, context):
                 reporter.say(sentence)
             share_facts(context)
-            with Heartbeat(state.folder, progress=session.progress) as heartbeat, session:
+            folder = context.run_dir / "tensorboard" if tensorboard else None
+            with (
+                EventWriter(folder, continues=bool(state.saved)) as events,
+                Heartbeat(state.folder, progress=session.progress) as heartbeat,
+                session,
+            ):
                 for sentence in session.announcements:
                     reporter.say(sentence)
                 watch = TrainingWatch(state, reporter, heartbeat, interruption)
                 keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
-                training = _Training(spec, context, session, watch, keeper, Clock.from_state(state.elapsed))
+                training = _Training(spec, context, session, watch, keeper, events, Clock.from_state(state.elapsed))
                 while not session.is_done:
                     training.run_iteration()
                 result = session.result()
@@ -197,6 +206,7 @@ class _Training:
         session: Session,
         watch: TrainingWatch,
         keeper: Keeper,
+        events: EventWriter,
         clock: Clock,
     ) -> None:
         self._unit: Any = spec.budget_unit
@@ -204,6 +214,7 @@ class _Training:
         self._session = session
         self._watch = watch
         self._keeper = keeper
+        self._events = events
         self._clock = clock
         last = watch.state.last_report() or {}
         # Of the last report, not of the state: a moment that was passed since then still has to be kept.
@@ -246,6 +257,7 @@ class _Training:
         watch.heartbeat.check_owner()
         watch.state.report(record)
         watch.reporter.report(record, report)
+        self._events.report(record, progress=report.progress)
         left = max(self._budget - report.progress, 0) / max(report.progress, 1) * clock.total
         watch.reporter.say_speed(record, clock=clock, progress=report.progress, left=left)
         now = Moment(report.iteration, report.progress, clock.total, report.test_score)

@@ -31,7 +31,7 @@ def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
             raise NeurozooError(f"The run has {job['count']} learners and actors, but {ranks.size} processes started.")
         context = replace(make_context(**job["run"]), ranks=ranks)
         if ranks.is_leader:
-            train(context, terminal=job["terminal"], keep_tags=job["tags"])
+            train(context, **job["shown"])
         else:
             for number in (*TIME_IS_UP, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)  # rank 0 says when the run stops

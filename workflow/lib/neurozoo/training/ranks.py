@@ -14,7 +14,9 @@ from neurozoo.compute.mpi import LEADER
 from neurozoo.compute.mpi_launch import mpi_command, run_ranks
 
 
-def train_in_ranks(context: RunContext, count: int, *, terminal: str, keep_tags: Sequence[str]) -> None:
+def train_in_ranks(
+    context: RunContext, count: int, *, terminal: str, keep_tags: Sequence[str], tensorboard: bool
+) -> None:
     """Starts the processes of a run, and waits for their end. The arguments are those of `train`.
 
     Raises:
@@ -30,7 +32,8 @@ def train_in_ranks(context: RunContext, count: int, *, terminal: str, keep_tags:
         "threads": threads_of_rank(context.threads, count),
         "entropy_rule": context.entropy_rule,
     }
-    job = {"run": run, "count": count, "terminal": "lines" if terminal == "bar" else terminal, "tags": list(keep_tags)}
+    shown = {"terminal": "lines" if terminal == "bar" else terminal, "keep_tags": keep_tags, "tensorboard": tensorboard}
+    job = {"run": run, "count": count, "shown": shown}
     program = [sys.executable, "-m", "neurozoo.training.rank", json.dumps(job)]
     with Interruption() as interruption:
         run_ranks([*mpi_command(context.mpi, count), *program], check=interruption.check)

@@ -20,6 +20,7 @@ def resume(
     budget: int | None = None,
     terminal: Terminal = "log",
     keep_tags: Sequence[str] = PUBLISHED,
+    tensorboard: bool = False,
     **given: Any,
 ) -> None:
     """Continues a run with its recorded settings, so that users need not remember them.
@@ -29,6 +30,7 @@ def resume(
         budget: A larger budget, in the algorithm's unit; None for the recorded one.
         terminal: As for `train`.
         keep_tags: As for `train`.
+        tensorboard: As for `train`.
         given: `ops`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
 
     Raises:
@@ -66,4 +68,4 @@ def resume(
         run_dir=run_dir,
         **given,
     )
-    train(context, terminal=terminal, keep_tags=keep_tags)
+    train(context, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)

@@ -1,0 +1,66 @@
+"""Writes the reports of a run for TensorBoard as well, for people who watch many runs live."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from neurozoo.errors import explained
+
+
+class EventWriter:
+    """Writes the numbers of each report as scalars, by their names in the log, over the progress of the run.
+
+    TensorBoard itself is not needed for this. Look at all runs with `tensorboard --logdir results/runs`.
+
+    Args:
+        folder: Folder of the event files; None to write nothing.
+        continues: Whether the run goes on, so that earlier files stay.
+
+    Raises:
+        NeurozooError: The folder cannot be written.
+    """
+
+    def __init__(self, folder: Path | None, *, continues: bool) -> None:
+        self._writer = None
+        if folder is None:
+            return
+        import tensorflow as tf
+
+        if not continues:
+            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise explained(error, folder) from error
+        self._writer = tf.summary.create_file_writer(str(folder))
+        # What TensorBoard's own `scalar` writes; the package that has it is not installed here.
+        self._kind = tf.compat.v1.SummaryMetadata(
+            plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
+            data_class="DATA_CLASS_SCALAR",
+        )
+
+    def report(self, record: Mapping[str, object], *, progress: int) -> None:
+        """Writes a report.
+
+        Args:
+            record: Values by name; those that are no numbers are left out.
+            progress: How much of the budget is spent.
+        """
+        if self._writer is None:
+            return
+        import tensorflow as tf
+
+        with self._writer.as_default(step=progress):
+            for name, value in record.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    tf.summary.write(name, tf.constant(float(value), tf.float32), metadata=self._kind)
+        self._writer.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if self._writer is not None:
+            self._writer.close()
