@@ -1,13 +1,16 @@
-"""Writes files atomically: they appear complete or not at all. Reads JSON, computes checksums."""
+"""Writes files atomically: they appear complete or not at all. Reads text and JSON, computes checksums."""
 
 import contextlib
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError, explained
+
+MOST_TEXT = 2**28  # bytes of a file that is read whole: 256 MiB
 
 
 @contextlib.contextmanager
@@ -53,6 +56,43 @@ def write_json(path: str | os.PathLike, value: object) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
+def read_text(path: str | os.PathLike, remedy: str, *, most: int = MOST_TEXT) -> str:
+    """Reads a whole text file (UTF-8). Pipes and devices, which may never end, are refused.
+
+    Args:
+        path: The file.
+        remedy: A sentence that tells the user what to do if it is missing or damaged.
+        most: Bytes that it may have.
+
+    Raises:
+        NeurozooError: The file is missing, too large, not UTF-8, or not a regular file.
+    """
+    try:
+        # Without waiting: a pipe that nobody writes to is opened at once.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise NeurozooError(f"{path} should be a file, but is a {_kind(facts.st_mode)}. {remedy}")
+            data = file.read(most + 1)
+    except FileNotFoundError as error:
+        raise NeurozooError(f"{path} is missing. {remedy}") from error
+    except OSError as error:
+        raise explained(error, path) from error
+    except ValueError as error:  # the path contains a null character
+        raise NeurozooError(f"{os.fspath(path)!r} is not a path. {remedy}") from error
+    if len(data) > most:
+        raise NeurozooError(f"{path} should have at most {most:,} bytes, but has more. {remedy}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NeurozooError(f"{path} is damaged: it is not text ({error.reason}). {remedy}") from error
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+    return kinds.get(stat.S_IFMT(mode), "device")
+
+
 def read_json(path: str | os.PathLike, remedy: str) -> dict:
     """Reads a JSON object.
 
@@ -63,11 +103,10 @@ def read_json(path: str | os.PathLike, remedy: str) -> dict:
     Raises:
         NeurozooError: The file is missing, cut off, or not a JSON object.
     """
+    text = read_text(path, remedy)
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NeurozooError(f"{path} is missing. {remedy}") from error
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, too many digits, too deep
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:  # not JSON, too many digits, too deep
         raise NeurozooError(f"{path} is damaged ({error}). {remedy}") from error
     if not isinstance(value, dict):
         raise NeurozooError(f"{path} should hold a JSON object, but holds a {type(value).__name__}. {remedy}")

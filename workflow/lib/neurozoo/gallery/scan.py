@@ -9,7 +9,6 @@ from typing import TypedDict
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.scoring import is_one_game
@@ -24,7 +23,7 @@ from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
-from neurozoo.records.run_log import read_identity, read_log
+from neurozoo.records.run_log import read_log, read_run_settings
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import NO_LABELS, read_metrics
 
@@ -151,8 +150,8 @@ class _Scan:
         run = Run(algo, game, model, int(number), is_finished=(folder / "checkpoint.npz").exists())
         with self.missing.noting_errors(folder / "config.yaml"):
             if self.missing.has(folder / "config.yaml"):
-                run = replace(run, protocol=str(read_identity(folder / "config.yaml")["protocol"]))
-                run = replace(run, settings=yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")))
+                settings = read_run_settings(folder / "config.yaml")
+                run = replace(run, protocol=str(settings["protocol"]), settings=settings)
                 run = replace(run, facts=facts_of(run.settings))
         with self.missing.noting_errors(folder / "metrics.csv"):
             run = self._with_reports(run, folder)

@@ -9,16 +9,14 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.published_log import PUBLISHED_FIELDS, read_tables
+from neurozoo.yaml_files import read_yaml
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say which run a row belongs to
 UNITS = ("frames", "evaluations")  # what budgets count; each record has one of them
@@ -95,13 +93,8 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
         NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
     """
     remedy = "It is written by the run; start the run again."
-    try:
-        found = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NeurozooError(f"{config} is missing. {remedy}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise NeurozooError(f"{config} is damaged. {remedy}") from error
-    missing = [name for name in IDENTITY if not isinstance(found, dict) or name not in found]
+    found = read_yaml(config, remedy)
+    missing = [name for name in IDENTITY if name not in found]
     if missing:
         raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
     return found
