@@ -80,11 +80,11 @@ def test_other_texts_are_refused_with_the_file_and_the_remedy(tmp_path, text, co
 
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "config.yaml")
-    with pytest.raises(NeurozooError, match=r"config\.yaml should be a file, but is a pipe"):
+    with pytest.raises(NeurozooError, match=r"config\.yaml should be a file, but is a pipe, a socket or a device"):
         read_yaml(tmp_path / "config.yaml", "Do this.")
 
 
 def test_a_link_to_an_endless_device_is_refused(tmp_path):
     (tmp_path / "config.yaml").symlink_to("/dev/zero")
-    with pytest.raises(NeurozooError, match=r"config\.yaml should be a file, but is a device"):
+    with pytest.raises(NeurozooError, match=r"config\.yaml should be a file, but is a pipe, a socket or a device"):
         read_yaml(tmp_path / "config.yaml", "Do this.")
