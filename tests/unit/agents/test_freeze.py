@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import os
 
 import numpy as np
 import pytest
@@ -226,3 +227,14 @@ def test_a_genome_that_is_not_the_checkpoints_is_noticed(run_dir, ops, noise_tab
     with pytest.raises(NeurozooError, match="a genome for frostbite/small, but weights for breakout/small"):
         freeze_run(run_dir, ops=ops, noise=noise_table)
     assert not (run_dir / "frozen").exists()
+
+
+def test_what_a_killed_freezing_left_behind_is_removed_by_the_next_one(agent, played, tmp_path):
+    left = [tmp_path / f".frozen.{2**22 + 1}.{age}" for age in ("new", "old")]  # no process has this number
+    others = [tmp_path / name for name in (f".frozen.{os.getppid()}.new", ".frozen.mine", f".other.{2**22 + 1}.new")]
+    for folder in (*left, *others):
+        folder.mkdir()
+        (folder / "model.json").write_text("{}")
+    checkpoint = agent("small")
+    freeze(checkpoint, tmp_path / "frozen", trace=played(checkpoint, 3))
+    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "frozen"])

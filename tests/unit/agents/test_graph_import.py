@@ -1,5 +1,8 @@
 """Graphs in the layouts of the Atari Zoo, made here with TensorFlow 1's functions, and our own."""
 
+import resource
+import time
+
 import numpy as np
 import pytest
 from neurozoo.agents import graph_import
@@ -280,3 +283,126 @@ def test_a_file_that_is_not_a_graph_is_refused(tmp_path, content):
 def test_a_graph_of_something_else_is_named(frozen_folder, tmp_path, choices, answer):
     with pytest.raises(NeurozooError, match=answer):
         import_graph(frozen_folder("small") / "model.pb", run_dir=tmp_path / "run", **choices)
+
+
+# ---- graphs that are meant to do harm
+
+
+def constant(definition, name, value):
+    """Adds a constant to a graph."""
+    import tensorflow as tf
+
+    tensor = tf.make_tensor_proto(value)
+    node = definition.node.add(name=name, op="Const")
+    node.attr["dtype"].type = tensor.dtype
+    node.attr["value"].tensor.CopyFrom(tensor)
+    return name
+
+
+def add_to_output(nodes, name):
+    nodes["ga/out/signal"].op = "AddV2"
+    nodes["ga/out/signal"].input.append(name)
+
+
+def with_cycle(nodes, definition):
+    nodes["ga/fc/relu"].op = "AddV2"
+    nodes["ga/fc/relu"].input.append("ga/out/signal")
+
+
+def with_cycle_of_constants(nodes, definition):
+    definition.node.add(name="a", op="Neg", input=["b"])
+    definition.node.add(name="b", op="Neg", input=["a"])
+    add_to_output(nodes, "a")
+
+
+def with_another_type(nodes, definition):
+    nodes["ga/fc/w"].attr["dtype"].type = 9  # its numbers stay float32
+
+
+def with_text(nodes, definition):
+    nodes["ga/fc/w"].attr["dtype"].type = nodes["ga/fc/w"].attr["value"].tensor.dtype = 7
+
+
+def with_huge_fill(nodes, definition):
+    sizes = [constant(definition, "size", [60_000, 60_000]), constant(definition, "one", np.float32(1))]
+    definition.node.add(name="fill", op="Fill", input=sizes)
+    add_to_output(nodes, "fill")
+
+
+def with_huge_constant(nodes, definition):
+    tensor = nodes["ga/fc/w"].attr["value"].tensor
+    tensor.ClearField("tensor_content")
+    tensor.float_val.append(1.0)
+    tensor.tensor_shape.dim[0].size = 2**40
+
+
+def with_much_arithmetic(nodes, definition):
+    last = factor = constant(definition, "factor", np.ones((2_000, 2_000), np.float32))
+    for number in range(5_000):
+        last = definition.node.add(name=f"product{number}", op="MatMul", input=[last, factor]).name
+    add_to_output(nodes, last)
+
+
+def with_other_sizes(nodes, definition):
+    nodes["ga/fc/w"].attr["value"].tensor.tensor_shape.dim[1].size = 3
+
+
+def with_a_name_twice(nodes, definition):
+    definition.node.add().CopyFrom(nodes["ga/fc/w"])
+
+
+def without_strides(nodes, definition):
+    for node in nodes.values():
+        if node.op == "Conv2D":
+            del node.attr["strides"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "answer"),
+    [
+        (with_cycle, "has a cycle: the node 'ga/"),
+        (with_cycle_of_constants, "has a cycle: the node '[ab]' depends on itself"),
+        (with_another_type, r"its node 'ga/fc/w' \(Const\) cannot be computed \(its value is of another type\)"),
+        (with_text, r"its node 'ga/fc/w' \(Const\) cannot be computed \(the type 7\)"),
+        (with_huge_fill, r"its node 'fill' \(Fill\) cannot be computed \(a value of 14,400,000,000 bytes\)"),
+        (with_huge_constant, r"its node 'ga/fc/w' \(Const\) cannot be computed \(a value of"),
+        (with_much_arithmetic, r"its node 'product\d+' \(MatMul\) cannot be computed \(more than"),
+        (with_other_sizes, r"its node 'ga/fc/w' \(Const\) cannot be computed \(cannot reshape"),
+        (with_a_name_twice, "two of its nodes have the same name"),
+        (without_strides, "is damaged: its layers do not fit together"),
+    ],
+)
+def test_a_hostile_graph_is_refused_before_it_takes_time_or_memory(frozen_folder, tmp_path, spoil, answer):
+    definition = read_graph(frozen_folder("small") / "model.pb")
+    spoil({node.name: node for node in definition.node}, definition)
+    (tmp_path / "x.pb").write_bytes(definition.SerializeToString())
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with pytest.raises(NeurozooError, match=rf"x\.pb.* {answer}"):
+        import_graph(tmp_path / "x.pb", game="breakout", run_dir=tmp_path / "run")
+    assert time.process_time() - start < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # kB
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_operation_of_a_graph_is_run_by_tensorflow(frozen_folder, monkeypatch):
+    import tensorflow as tf
+
+    definition = read_graph(frozen_folder("small") / "model.pb")
+    monkeypatch.setattr(tf.graph_util, "import_graph_def", None)
+    monkeypatch.setattr(tf.compat.v1, "Session", None)
+    reader = GraphReader(definition, input_node="X_t", output_node="ga/out/signal", source="x.pb")
+    assert len(reader.layers()) == 4
+    assert reader.function((84, 84, 4))(np.zeros((84, 84, 4), np.float32)).shape == (4,)
+
+
+def test_values_are_those_that_tensorflow_computes(frozen_folder):
+    import tensorflow as tf
+
+    definition = read_graph(frozen_folder("small") / "model.pb")
+    reader = GraphReader(definition, input_node="X_t", output_node="ga/out/signal", source="x.pb")
+    observation = np.random.default_rng(0).random((84, 84, 4), np.float32)
+    with tf.Graph().as_default() as graph:
+        (outputs,) = tf.graph_util.import_graph_def(definition, return_elements=["ga/out/signal:0"], name="")
+        with tf.compat.v1.Session(graph=graph) as session:
+            expected = session.run(outputs, {"X_t:0": observation[None]})[0]
+    np.testing.assert_allclose(reader.function((84, 84, 4))(observation), expected, rtol=1e-4, atol=1e-5)

@@ -74,7 +74,7 @@ def test_every_game_weighs_the_same_in_the_mean_over_games():
 
 def test_a_file_that_is_not_a_lean_table_is_refused(tmp_path):
     (tmp_path / "lean.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(NeurozooError, match=r"lean\.csv should have the columns algo"):
+    with pytest.raises(NeurozooError, match=r"lean\.csv is damaged or not such a table"):
         read_leans([tmp_path / "lean.csv"])
-    with pytest.raises(NeurozooError, match="missing or not a table"):
+    with pytest.raises(NeurozooError, match="is missing"):
         read_leans([tmp_path / "nothing.csv"])

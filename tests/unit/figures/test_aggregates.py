@@ -173,7 +173,7 @@ def test_other_tables_and_formats_are_refused(tmp_path):
     with pytest.raises(NeurozooError, match="is missing"):
         plot_aggregates(tmp_path / "scores.csv", [tmp_path / "a.png"])
     (tmp_path / "scores.csv").write_text("game\nall\n")
-    with pytest.raises(NeurozooError, match="should have the columns game, human_normalised_iqm"):
+    with pytest.raises(NeurozooError, match="it lacks algo, model, human_normalised_iqm"):
         plot_aggregates(tmp_path / "scores.csv", [tmp_path / "a.png"])
     with pytest.raises(NeurozooError, match="did you mean 'png'"):
         plot_improvement(tmp_path / "comparison.csv", [tmp_path / "a.pgn"])

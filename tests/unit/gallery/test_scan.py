@@ -6,6 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
+from neurozoo.gallery import scan
+from neurozoo.gallery.pages import build_site
 from neurozoo.gallery.scan import read_manifest
 from neurozoo.records.tables import merge_metrics, read_metrics, score_table
 
@@ -232,3 +234,44 @@ def test_no_folder_is_an_error_and_an_empty_one_is_not(tmp_path):
     with pytest.raises(NeurozooError, match="should be a folder of results"):
         read(tmp_path / "nowhere")
     assert read(tmp_path).runs == ()
+
+
+BOMB = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("config.yaml", BOMB, "its aliases stand for more than 100,000 values"),
+        ("config.yaml", "[" * 100_000, "more than 100 levels"),
+        ("config.yaml", "algo: ga\ngame: [1]\nmodel: small\nrun: 1\nprotocol: x\n", "config.yaml is damaged"),
+        ("metrics.csv", "algo,game,model,run,protocol,frames,score,test_score\n,,,,,1,1,1\n", "algo has empty cells"),
+        ("evaluation.json", '{"episodes": 7, "protocol": []}', "evaluation.json is damaged"),
+        ("evaluation.json", '{"episodes": [{"score": 1e999}], "protocol": {"name": "x"}}', "finite scores"),
+        ("evaluation.json", "[" * 100_000, "evaluation.json is damaged"),
+        ("frozen/model.json", '{"format": "neurozoo frozen model 1", "game": "pong", "layers": 7}', "model.json is"),
+    ],
+)
+def test_a_bad_run_is_a_card_that_says_what_is_wrong_and_stops_nothing(results, name, content, problem):
+    (results / RUN / name).write_text(content)
+    manifest = build_site(results, replications=100)
+    runs = {f"runs/{run.id}": run for run in manifest.runs}
+    assert problem in runs[RUN].problem
+    assert [name for name, run in runs.items() if run.problem] == [RUN]
+    assert problem in (results / "site/index.html").read_text()
+    assert problem in (results / f"site/{RUN}.html").read_text()
+
+
+def test_an_error_that_nobody_foresaw_costs_one_run_only(results, monkeypatch):
+    def of_run(run, folder):
+        if run.id == "ga/frostbite/small/1":
+            raise ArithmeticError("surprise")
+
+    monkeypatch.setattr(scan._Scan, "_note_missing_files", lambda self, run, folder: of_run(run, folder))
+    manifest = build_site(results, replications=100)
+    problems = {run.id: run.problem for run in manifest.runs if run.problem}
+    assert list(problems) == ["ga/frostbite/small/1"]
+    assert "is damaged (ArithmeticError: surprise)" in problems["ga/frostbite/small/1"]
+    assert len(manifest.runs) == 5

@@ -134,7 +134,7 @@ def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, p
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--configfile", "nowhere.yaml"], "nowhere.yaml cannot be read"),
+        (["--configfile", "nowhere.yaml"], "nowhere.yaml is missing"),
         (["--configfile", "wrong.yaml"], "did you mean 'ga'"),
         (["--configfile", "text.yaml"], "should be a mapping"),
         (["--watch", "0"], "--watch is 0.0 seconds, but should be at least 0.1"),

@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 
+_LONGEST = 80  # characters of a name in a message
+
 
 class NeurozooError(Exception):
     """An error that the user can fix. The message says what is wrong, what was expected and what to do."""
@@ -38,9 +40,11 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
         The error, for the caller to raise.
     """
     allowed = sorted(map(str, allowed))
-    guess = nearest(name, allowed)
+    shown = repr(name)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    guess = nearest(shown.strip("'"), allowed)
     hint = f"; did you mean {guess!r}?" if guess else "."
-    return NeurozooError(f"{kind} {name!r} is unknown{hint} Known: {', '.join(allowed)}.")
+    return NeurozooError(f"{kind} {shown} is unknown{hint} Known: {', '.join(allowed)}.")
 
 
 _FULL = (
@@ -60,6 +64,7 @@ _SENTENCES = {
     errno.ENOTDIR: _FILE_IN_THE_WAY,
     errno.EEXIST: _FILE_IN_THE_WAY,
     errno.EISDIR: "cannot be used, because a folder is where a file is needed. Move it, or choose another name.",
+    errno.ESPIPE: "should be a file, but is a pipe, a socket or a device. Put a file there, or give another path.",
     errno.ENOENT: "is missing. Check the path.",
     errno.ELOOP: "cannot be opened, because its links lead in a circle. Mend them.",
 }
@@ -81,6 +86,24 @@ def explained(error: OSError, path: str | os.PathLike | None = None) -> Exceptio
     reason = os.strerror(error.errno).lower()
     sentence = _SENTENCES.get(error.errno, "could not be read or written: {reason}. Check its disk, and try again.")
     return NeurozooError(f"{os.fspath(place)} {sentence.format(reason=reason)}")
+
+
+@contextlib.contextmanager
+def naming(source: object) -> Iterator[None]:
+    """Puts the name of a file before the sentence of an error that does not name it.
+
+    Args:
+        source: The file.
+
+    Raises:
+        NeurozooError: What the block raised, with the name.
+    """
+    try:
+        yield
+    except NeurozooError as error:
+        if str(source) in str(error):
+            raise
+        raise NeurozooError(f"{source}: {error}") from error
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ taken for it: 44 MB of zeros that are packed well are 10 GB in memory.
 import contextlib
 import gzip
 import io
+import lzma
 import math
 import os
 import struct
@@ -21,8 +22,8 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.files import open_file, written_whole
 
 BLOCK = 2**22  # bytes per read: 4 MiB
 MOST_ROW = 2**26  # bytes of one row: 64 MiB; the largest screen of an environment takes some
@@ -31,10 +32,11 @@ MOST_HEADER = 2**14  # bytes that say the type and shape of an array
 GROWTH = 8  # times that arrays which are read whole may be larger than their file
 LEVEL = 4  # of compression: screens take a third more space than with 6, and a third of the time
 
-# What zipfile and NumPy raise for a damaged file. For a damaged header NumPy raises SyntaxError and TokenError.
+# What zipfile and NumPy raise for a damaged file. For a damaged header NumPy raises SyntaxError and TokenError; for an
+# encrypted member zipfile raises RuntimeError.
 DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError,
-    EOFError, KeyError, ValueError, NotImplementedError, SyntaxError, OverflowError, MemoryError, RecursionError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError,
+    EOFError, LookupError, ValueError, RuntimeError, SyntaxError, OverflowError, MemoryError,
 )  # fmt: skip
 
 
@@ -141,19 +143,21 @@ class NpzReader:
             NeurozooError: The file is missing, damaged, not an `.npz`, or lacks a member.
         """
         self.path, self._remedy = Path(path), remedy
-        if not self.path.exists():
-            raise NeurozooError(f"{path} is missing. {remedy}")
-        with self._explained():
-            self._file = zipfile.ZipFile(self.path)
+        with contextlib.ExitStack() as stack:
+            with self._explained():
+                self._file = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(self.path))))
+            self._check_members(keys)
+            self._stack = stack.pop_all()
+
+    def _check_members(self, keys: Iterable[str]) -> None:
         if missing := sorted(set(keys) - {name.removesuffix(".npy") for name in self._file.namelist()}):
-            self._file.close()
-            raise NeurozooError(f"{path} lacks {', '.join(missing)}. {remedy}")
+            raise NeurozooError(f"{self.path} lacks {', '.join(missing)}. {self._remedy}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
-        self._file.close()
+        self._stack.close()
 
     def shape(self, key: str) -> tuple[int, ...]:
         """Returns a member's shape without reading its numbers."""
@@ -189,6 +193,12 @@ class NpzReader:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except FileNotFoundError as error:
+            raise NeurozooError(f"{self.path} is missing. {self._remedy}") from error
+        except OSError as error:
+            if error.filename is not None:
+                raise explained(error) from error
+            raise NeurozooError(f"{self.path} is damaged or cut off ({error}). {self._remedy}") from error
         except DAMAGE as error:
             raise NeurozooError(f"{self.path} is damaged or cut off ({error}). {self._remedy}") from error
 
@@ -214,9 +224,9 @@ def read_npz(path: str | os.PathLike, *, growth: float = GROWTH) -> dict[str, np
         DAMAGE: One of these; the file is not an `.npz`, is cut off, holds objects, or says that it holds more numbers
             than it can.
     """
-    left = MOST_TEXT + int(growth * os.path.getsize(path))
     arrays = {}
-    with zipfile.ZipFile(path) as file:
+    with open_file(path) as whole, zipfile.ZipFile(whole) as file:
+        left = MOST_TEXT + int(growth * os.fstat(whole.fileno()).st_size)
         for name in file.namelist():
             key = name.removesuffix(".npy")
             arrays[key] = _read_member(file, key, most=left)

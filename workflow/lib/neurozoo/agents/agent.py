@@ -12,7 +12,7 @@ import numpy as np
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, naming
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds
@@ -55,11 +55,18 @@ def read_agent(path: str | os.PathLike) -> Agent:
     path = Path(path)
     if path.is_dir() and not (path / "genome.json").exists() and (path / "checkpoint.npz").exists():
         path = path / "checkpoint.npz"
-    if path.suffix == ".npz":
-        checkpoint = read_checkpoint(path)
-        genome = Genome(Weights.of(checkpoint.theta))
-        return Agent(genome, checkpoint.game, checkpoint.model, checkpoint.protocol, checkpoint.reference)
     path = path / "genome.json" if path.is_dir() else path
+    with naming(path):
+        return _agent_of_checkpoint(path) if path.suffix == ".npz" else _agent_of_genome(path)
+
+
+def _agent_of_checkpoint(path: Path) -> Agent:
+    checkpoint = read_checkpoint(path)
+    genome = Genome(Weights.of(checkpoint.theta))
+    return Agent(genome, checkpoint.game, checkpoint.model, checkpoint.protocol, checkpoint.reference)
+
+
+def _agent_of_genome(path: Path) -> Agent:
     record = read_genome(path)
     protocol = chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)

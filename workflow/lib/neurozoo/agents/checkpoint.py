@@ -11,8 +11,8 @@ import numpy as np
 from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import AnyLayout, Protocol, any_layout_of, protocol_of
-from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.errors import NeurozooError, naming
+from neurozoo.files import parse_json, written_whole
 from neurozoo.npz_files import read_npz
 
 
@@ -83,7 +83,7 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     """
     try:
         arrays = read_npz(path)
-        theta, about = arrays["theta"], json.loads(str(arrays["about"]))
+        theta, about = arrays["theta"], parse_json(str(arrays["about"]))
         reference = arrays.get("reference")
         about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
@@ -96,15 +96,16 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     except Exception as error:  # zipfile and NumPy raise many kinds: SyntaxError, TokenError, zlib.error
         reason = f"{type(error).__name__}: {error}"[:200]
         raise NeurozooError(f"The checkpoint {path} is damaged ({reason}). Delete it and train again.") from error
-    check_game(checkpoint.game)
-    protocol_of(
-        checkpoint.game,
-        protocol.name,
-        action_set=protocol.action_set,
-        observation=protocol.observation or None,
-        start_state=protocol.start_state,
-    )
-    layout = checkpoint.layout
+    with naming(f"The checkpoint {path}"):
+        check_game(checkpoint.game)
+        protocol_of(
+            checkpoint.game,
+            protocol.name,
+            action_set=protocol.action_set,
+            observation=protocol.observation or None,
+            start_state=protocol.start_state,
+        )
+        layout = checkpoint.layout
     expected = layout.parameter_count
     if theta.shape != (expected,) or theta.dtype != np.float32 or layout.num_actions != checkpoint.num_actions:
         raise NeurozooError(
@@ -123,7 +124,7 @@ def read_facts(path: str | os.PathLike) -> dict:
         NeurozooError: The file is missing, damaged or not a snapshot.
     """
     try:
-        facts = json.loads(str(read_npz(path)["facts"]))
+        facts = parse_json(str(read_npz(path)["facts"]))
         if not isinstance(facts, dict):
             raise ValueError(f"its facts are a {type(facts).__name__}")
     except FileNotFoundError as error:

@@ -8,7 +8,6 @@
 Source: Such et al. 2018, arXiv:1812.07069, and its code.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -27,7 +26,7 @@ from neurozoo.agents.zoo_models import ZooModel
 from neurozoo.agents.zoo_names import gym_id
 from neurozoo.environments.protocols import layout_of
 from neurozoo.errors import NeurozooError
-from neurozoo.files import write_json, written_whole
+from neurozoo.files import open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.run_log import read_log
@@ -101,10 +100,11 @@ def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
     """Returns the index entries of earlier exports of a run, after checking that they are of the same network."""
     path = _index(model, root)
     try:
-        entries = {entry["criteria"]: entry for entry in json.loads(path.read_text(encoding="utf-8"))}
+        with open_text(path) as file:
+            entries = {str(entry["criteria"]): dict(entry) for entry in parse_json(file.read())}
     except FileNotFoundError:
         return {}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise NeurozooError(f"{path} is not an index of tags ({reason}). Delete it, or give another ROOT.") from error
     for entry in entries.values():

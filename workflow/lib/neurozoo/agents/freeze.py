@@ -5,6 +5,7 @@
 
 import contextlib
 import errno
+import glob
 import math
 import os
 import shutil
@@ -458,6 +459,7 @@ def _folder_written_whole(folder: Path) -> Iterator[Path]:
                 f"{folder} holds files that are not part of a frozen model ({', '.join(others[:3])}) and would be "
                 "lost. Give another folder."
             )
+        _remove_leftovers(folder)
         new.mkdir(parents=True)
         yield new
         if folder.exists():
@@ -468,3 +470,12 @@ def _folder_written_whole(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Removes what a freezing of this folder left behind when it was killed."""
+    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*"):
+        parts = path.name.removeprefix(f".{folder.name}.").split(".")
+        is_ours = len(parts) == 2 and parts[0].isdecimal() and parts[1] in ("new", "old")
+        if is_ours and not Path("/proc", parts[0]).exists() and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)

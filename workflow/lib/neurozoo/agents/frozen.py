@@ -9,7 +9,8 @@ import contextlib
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
 from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE = "model.keras", "saved_model", "model.pb", "model.json"
 FORMAT = "neurozoo frozen model 1"
+MOST_SIDE = 2**20  # numbers along one side of an activation
 REMEDY = "Freeze the agent again: python -m neurozoo freeze, or the rule freeze_model."
 
 
@@ -221,28 +223,28 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     path = folder / RECORD_FILE
     record = read_json(path, f"A frozen model is a folder with {KERAS_FILE} and {RECORD_FILE}. {REMEDY}")
     if record.get("format") != FORMAT:
-        raise NeurozooError(f"{path} should have the format {FORMAT!r}, but has {record.get('format')!r}. {REMEDY}")
+        raise NeurozooError(
+            f"{path} should have the format {FORMAT!r}, but has {str(record.get('format'))[:80]!r}. {REMEDY}"
+        )
     try:
         frozen = FrozenModel(
             folder=folder,
             game=check_game(record["game"]),
-            model=str(record["model"]),
-            algo=str(record["algo"]),
-            run=int(record["run"]),
-            protocol=Protocol.from_record(record["protocol"]),
-            actions=tuple(map(str, record["actions"])),
-            layers=tuple(
-                LayerRecord(**{**{key: layer[key] for key in _LAYER_KEYS}, "shape": tuple(layer["shape"])})
-                for layer in record["layers"]
-            ),
-            generation=record.get("generation"),
-            tag=record.get("tag"),
+            model=_typed(record["model"], str),
+            algo=_typed(record["algo"], str),
+            run=_typed(record["run"], int),
+            protocol=Protocol.from_record(_typed(record["protocol"], dict)),
+            actions=tuple(_typed(name, str) for name in _typed(record["actions"], list)),
+            layers=tuple(map(_layer, _typed(record["layers"], list))),
+            generation=_typed(record.get("generation"), int, NoneType),
+            tag=_typed(record.get("tag"), str, NoneType),
             action_rule=_known_rule(record.get("policy", "greedy")),
             has_history="memory" in record,
-            state_shapes=tuple(tuple(map(int, part["shape"])) for part in record.get("memory", ())),
+            state_shapes=tuple(_shape(part["shape"]) for part in _typed(record.get("memory", []), list)),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise NeurozooError(f"{path} is incomplete or damaged ({type(error).__name__}: {error}). {REMEDY}") from error
+    except (KeyError, TypeError, ValueError, NeurozooError) as error:
+        reason = f"{type(error).__name__}: {error}"[:300]
+        raise NeurozooError(f"{path} is incomplete or damaged ({reason}). {REMEDY}") from error
     if not frozen.layers or not frozen.actions:
         raise NeurozooError(f"{path} should name at least one layer and one action, but names none. {REMEDY}")
     return frozen
@@ -261,13 +263,37 @@ def outdated(run_dir: str | os.PathLike) -> str | None:
     record = run_dir / "frozen" / RECORD_FILE
     if not record.exists() or not any((run_dir / name).exists() for name in (RESULT, GENOME)):
         return None
-    before, now = read_json(record, REMEDY).get("scores", {}).get("frames"), read_run_result(run_dir).get("frames")
-    if before is None or now is None or before == now:
+    scores = read_json(record, REMEDY).get("scores")
+    before, now = scores.get("frames") if isinstance(scores, dict) else None, read_run_result(run_dir).get("frames")
+    if not (isinstance(before, int | float) and isinstance(now, int | float)) or before == now:
         return None
     return (
         f"{run_dir}/frozen is the agent after {before:,} frames, but the run has reached {now:,}. Freeze it again: "
         f"python -m neurozoo freeze {run_dir}"
     )
+
+
+def _typed(value: Any, *kinds: type) -> Any:
+    if type(value) not in kinds:
+        raise TypeError(f"{str(value)[:80]!r} should be {' or '.join(kind.__name__ for kind in kinds)}")
+    return value
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    shape = tuple(_typed(side, int) for side in _typed(value, list))
+    if len(shape) > 3 or not all(0 < side <= MOST_SIDE for side in shape):
+        raise ValueError(f"{str(value)[:80]} should be a shape")
+    return shape
+
+
+def _layer(value: Any) -> LayerRecord:
+    """Reads a layer's entry in `model.json`; `kind` and `activation` may be those of a later version."""
+    record: dict[str, Any] = {
+        name: _typed(_typed(value, dict)[name], int if name == "cycles" else str)
+        for name in _LAYER_KEYS
+        if name != "shape"
+    }
+    return LayerRecord(**record, shape=_shape(value["shape"]))
 
 
 def _known_rule(name: object) -> str:

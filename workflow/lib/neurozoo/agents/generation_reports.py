@@ -1,12 +1,13 @@
 """Reads the elite genome and scores of each generation from a run's log."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, naming
+from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.genome import Genome
 
 ELITE = "TruncatedPopulationEliteSeeds"  # field of a report with the elite's genome
@@ -17,6 +18,7 @@ SCORES = {
     "iteration": "Iteration",
     "frames": "frames",
 }
+_NUMBERS = ("frames", "TimeElapsedTotal", "score", "test_score")  # of a report, where it has them
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,13 @@ def read_reports(run_dir: str | os.PathLike) -> dict[int, dict]:
             "a log; an imported genome has no generations."
         )
     try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        with open_text(path) as file:
+            records = [parse_json(line) for line in file.read().splitlines()]
+        for record in records:
+            if wrong := [name for name in _NUMBERS if not isinstance(record.get(name), int | float | NoneType)]:
+                raise ValueError(f"{', '.join(wrong)} should be a number")
         return {int(record["Iteration"]): record for record in records}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise NeurozooError(
             f"{path} is damaged ({type(error).__name__}: {error}). Delete it and train again."
         ) from error
@@ -90,4 +96,5 @@ def report_of(
             "search log one in every report. Leave out the generation to freeze the run's result."
         )
     scores = {ours: record[theirs] for ours, theirs in SCORES.items() if theirs in record}
-    return GenerationElite(generation, Genome.from_json(record[ELITE]), scores)
+    with naming(f"The log of {run_dir}"):
+        return GenerationElite(generation, Genome.from_json(record[ELITE]), scores)

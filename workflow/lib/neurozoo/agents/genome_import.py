@@ -4,7 +4,6 @@ A source is parsed as numbers and brackets and never run. The folder has the sam
 freezing, rollouts, movies and evaluation treat both alike.
 """
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -18,8 +17,8 @@ from neurozoo.agents.agent import IMPORTED, check_same_agent, chosen_protocol, w
 from neurozoo.agents.checkpoint import Checkpoint, check_reference, write_checkpoint
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import Protocol, layout_of, output_names
-from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.files import write_json, write_text
+from neurozoo.errors import NeurozooError, naming, unknown_name
+from neurozoo.files import open_text, parse_json, write_json, write_text
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.genome import Genome, GenomeRecord, check_seeds, decode, genome_record
 from neurozoo.genomes.noise_table import open_noise_table
@@ -51,13 +50,13 @@ def read_text(source: str | os.PathLike) -> str:
     if text.lstrip()[:1] in ("(", "[", "{") or _MARK in text:
         return text
     try:
-        size = Path(text).stat().st_size
-        if size > MOST_BYTES:
-            raise NeurozooError(
-                f"{text} has {size:,} bytes, but a genome has at most {MOST_BYTES:,}. If it is a log, give only its "
-                f"last line '{_MARK} (...)'."
-            )
-        return Path(text).read_text(encoding="utf-8")
+        with open_text(text) as file:
+            if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
+                raise NeurozooError(
+                    f"{text} has {size:,} bytes, but a genome has at most {MOST_BYTES:,}. If it is a log, give only "
+                    f"its last line '{_MARK} (...)'."
+                )
+            return file.read()
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NeurozooError(f"{text[:80]!r} cannot be read as a file ({reason}). {EXPECTED}") from error
@@ -90,8 +89,8 @@ def parse_genome(text: str, *, seeds: bool = False) -> Genome | tuple[int, ...] 
     if text.startswith("("):
         return Genome.from_text(text)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         raise NeurozooError(f"This is not a genome: {text[:80]!r}. {EXPECTED}") from error
     return value if isinstance(value, dict) else Genome.from_json(value)
 
@@ -142,18 +141,20 @@ def import_genome(
     if isinstance(run, bool) or not isinstance(run, int) or run < 1:
         raise NeurozooError(f"The run should be a whole number from 1, but is {run!r}.")
     name = get_network(model).name if model is not None else None
-    parsed = parse_genome(read_text(source), seeds=format == "seeds" or (format == "auto" and name == CSHENTON))
-    record = _merged(parsed, game=game, model=name)
-    choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
-    played = chosen_protocol(record, protocol, choices)
-    layout = layout_of(record.game, record.model, played)
-    _check_fit(record, parsed, played, layout)
-    if record.seeds is not None:
-        theta = weights_of_seeds(record, layout)
-    else:
-        assert record.genome is not None  # `_merged` refuses a file without a genome
-        theta = decode(record.genome, noise=open_noise_table(noise), layout=layout)
-    check_reference(None, layout, source="The genome")
+    text = read_text(source)
+    with naming("The genome" if text == os.fspath(source) else source):
+        parsed = parse_genome(text, seeds=format == "seeds" or (format == "auto" and name == CSHENTON))
+        record = _merged(parsed, game=game, model=name)
+        choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
+        played = chosen_protocol(record, protocol, choices)
+        layout = layout_of(record.game, record.model, played)
+        _check_fit(record, parsed, played, layout)
+        if record.seeds is not None:
+            theta = weights_of_seeds(record, layout)
+        else:
+            assert record.genome is not None  # `_merged` refuses a file without a genome
+            theta = decode(record.genome, noise=open_noise_table(noise), layout=layout)
+        check_reference(None, layout, source="The genome")
 
     identity: dict[str, Any] = {"algo": IMPORTED, "game": record.game, "model": record.model, "run": run}
     folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))

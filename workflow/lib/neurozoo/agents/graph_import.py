@@ -17,7 +17,7 @@ from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import Protocol, layout_of, observation_shape, output_names, protocol_of
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, naming
 from neurozoo.evaluation import Trace
 from neurozoo.files import sha256_of, write_json, write_text
 from neurozoo.networks.catalogue import NETWORKS, get_network
@@ -94,6 +94,34 @@ def import_graph(
             folder holds another agent.
     """
     path = Path(source)
+    with naming(path):
+        return _import_graph(
+            path,
+            game=game,
+            model=model,
+            run=run,
+            protocol=protocol,
+            action_set=action_set,
+            observation=observation,
+            start_state=start_state,
+            runs=runs,
+            run_dir=run_dir,
+        )
+
+
+def _import_graph(
+    path: Path,
+    *,
+    game: str | None,
+    model: str | None,
+    run: int | None,
+    protocol: str | None,
+    action_set: str | None,
+    observation: str | None,
+    start_state: str | None,
+    runs: str | os.PathLike,
+    run_dir: str | os.PathLike | None,
+) -> Path:
     definition = read_graph(path)
     form, output_node = recognise(definition, path)
     game = check_game(game or game_of(path.resolve().parent.name))
@@ -145,7 +173,11 @@ def recognise(definition, source: str | os.PathLike) -> tuple[Form, str]:
     ]
     if len(found) != 1:
         known = "; ".join(f"{form.input_node} to {form.output_node} ({form.name})" for form in FORMS)
-        got = f"{found[0][1]} and {found[1][1]}" if found else f"{len(names)} other nodes, {', '.join(names[:4])} ..."
+        got = (
+            f"{found[0][1]} and {found[1][1]}"
+            if found
+            else f"{len(names)} other nodes, {', '.join(names[:4])[:160]} ..."
+        )
         raise NeurozooError(
             f"{source} should have exactly one input and one output with these names: {known}; but it has {got}"
         )

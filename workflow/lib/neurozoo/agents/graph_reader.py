@@ -2,22 +2,25 @@
 
 It understands chains of convolutions and dense layers with affine operations between them: convolutions as `Conv2D` or
 as image patches times a matrix, policy axes of length 1, biases, constant normalisation, scaled inputs. A graph may
-come from a stranger, so no part of it is run before all its operations are known to be harmless.
+come from a stranger, so TensorFlow runs no part of it: `graph_values` computes what is needed, within limits.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neurozoo.agents.frozen import first_line
+from neurozoo.agents.graph_values import GraphValues, data_inputs
 from neurozoo.errors import NeurozooError
+from neurozoo.files import open_file
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+MOST_FILE = 2**31  # bytes of a file, which is what protobuf can read
 
 # Operations that only reshape the data, which is their input 0. If one does more, the check on an episode finds it.
 _KEEP = {
@@ -70,7 +73,12 @@ def read_graph(path: str | os.PathLike) -> "tf.compat.v1.GraphDef":
 
     definition = tf.compat.v1.GraphDef()
     try:
-        definition.ParseFromString(Path(path).read_bytes())
+        with open_file(path) as file:
+            if (size := os.fstat(file.fileno()).st_size) >= MOST_FILE:
+                raise NeurozooError(f"{path} should have less than {MOST_FILE:,} bytes, but has {size:,}.")
+            definition.ParseFromString(file.read())
+    except NeurozooError:
+        raise
     except OSError as error:
         raise NeurozooError(f"{path} cannot be read ({error.strerror}).") from error
     except Exception as error:  # protobuf raises its own kinds
@@ -99,41 +107,38 @@ class GraphReader:
         self._source = source
         self._input, self._output = input_node, output_node
         self._nodes = {node.name: node for node in definition.node}
+        if len(self._nodes) < len(definition.node):
+            raise NeurozooError(f"{source} is damaged: two of its nodes have the same name.")
         needed = self._ancestors(output_node)
-        self._definition = type(definition)(versions=definition.versions)
-        self._definition.node.extend(node for node in definition.node if node.name in needed)
-        self._nodes = {node.name: node for node in self._definition.node}
+        self._nodes = {name: node for name, node in self._nodes.items() if name in needed}
         if input_node not in self._nodes:
             raise NeurozooError(f"The outputs {output_node!r} of {source} do not depend on its input {input_node!r}.")
         known = _KEEP | set(_ACTIVATIONS) | _AFFINE | _LAYERS | _HARMLESS
-        if strange := sorted({node.op for node in self._definition.node} - known):
+        if strange := sorted({node.op[:80] for node in self._nodes.values()} - known):
             raise NeurozooError(
                 f"{source} has operations that a chain of convolutions and dense layers does not need: "
-                f"{', '.join(strange)}. Only such chains can be imported."
+                f"{', '.join(strange[:8])}. Only such chains can be imported."
             )
+        self._values = GraphValues(self._nodes, input_node=input_node, source=source)
 
     def function(self, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
-        """Returns the graph as a function from one observation (float32, this shape) to its outputs, (outputs,)."""
-        import tensorflow as tf
+        """Returns the graph as a function from one observation (float32, this shape) to its outputs, (outputs,).
 
+        Raises:
+            NeurozooError: It does not take such observations.
+        """
         axes = len(self._nodes[self._input].attr["shape"].shape.dim)
         batch = (1, 1) if axes == len(shape) + 2 else (1,)  # with a policy axis, or without
 
-        graph = tf.Graph()
+        def outputs_of(observation: np.ndarray) -> np.ndarray:
+            given = np.asarray(observation, np.float32).reshape(*batch, *shape)
+            return self._values.output(self._output, given).reshape(-1)
+
         try:
-            with graph.as_default():
-                observation = tf.compat.v1.placeholder(tf.float32, (*batch, *shape))
-                (outputs,) = tf.graph_util.import_graph_def(
-                    self._definition,
-                    input_map={f"{self._input}:0": observation},
-                    return_elements=[f"{self._output}:0"],
-                    name="",
-                )
-            run = tf.compat.v1.Session(graph=graph).make_callable(outputs, [observation])
-            run(np.zeros((*batch, *shape), np.float32))
-        except Exception as error:  # TensorFlow raises many kinds
-            raise NeurozooError(f"{self._source} does not take observations {shape} ({first_line(error)}).") from error
-        return lambda observation: run(observation.reshape(*batch, *shape)).reshape(-1)
+            outputs_of(np.zeros(shape, np.float32))
+        except NeurozooError as error:
+            raise NeurozooError(f"{self._source} does not take observations {shape}: {error}") from error
+        return outputs_of
 
     def layers(self, *, scale: float = 1.0) -> list[ReadLayer]:
         """Returns the layers from the first to the outputs.
@@ -144,6 +149,14 @@ class GraphReader:
         Raises:
             NeurozooError: The graph is not a plain chain of layers.
         """
+        try:
+            return self._layers(scale)
+        except (ValueError, TypeError, IndexError, ZeroDivisionError, UnicodeDecodeError) as error:
+            raise NeurozooError(
+                f"{self._source} is damaged: its layers do not fit together ({str(error)[:200]})."
+            ) from error
+
+    def _layers(self, scale: float) -> list[ReadLayer]:
         found: list[ReadLayer] = []
         patches, factor = None, scale
         for node, constant in reversed(list(self._chain())):
@@ -179,8 +192,10 @@ class GraphReader:
         path = []
         while name != self._input:
             node = self._nodes[name]
-            inputs = [_name(each) for each in node.input if not each.startswith("^")]
+            inputs = data_inputs(node)
             if node.op in _KEEP | set(_ACTIVATIONS) | {"ExtractImagePatches"}:
+                if not inputs or not self._depends(inputs[0]):
+                    raise self._no_chain(node, "no data as its first operand")
                 data, operand = inputs[0], None
             else:
                 dependent = [each for each in inputs if self._depends(each)]
@@ -192,13 +207,13 @@ class GraphReader:
             if node.op not in _KEEP:
                 path.append((node, operand))
             name = data
-        values = self._values([operand for _, operand in path if operand])
+        values = self._values.constants([operand for _, operand in path if operand])
         for node, operand in path:
-            yield node, values[operand] if operand else None
+            yield node, np.asarray(values[operand], np.float32) if operand else None
 
     def _depends(self, name: str) -> bool:
         """Checks whether a node depends on the input."""
-        return self._input in self._ancestors(name)
+        return name in self._values.dependent
 
     def _ancestors(self, name: str) -> set[str]:
         """Returns the names of a node and of all nodes that it depends on."""
@@ -206,24 +221,11 @@ class GraphReader:
         while waiting:
             here = waiting.pop()
             if here not in self._nodes:
-                raise NeurozooError(f"{self._source} is incomplete: the node {here!r} is missing.")
+                raise NeurozooError(f"{self._source} is incomplete: the node {here[:80]!r} is missing.")
             if here not in seen:
                 seen.add(here)
-                waiting += [_name(each) for each in self._nodes[here].input]
+                waiting += data_inputs(self._nodes[here]) if here != self._input else []
         return seen
-
-    def _values(self, names: list[str]) -> dict[str, np.ndarray]:
-        """Computes the constants with these names, float32."""
-        import tensorflow as tf
-
-        if not names:
-            return {}
-        graph = tf.Graph()
-        with graph.as_default():
-            tf.graph_util.import_graph_def(self._definition, name="")
-        with tf.compat.v1.Session(graph=graph) as session:
-            values = session.run([f"{name}:0" for name in names])
-        return dict(zip(names, (np.asarray(value, np.float32) for value in values), strict=True))
 
     def _layer(self, node, weights: np.ndarray, patches) -> ReadLayer:
         if node.op in _PRODUCTS:
@@ -260,10 +262,6 @@ class GraphReader:
 
     def _no_chain(self, node, reason: str) -> NeurozooError:
         return NeurozooError(
-            f"{self._source} is not a plain chain of convolutions and dense layers: the node {node.name!r} "
+            f"{self._source} is not a plain chain of convolutions and dense layers: the node {node.name[:80]!r} "
             f"({node.op}) has {reason}. Only such chains can be imported."
         )
-
-
-def _name(tensor: str) -> str:
-    return tensor.removeprefix("^").partition(":")[0]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import NoneType
 
 from neurozoo.agents.frozen import RECORD_FILE, REMEDY, open_frozen
 from neurozoo.agents.tagged_agents import reached_tags
@@ -77,15 +78,18 @@ def facts_of(model: ZooModel) -> dict:
 
 def _scores(model: ZooModel) -> dict:
     """Returns an agent's scores from its run; an imported agent's scores come from its evaluation."""
-    scores = read_json(model.frozen / RECORD_FILE, REMEDY).get("scores", {})
+    record = model.frozen / RECORD_FILE
+    scores = read_json(record, REMEDY).get("scores", {})
+    if not isinstance(scores, dict) or not all(isinstance(each, int | float | NoneType) for each in scores.values()):
+        raise NeurozooError(f"{record} is damaged: its scores should be numbers. {REMEDY}")
     path = model.place / "evaluation.json"
     if "test_score" in scores or not path.exists():
         return scores
     remedy = "Evaluate the run again: the rule evaluate."
     found = read_json(path, remedy)
     try:
-        return scores | {"test_score": found["summary"]["mean"], "test_episodes": len(found["episodes"])}
-    except (KeyError, TypeError) as error:
+        return scores | {"test_score": float(found["summary"]["mean"]), "test_episodes": len(found["episodes"])}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise NeurozooError(f"{path} is not an evaluation ({type(error).__name__}: {error}). {remedy}") from error
 
 
@@ -114,6 +118,14 @@ def as_text(model: ZooModel) -> str:
     Raises:
         NeurozooError: Its frozen model is damaged.
     """
+    try:
+        return _described(model)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"{model.frozen / RECORD_FILE} is damaged ({reason}). {REMEDY}") from error
+
+
+def _described(model: ZooModel) -> str:
     frozen = open_frozen(model.frozen)
     record = read_json(model.frozen / RECORD_FILE, REMEDY)
     fed, scores, protocol = record["input"], _scores(model), record["protocol"]

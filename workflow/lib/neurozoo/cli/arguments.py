@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.errors import NeurozooError
+from neurozoo.yaml_files import parse_yaml
 
 OPS = "results/native/libneurozoo_ops.so"
 NOISE = "results/noise/table.f32"
@@ -107,13 +108,15 @@ def whole(text: str) -> int:
 
 
 def read_setting(text: str) -> object:
-    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings."""
-    import yaml
+    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings.
 
+    Raises:
+        NeurozooError: It is not YAML.
+    """
     for kind in (whole, float):
         with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
             return kind(text)
-    return yaml.safe_load(text)
+    return parse_yaml(text)
 
 
 def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
@@ -123,12 +126,15 @@ def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
         Values by the settings' names.
 
     Raises:
-        NeurozooError: A setting has no equals sign.
+        NeurozooError: A setting has no equals sign, or a value that is not YAML.
     """
     overrides = {}
     for text in options.set:
         name, equals, value = text.partition("=")
         if not equals:
             raise NeurozooError(f"--set {text!r} has no value. Write NAME=VALUE, such as --set frames=1e6.")
-        overrides[name] = read_setting(value)
+        try:
+            overrides[name] = read_setting(value)
+        except NeurozooError as error:
+            raise NeurozooError(f"--set {text[:80]!r} has a value that is not YAML ({error}).") from error
     return overrides

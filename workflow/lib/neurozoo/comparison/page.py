@@ -12,7 +12,7 @@ from neurozoo.comparison.compared_runs import ComparedRun, read_compared_runs
 from neurozoo.comparison.sprites import COLUMNS, ROWS, make_sheets, widest
 from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError
-from neurozoo.files import write_text
+from neurozoo.files import parse_json, write_text
 from neurozoo.npz_files import DAMAGE, NpzReader, read_npz
 from neurozoo.templating import STATIC
 
@@ -94,13 +94,13 @@ def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]
         pass
     try:
         arrays = read_npz(path, growth=_GROWTH)
-        about = json.loads(arrays.pop("about").tobytes())
+        about = parse_json(arrays.pop("about").tobytes())
         planes = [f"{key}_{method}" for key in about["keys"] for method in about["methods"]]
         size = len(arrays["run"])
         whole = all(len(arrays[name]) == size for name in ("step", "episode", "score", *planes))
         if not whole or len(about["runs"]) <= arrays["run"].max():
             raise ValueError("its arrays differ in length")
-    except (*DAMAGE, TypeError, OSError) as error:
+    except (*DAMAGE, TypeError, AttributeError, OSError) as error:
         raise NeurozooError(
             f"{path} is not a complete embedding ({type(error).__name__}: {error}). {_REMEDY}"
         ) from error

@@ -1,8 +1,9 @@
 """Evaluation protocols: how episodes are played and scored, and which observations and outputs a network has."""
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 
@@ -109,7 +110,27 @@ class Protocol:
         first = ("name", "sticky_probability", "max_noops", "presses_fire", "max_frames")
         if missing := {*first, "action_set", "preprocessing", "frame_skip"} - set(record):
             raise ValueError(f"a protocol without {', '.join(sorted(missing))}")
+        if wrong := [name for name, value in record.items() if not _is_allowed(name, value)]:
+            raise ValueError(f"a protocol with {', '.join(f'{name} {record[name]!r}'[:80] for name in wrong)}")
         return cls(**record)
+
+
+@functools.cache
+def _kinds() -> dict[str, tuple]:
+    """The allowed values of a protocol's fields: types, or the values themselves."""
+    hints = get_type_hints(Protocol)
+    return {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(Protocol)}
+
+
+def _is_allowed(name: str, value: object) -> bool:
+    if name not in _kinds():
+        return False
+    kinds = _kinds()[name]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        is_whole = isinstance(value, int) and int in kinds
+        least, most = (1 if name in ("frame_skip", "max_frames") else 0), (2**63 if int in kinds else 1)
+        return (is_whole or float in kinds) and least <= value <= most
+    return type(value) in kinds or (isinstance(value, str) and value in kinds)
 
 
 # Sources: `uber2018`: Such et al. 2017, arXiv:1712.06567, and its GPU code; `uber2017`: the wrappers of its distributed

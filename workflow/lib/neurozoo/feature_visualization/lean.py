@@ -19,6 +19,7 @@ from neurozoo.feature_visualization.layers import kernel_of
 from neurozoo.feature_visualization.pictures import channel_names
 from neurozoo.files import written_whole
 from neurozoo.records.comparability import read_facts
+from neurozoo.records.csv_tables import read_csv_table
 
 COLUMNS = (
     "algo", "game", "model", "run", "protocol", "layer", "frame", "frames_back", "mean_squared_weight", "lean",
@@ -80,12 +81,12 @@ def read_leans(paths: Sequence[str | os.PathLike]) -> pd.DataFrame:
     """
     tables = []
     for path in paths:
-        try:
-            table = pd.read_csv(path)
-        except (OSError, ValueError) as error:
-            raise NeurozooError(
-                f"{path} is missing or not a table. Make it: python -m neurozoo filters lean."
-            ) from error
+        table = read_csv_table(
+            path,
+            numbers=("run", "frames_back", "mean_squared_weight", "lean"),
+            texts=("algo", "game", "model", "protocol", "layer", "frame"),
+            remedy="Make it again: python -m neurozoo filters lean.",
+        )
         if tuple(table.columns) != COLUMNS:
             raise NeurozooError(
                 f"{path} should have the columns {', '.join(COLUMNS)}. Make it again: python -m neurozoo filters lean."

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
@@ -27,6 +26,7 @@ from neurozoo.figures.style import (
     save_figure,
 )
 from neurozoo.records.comparability import NOT_RECORDED, PLAYED, SETTINGS, VARIANT, fact_columns
+from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, performance_profile
 from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
 
@@ -218,17 +218,10 @@ def plot_improvement(
 
 def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
     """Reads the rows of all games; the texts under `names` may be missing in tables of earlier versions."""
-    try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(("algo", "model", *names), "string"))
-        table[list(needs)]  # raises KeyError if one is missing
-        table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})
-        return table[table["game"] == ALL_GAMES]
-    except FileNotFoundError as error:
-        raise NeurozooError(f"{path} is missing. Make it: snakemake {path}") from error
-    except (ValueError, KeyError) as error:
-        raise NeurozooError(
-            f"{path} should have the columns game, {', '.join(needs)}. Delete it and make it again: snakemake {path}"
-        ) from error
+    remedy = f"Delete it and make it again: snakemake {path}"
+    table = read_csv_table(path, numbers=needs, texts=("algo", "model", "game"), more_texts=names, remedy=remedy)
+    table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})
+    return table[table["game"] == ALL_GAMES]
 
 
 def _pair_of(row: Any) -> tuple[str, ...]:

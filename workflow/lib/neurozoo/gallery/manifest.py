@@ -110,6 +110,7 @@ class Run:
         movies: Movies of the result and of other tags.
         pictures: Figures and filters.
         files: Everything else.
+        problem: What is wrong with its files, in a sentence; empty if nothing is.
     """
 
     algo: str
@@ -132,6 +133,7 @@ class Run:
     movies: tuple[MovieFile, ...] = ()
     pictures: tuple[Picture, ...] = ()
     files: tuple[File, ...] = ()
+    problem: str = ""
 
     @property
     def state(self) -> str:

@@ -66,7 +66,7 @@ class MediaReader:
                 with Image.open(path) as picture:
                     picture.verify()
                     found.append(Picture(*self._named(path, title), *picture.size))
-            except (OSError, SyntaxError, ValueError) as error:  # Pillow raises any of these
+            except Exception as error:  # Pillow raises many kinds
                 self._missing.note_error(path, f"{path} is not a complete picture ({error}). {REMAKE}")
         return found
 

@@ -52,5 +52,11 @@ class MissingList:
             yield
         except NeurozooError as error:
             self.note_error(path, str(error))
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            self.note_error(path, f"{path} is damaged ({type(error).__name__}: {error}). {REMAKE}")
+        except Exception as error:  # whatever a library raises for a damaged file: one of them must not stop the rest
+            reason = f"{type(error).__name__}: {error}"[:200]
+            self.note_error(path, f"{path} is damaged ({reason}). {REMAKE}")
+
+    def problem_of(self, folder: Path) -> str:
+        """Returns what is wrong with the first damaged file of a folder; empty if none is damaged."""
+        place = folder.relative_to(self._results).as_posix()
+        return next((e.reason for e in self.entries if e.is_damaged and f"{e.path}/".startswith(f"{place}/")), "")

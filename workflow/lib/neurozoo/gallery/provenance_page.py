@@ -13,10 +13,11 @@ from neurozoo.files import read_json, write_json, write_text
 from neurozoo.machine import machine
 from neurozoo.native import REBUILD
 from neurozoo.provenance import provenance
-from neurozoo.records.run_log import read_identity
+from neurozoo.records.run_log import IDENTITY, read_run_settings
 from neurozoo.templating import environment
 
 PACKAGES = ("ale-py", "gymnasium", "keras", "numpy", "pandas", "snakemake", "tensorflow-cpu", "tensorflow")
+_RUN_FACTS = ("seed", "frames", "neurozoo", "commit", "protocol_record")
 _BUILD_FACTS = ("commit", "tensorflow", "ale", "compiler", "march", "sha256")
 
 
@@ -40,10 +41,11 @@ def write_provenance(
     Raises:
         NeurozooError: A file is missing or damaged.
     """
-    runs = []
+    runs: list[dict] = []
     protocols: dict[str, list] = {}
     for path in settings:
-        runs.append(read_identity(path) | _facts_of(path))
+        settings = read_run_settings(path)
+        runs.append({name: settings.get(name) for name in (*IDENTITY, *_RUN_FACTS)})
         record = runs[-1].pop("protocol_record")
         protocols.setdefault(runs[-1]["protocol"], []).extend([record] if record else [])
     facts = {
@@ -59,11 +61,6 @@ def write_provenance(
     write_json(json, facts)
     text = yaml.safe_dump(configuration, sort_keys=False, allow_unicode=True) if configuration else None
     write_text(html, environment().get_template("provenance.html").render(facts=facts, configuration=text))
-
-
-def _facts_of(path: str | os.PathLike) -> dict:
-    found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    return {name: found.get(name) for name in ("seed", "frames", "neurozoo", "commit", "protocol_record")}
 
 
 def _distinct(records: list) -> list:

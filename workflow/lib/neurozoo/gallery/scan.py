@@ -9,7 +9,6 @@ from typing import TypedDict
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.scoring import is_one_game
@@ -24,7 +23,7 @@ from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
-from neurozoo.records.run_log import read_identity, read_log
+from neurozoo.records.run_log import read_log, read_run_settings
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import NO_LABELS, read_metrics
 
@@ -146,13 +145,19 @@ class _Scan:
         return float(ends[0]), float(ends[1])
 
     def run(self, folder: Path, models: Sequence[ZooModel]) -> Run:
-        """Describes one run; `models` are its frozen agents."""
+        """Describes one run, whatever its files hold; `models` are its frozen agents."""
         algo, game, model, number = folder.parts[-4:]
         run = Run(algo, game, model, int(number), is_finished=(folder / "checkpoint.npz").exists())
+        with self.missing.noting_errors(folder):
+            run = self._with_files(run, folder, models)
+        return replace(run, problem=self.missing.problem_of(folder))
+
+    def _with_files(self, run: Run, folder: Path, models: Sequence[ZooModel]) -> Run:
+        game = run.game
         with self.missing.noting_errors(folder / "config.yaml"):
             if self.missing.has(folder / "config.yaml"):
-                run = replace(run, protocol=str(read_identity(folder / "config.yaml")["protocol"]))
-                run = replace(run, settings=yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")))
+                settings = read_run_settings(folder / "config.yaml")
+                run = replace(run, protocol=str(settings["protocol"]), settings=settings)
                 run = replace(run, facts=facts_of(run.settings))
         with self.missing.noting_errors(folder / "metrics.csv"):
             run = self._with_reports(run, folder)
@@ -216,7 +221,9 @@ class _Scan:
         if tested:
             episodes = tested[-1].get("test_episodes")
             score = Score(float(tested[-1]["test_score"]), None, None, episodes and int(episodes), "test")
-        frames = max((int(report["frames"]) for report in reports), default=0)
+        frames = max((int(report["frames"] or 0) for report in reports), default=0)
+        if not np.isfinite(curve).all():
+            raise ValueError("its scores should be finite numbers")
         points = (tuple(frame for frame, _ in curve), tuple(score for _, score in curve))
         return replace(run, frames=frames, curve=points, curve_is_test=bool(tested), score=score, test_score=score)
 
@@ -227,6 +234,8 @@ class _Scan:
             return run
         record = read_json(path, REMAKE)
         scores = [float(episode["score"]) for episode in record["episodes"]]
+        if not scores or not np.isfinite(scores).all() or not isinstance(record["protocol"]["name"], str):
+            raise ValueError("its episodes should have finite scores, and its protocol a name")
         is_same = is_one_game(record["episodes"], record["protocol"])
         ends = (None, None) if is_same else self.interval(scores)
         score = Score(float(np.mean(scores)), *ends, len(scores), "evaluation", is_one_game=is_same)

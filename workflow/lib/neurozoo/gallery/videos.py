@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files import open_file, written_whole
 from neurozoo.movies.video import ffmpeg_path
 
 Box = tuple[int, int, int, int]  # left, top, width, height in pixels
@@ -70,7 +70,7 @@ def read_video(path: str | os.PathLike) -> VideoFacts:
 def _read_moov(path: Path) -> bytes:
     """Returns the box `moov`, and checks that all boxes are as long as their headers say."""
     size, found = path.stat().st_size, {}
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         while (start := file.tell()) < size:
             length, kind = struct.unpack(">I4s", file.read(8))
             if length == 1:

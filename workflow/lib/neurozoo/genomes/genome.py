@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neurozoo.environments.protocols import Protocol, protocol_of
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import read_json
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
@@ -241,13 +241,14 @@ def genome_record(record: Mapping, *, source: object) -> GenomeRecord:
     if missing:
         raise NeurozooError(f"{source} lacks {', '.join(sorted(missing))}. A genome file has game, model and genome.")
     genome, seeds = record.get("genome"), record.get("seeds")
-    return GenomeRecord(
-        genome=None if "genome" not in record or genome is None else Genome.from_json(genome),
-        game=record["game"],
-        model=get_network(record["model"]).name,
-        seeds=None if seeds is None else check_seeds(seeds),
-        protocol=_protocol(record) if record.get("protocol") is not None else None,
-    )
+    with naming(source):
+        return GenomeRecord(
+            genome=None if "genome" not in record or genome is None else Genome.from_json(genome),
+            game=record["game"],
+            model=get_network(record["model"]).name,
+            seeds=None if seeds is None else check_seeds(seeds),
+            protocol=_protocol(record) if record.get("protocol") is not None else None,
+        )
 
 
 def _protocol(record: Mapping) -> Protocol:

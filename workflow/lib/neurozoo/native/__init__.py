@@ -72,7 +72,8 @@ def check_ops(library: str | os.PathLike) -> dict:
     facts = read_json(path.with_name("build.json"), REBUILD)
     if facts.get("sha256") not in (None, digest := sha256_of(path)):  # loading half a library ends the process
         raise NeurozooError(
-            f"The op library {path} is damaged: its SHA-256 is {digest}, but {facts['sha256']} was built. {REBUILD}"
+            f"The op library {path} is damaged: its SHA-256 is {digest}, but {str(facts['sha256'])[:80]} was "
+            f"built. {REBUILD}"
         )
     if hash_sources(SOURCES) not in (None, facts.get("sources_sha256")):
         raise NeurozooError(f"The op library {path} was built from other sources than those in {SOURCES}. {REBUILD}")
@@ -85,10 +86,10 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
     tf = import_tensorflow()
     if facts.get("tensorflow") != tf.__version__:
         raise NeurozooError(
-            f"The op library {path} was built for TensorFlow {facts.get('tensorflow')}, but this is {tf.__version__}. "
-            f"{REBUILD}"
+            f"The op library {path} was built for TensorFlow {str(facts.get('tensorflow'))[:80]}, but this is "
+            f"{tf.__version__}. {REBUILD}"
         )
-    if lacking := sorted(MARCH_FLAGS.get(facts.get("march", ""), set()) - processor_flags()):
+    if lacking := sorted(MARCH_FLAGS.get(str(facts.get("march")), set()) - processor_flags()):
         raise NeurozooError(
             f"The op library {path} was built for {facts['march']}, but this processor lacks {', '.join(lacking)}. "
             f"Set native.march in config.yaml to x86-64-v2. {REBUILD}"

@@ -9,6 +9,7 @@ from neurozoo.environments.games import trust_module_of
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.meaning import meaning_problems
 from neurozoo.plan.structure import check_structure
+from neurozoo.yaml_files import check_growth
 
 
 def check_config(
@@ -31,8 +32,12 @@ def check_config(
     Raises:
         NeurozooError: Lists all problems, one per line: the place, such as `experiments.demo.games[1]`, the value, what
             is allowed and the most similar name. Names of games, networks and settings are checked only if the
-            structure is right.
+            structure is right. Or its aliases stand for too much.
     """
+    try:
+        check_growth(config)
+    except NeurozooError as error:
+        raise NeurozooError(f"{source} cannot be used: {error}.") from error
     checked, problems = check_structure(config, notify)
     if not problems:
         _trust_environments(checked)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files import open_file, written_whole
 from neurozoo.records.run_log import read_log
 
 # Columns of a row in a report. Generations count from 1, individuals (places in the population) from 0. Generation 0 is
@@ -69,20 +69,25 @@ def read_lineage(path: str | os.PathLike) -> pd.DataFrame:
     Raises:
         NeurozooError: The file is missing or is not such a table.
     """
+    remedy = "Delete it; the rule lineage makes it again."
     try:
-        table = pd.read_parquet(path)
+        with open_file(path) as file:
+            table = pd.read_parquet(file)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. The rule lineage makes it from a run's log.") from error
-    except (OSError, ValueError) as error:
-        raise NeurozooError(
-            f"{path} should be a lineage, but cannot be read ({error}). Delete it; the rule lineage makes it again."
-        ) from error
+    except Exception as error:  # Arrow has its own kinds
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"{path} should be a lineage, but cannot be read ({reason}). {remedy}") from error
     if list(table.columns) != ["iteration", *COLUMNS]:
         raise NeurozooError(
             f"{path} should have the columns iteration, {', '.join(COLUMNS)}, but has "
-            f"{', '.join(map(str, table.columns))}. Delete it; the rule lineage makes it again."
+            f"{', '.join(map(str, table.columns))}. {remedy}"
         )
-    return table
+    try:
+        return table.astype(_TYPES)
+    except Exception as error:  # as above
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"{path} should be a lineage, but has other types ({reason}). {remedy}") from error
 
 
 def individuals(lineage: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +121,7 @@ def ancestors(lineage: pd.DataFrame, iteration: int | None = None) -> pd.DataFra
     known = {(row.generation, row.individual): row for row in individuals(lineage).itertuples(index=False)}
     found, birth = [], (elites.iloc[-1]["generation"], elites.iloc[-1]["individual"])
     while birth in known:
-        found.append(known[birth])
+        found.append(known.pop(birth))  # nobody is their own ancestor
         birth = (found[-1].parent_generation, found[-1].parent_individual)
         if birth[0] is pd.NA:
             break

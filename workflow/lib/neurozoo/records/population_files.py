@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files import parse_json, written_whole
 from neurozoo.npz_files import read_npz
 
 FOLDER = "population"
@@ -107,7 +107,7 @@ def read_population(path: str | os.PathLike) -> Population:
     """
     try:
         arrays: dict[str, Any] = read_npz(path)
-        about = json.loads(str(arrays["about"]))
+        about = parse_json(str(arrays["about"]))
         population = Population(
             **{name: about[name] for name in ("generation", "behaviour", "game", "algo")},
             **{name: arrays[name] for name in ("points", *_COLUMNS)},

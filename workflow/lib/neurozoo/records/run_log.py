@@ -9,21 +9,21 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
-from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.files import written_whole
+from neurozoo.errors import NeurozooError, explained, unknown_name
+from neurozoo.files import open_file, open_text, parse_json, written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.published_log import PUBLISHED_FIELDS, read_tables
+from neurozoo.yaml_files import read_yaml
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say which run a row belongs to
 UNITS = ("frames", "evaluations")  # what budgets count; each record has one of them
 STANDARD = ("score", "test_score")  # columns that every algorithm has, too
 EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which the two scores are means, where known
+
+_RECORDS = ("protocol_record", "settings_record", "evaluation_record")  # of a run's config.yaml
 
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
 _SEEDS = "TruncatedPopulationEliteSeeds"
@@ -95,15 +95,20 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
         NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
     """
     remedy = "It is written by the run; start the run again."
-    try:
-        found = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NeurozooError(f"{config} is missing. {remedy}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise NeurozooError(f"{config} is damaged. {remedy}") from error
-    missing = [name for name in IDENTITY if not isinstance(found, dict) or name not in found]
+    found = read_yaml(config, remedy)
+    missing = [name for name in IDENTITY if name not in found]
     if missing:
         raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
+    are_right = (
+        all(isinstance(found[name], str) for name in IDENTITY if name != "run")
+        and isinstance(found["run"], int)
+        and all(isinstance(found.get(name) or {}, dict) for name in _RECORDS)
+    )
+    if not are_right:
+        raise NeurozooError(
+            f"{config} is damaged: {', '.join(IDENTITY)} should be names and a number, and {', '.join(_RECORDS)} "
+            f"mappings. {remedy}"
+        )
     return found
 
 
@@ -135,7 +140,7 @@ def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Re
         NeurozooError: The log is missing, holds no finished report, or is damaged before its last line.
     """
     try:
-        with open(log, encoding="utf-8", errors="replace") as file:
+        with open_text(log, errors="replace") as file:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
             records = _read_json_lines(file, log) if first.startswith("{") else _read_text(file, frame_skip)
@@ -143,6 +148,8 @@ def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Re
         raise NeurozooError(
             f"{log} is missing; a run's log was expected there. Start the run, or correct the path."
         ) from error
+    except OSError as error:
+        raise explained(error, log) from error
     if not records:
         raise NeurozooError(
             f"{log} holds no finished report: neither JSON lines nor a table of the published codes. "
@@ -159,7 +166,7 @@ def read_last_record(log: str | os.PathLike) -> Record | None:
     """
     data = b""
     try:
-        with open(log, "rb") as file:
+        with open_file(log) as file:
             start = size = file.seek(0, os.SEEK_END)
             while start > 0:
                 start = max(0, start - _CHUNK)
@@ -168,7 +175,7 @@ def read_last_record(log: str | os.PathLike) -> Record | None:
                 whole = data[: data.rfind(b"\n") + 1].rstrip(b"\n")
                 line = whole[whole.rfind(b"\n") + 1 :]
                 if line and (start == 0 or b"\n" in whole):
-                    record = json.loads(line)
+                    record = parse_json(line)
                     return record if isinstance(record, dict) else None
     except (OSError, ValueError):
         pass
@@ -192,15 +199,33 @@ def _read_json_lines(lines: Iterable[str], log: str | os.PathLike) -> list[Recor
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError:
+            record = parse_json(line)
+        except ValueError:
             damaged = number  # allowed if nothing follows: the job was killed while it wrote, or still writes
             continue
-        if not isinstance(record, dict) or not set(STANDARD) <= set(record) or not set(UNITS) & set(record):
-            damaged = number
-        else:
+        if _is_report(record):
             records.append(record)
+        else:
+            damaged = number
     return records
+
+
+def _is_report(record: object) -> bool:
+    """Says whether a line has what every report has, in the right types. What else it has is of its algorithm."""
+    return (
+        isinstance(record, dict)
+        and (set(STANDARD) <= set(record) and bool(set(UNITS) & set(record)))
+        and all(_is_count(record.get(name)) for name in (*UNITS, *EPISODES, "Iteration", "TimeElapsedTotal"))
+        and all(record[name] is None or _is_number(record[name]) for name in STANDARD)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**63)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and (math.isnan(value) or abs(value) < 1e300)
 
 
 def _read_text(lines: Iterable[str], frame_skip: int) -> list[Record]:

@@ -4,14 +4,14 @@ It names the kind of the result, its scores, and its files with their hashes. Fo
 `describe_result` makes it from the files that they have.
 """
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json, sha256_of, write_json
+from neurozoo.files import parse_json, read_json, sha256_of, write_json
 from neurozoo.npz_files import NpzReader
 
 FILE = "result.json"
@@ -81,7 +81,7 @@ def read_run_result(run_dir: str | os.PathLike) -> dict[str, object]:
     run_dir = Path(run_dir)
     remedy = f"Delete it and make it again: snakemake --cores all {run_dir}/{FILE}"
     if (run_dir / FILE).exists():
-        return read_json(run_dir / FILE, remedy)
+        return _checked(run_dir / FILE, read_json(run_dir / FILE, remedy))
     if (run_dir / GENOME).exists():
         return {"kind": "network", **_facts(run_dir, "network")[0]}
     raise NeurozooError(
@@ -102,13 +102,24 @@ def _facts(run_dir: Path, kind: str) -> tuple[dict[str, object], bool]:
         with NpzReader(run_dir / name, keys=(), remedy=remedy) as reader:
             text = reader.text("facts")
         try:
-            facts = None if text is None else json.loads(text)
-        except (ValueError, RecursionError) as error:
+            facts = None if text is None else parse_json(text)
+        except ValueError as error:
             raise NeurozooError(f"{run_dir / name} is damaged ({type(error).__name__}). {remedy}") from error
+    if facts is not None and not isinstance(facts, dict):
+        raise NeurozooError(f"{run_dir / name} is damaged: its facts should be an object.")
     has_genome = (run_dir / GENOME).exists() and (facts is None or "genome" in facts)
     if facts is None:
         facts = read_json(run_dir / GENOME, "Copy all files of the run, or train it again.")
+        _checked(run_dir / GENOME, facts)
     return {key: value for key, value in facts.items() if key not in ("genome", "seeds")}, has_genome
+
+
+def _checked(path: Path, facts: dict) -> dict:
+    """Refuses facts whose scores and frames are no numbers."""
+    for name in ("frames", "evaluations", "test_score", "test_episodes", "score"):
+        if not isinstance(facts.get(name), int | float | NoneType):
+            raise NeurozooError(f"{path} is damaged: {name} should be a number. Make it again.")
+    return facts
 
 
 def finite(value: float | None) -> float | None:

@@ -14,7 +14,8 @@ import pandas as pd
 
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files import open_text, written_whole
+from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.run_log import read_log
 
 PHASES = ("random", "train", "test")
@@ -57,13 +58,16 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
         logs = [path / "log.jsonl", path / "state" / "log.jsonl"]
         path = next((log for log in logs if log.exists()), logs[0])
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            is_csv = file.readline().startswith(COLUMNS[0])
+        with open_text(path, errors="replace") as file:
+            is_csv = file.readline(100).startswith(COLUMNS[0])
     except FileNotFoundError as error:
         raise NeurozooError(
             f"{path} is missing. Expected a CSV of simple_dqn, or a run's log or folder. Correct the path."
         ) from error
-    table = _read_csv(path) if is_csv else pd.DataFrame(_rows(read_log(path)))
+    try:
+        table = _read_csv(path) if is_csv else pd.DataFrame(_rows(read_log(path)))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). Start the run again.") from error
     if table.empty:
         raise NeurozooError(
             f"{path} has no phases: its reports have none of the fields "
@@ -117,14 +121,13 @@ def read_reference(csv: str | os.PathLike, *, phase: str = "train") -> pd.DataFr
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise NeurozooError(f"{path} is damaged ({error}). Download or write it again.") from error
-    if missing := [name for name in COLUMNS if name not in table]:
-        raise NeurozooError(
-            f"{path} should have the columns of simple_dqn, {', '.join(COLUMNS)}, but lacks {', '.join(missing)}."
-        )
+    table = read_csv_table(
+        path,
+        numbers=[name for name in COLUMNS if name != "phase"],
+        texts=("phase",),
+        more_numbers=ADDITIONS,
+        remedy="It should have the columns of simple_dqn. Download or write it again.",
+    )
     for name in ("min_game_reward", "max_game_reward"):
         values = table[name].astype(float)  # as float: the smallest integer has no absolute value
         table[name] = values.mask(values.abs() >= _NO_GAME)

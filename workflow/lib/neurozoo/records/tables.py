@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.environments.games import reference_scores
-from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.files import open_file, open_text, written_whole
 from neurozoo.records.comparability import (
     LABEL,
     NOT_RECORDED,
@@ -24,6 +24,7 @@ from neurozoo.records.comparability import (
     fact_columns,
     with_names,
 )
+from neurozoo.records.csv_tables import check_columns, read_csv_table
 from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
 from neurozoo.records.statistics import AGGREGATES, Statistic, bootstrap_intervals, interquartile_mean, mean_over_games
 
@@ -41,6 +42,8 @@ _SCORE_COLUMNS = [
       for end in ("", "_low", "_high")),
     SETTINGS, PLAYED,
 ]  # fmt: skip
+
+_SCORE_TEXTS = ("algo", "model", VARIANT, "protocol", "game", SETTINGS, PLAYED)
 
 _COMPARED = (OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION)
 NO_LABELS: Mapping[str, str] = {}
@@ -81,7 +84,7 @@ def merge_metrics(
         writer.writeheader()
         for path in metrics:
             try:
-                with open(path, encoding="utf-8", newline="") as file:
+                with open_text(path, newline="") as file:
                     writer.writerows(_labelled(csv_format.DictReader(file), labels))
             except (ValueError, csv_format.Error) as error:
                 raise NeurozooError(_unusable(path, error)) from error
@@ -92,7 +95,7 @@ def merge_metrics(
 
 def _labelled(rows: Iterable[dict[str, Any]], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for row in rows:
-        label = labels.get("/".join(row[name] for name in ("algo", "game", "model", "run"))) if labels else None
+        label = labels.get("/".join(str(row[name]) for name in ("algo", "game", "model", "run"))) if labels else None
         yield row | {LABEL: label} if label else row
 
 
@@ -108,21 +111,24 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
     if str(path).endswith(".csv"):
         return _read_csv(path)
     try:
-        table = pd.read_parquet(path)
+        with open_file(path) as file:
+            table = pd.read_parquet(file)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule merge_metrics makes it.") from error
-    except (OSError, ValueError) as error:
-        raise NeurozooError(_unusable(path, error)) from error
+    except Exception as error:  # Arrow has its own kinds
+        raise NeurozooError(_unusable(path, f"{type(error).__name__}: {error}"[:200])) from error
     _check_columns(path, table.columns)
-    return table
+    return _checked(path, table)
 
 
 def _header(path: str | os.PathLike) -> list[str]:
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open_text(path, newline="") as file:
             header = next(csv_format.reader(file), [])
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule parse_log makes it from the run's log.") from error
+    except OSError as error:
+        raise explained(error, path) from error
     except (UnicodeDecodeError, csv_format.Error):
         header = []
     _check_columns(path, header)
@@ -145,9 +151,29 @@ def _read_csv(path: str | os.PathLike) -> pd.DataFrame:
     texts = [name for name in _header(path) if name.startswith(_COMPARED)]
     types = _TYPES | dict.fromkeys(texts, "string")
     try:
-        return pd.read_csv(path, dtype=types, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""])
-    except ValueError as error:
-        raise NeurozooError(_unusable(path, error)) from error
+        with open_file(path) as file:
+            table = pd.read_csv(
+                file, dtype=types, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""]
+            )
+    except (ValueError, OverflowError) as error:
+        raise NeurozooError(_unusable(path, str(error)[:200])) from error
+    return _checked(path, table)
+
+
+def _checked(path: str | os.PathLike, table: pd.DataFrame) -> pd.DataFrame:
+    """Returns a table with the types of the standard columns, which say everything that later steps rely on."""
+    texts = [name for name in IDENTITY if name != "run"]
+    compared = dict.fromkeys((name for name in table if str(name).startswith(_COMPARED)), "string")
+    try:
+        if len(set(table)) < table.shape[1]:
+            raise ValueError("two columns have the same name")
+        table = table.astype({name: kind for name, kind in (_TYPES | compared).items() if name in table})
+        check_columns(table, numbers=("run", *STANDARD), texts=texts, more_numbers=(*UNITS, *EPISODES))
+        if table["run"].isna().any():
+            raise ValueError("run has empty cells")
+    except Exception as error:  # Arrow and pandas have their own kinds
+        raise NeurozooError(_unusable(path, f"{type(error).__name__}: {error}"[:200])) from error
+    return table
 
 
 def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -279,7 +305,14 @@ def describe_results(results: str | os.PathLike) -> str:
     path = results / "tables" / "scores.csv"
     if not path.exists():
         raise NeurozooError(f"{path} is missing. Make it: snakemake --profile profiles/local")
-    scores = pd.read_csv(path).reindex(columns=_SCORE_COLUMNS)
+    scores = read_csv_table(
+        path,
+        numbers=("runs", "frames", "score_mean"),
+        texts=("algo", "model", "game"),
+        more_numbers=[name for name in _SCORE_COLUMNS if name not in _SCORE_TEXTS],
+        more_texts=_SCORE_TEXTS,
+        remedy="Delete it and make it again: snakemake --profile profiles/local",
+    ).reindex(columns=_SCORE_COLUMNS)
     scores = scores.assign(**{name: scores[name].astype("string").fillna("") for name in (VARIANT, SETTINGS, PLAYED)})
     heads = ("algo", "network", "game", "runs", "episodes", "frames", "test score", "interval", "human = 1", "played")
     lines = ["{:6}{:18}{:20}{:>4}  {:>8}  {:>13}  {:>10}  {:>23}  {:>9}  {}".format(*heads)]

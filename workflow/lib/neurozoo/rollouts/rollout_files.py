@@ -1,7 +1,6 @@
 """Readers of rollout files: a few steps at a time, with checks that the rollout belongs to the model at hand."""
 
 import contextlib
-import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NoReturn, TypedDict
@@ -10,6 +9,7 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
+from neurozoo.files import parse_json
 from neurozoo.npz_files import NpzReader
 from neurozoo.randomness import MAX_SEED
 from neurozoo.rollouts.perturbations import Perturbation
@@ -92,11 +92,11 @@ def read_perturbation(reader: RolloutReader, frozen: FrozenModel) -> tuple[Pertu
     if text is None:
         return Perturbation(), 0
     try:
-        fields = json.loads(text)
+        fields = parse_json(text)
         seed = int(fields.pop("seed"))
         perturbation = Perturbation(**fields)
         perturbation.check(frozen)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NeurozooError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, NeurozooError):
         _refuse(reader.path, "a perturbation and its seed as JSON", text[:200])
     return perturbation, seed
 

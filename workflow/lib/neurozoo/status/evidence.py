@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.files import open_file
 from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.records.run_log import progress_of, read_last_record
 from neurozoo.records.run_result import FILES
@@ -80,7 +81,7 @@ def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFi
 def last_lines(path: Path, count: int) -> list[str]:
     """Returns the last lines of a text file, or as many as there are; none if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - CHUNK))
             return file.read().decode("utf-8", errors="replace").splitlines()[-count:]
     except OSError:

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import yaml
-
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import planned_runs, run_settings
 from neurozoo.records.run_log import UNITS
 from neurozoo.status.evidence import gather, last_lines
 from neurozoo.status.judgement import STATES, RunStatus, State, status_of
 from neurozoo.status.workflow_files import WorkflowFiles
+from neurozoo.yaml_files import read_yaml
 
 TAIL = 10  # lines shown of a failed run's log
 TRAINING_RULES = {"network": "train", "archive": "train_archive"}  # by the kind of the result
@@ -77,7 +75,8 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
     """
     config: dict = {}
     for path in config_files:
-        _update(config, _read_yaml(Path(workdir, path)))
+        remedy = "Name the file with --configfile, and the folder in which Snakemake was started with --directory."
+        _update(config, read_yaml(Path(workdir, path), remedy))
     names = ", ".join(map(str, config_files))
     config = check_config(config, source=names)
     workflows = {kind: WorkflowFiles(Path(workdir), rule=rule) for kind, rule in TRAINING_RULES.items()}
@@ -90,21 +89,6 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         budget = run_settings(config, **vars(run))[unit]
         statuses.append(status_of(run, evidence, budget=budget, unit=unit, now=now))
     return Overview(now, tuple(statuses))
-
-
-def _read_yaml(path: Path) -> Mapping:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise NeurozooError(
-            f"The configuration {path} cannot be read ({error.strerror}). Name the file with --configfile, and the "
-            "folder in which Snakemake was started with --directory."
-        ) from error
-    except yaml.YAMLError as error:
-        raise NeurozooError(f"The configuration {path} is not valid YAML: {error}") from error
-    if not isinstance(content, Mapping):
-        raise NeurozooError(f"The configuration {path} should be a mapping of keys to values, but is {content!r}.")
-    return content
 
 
 def _update(config: dict, later: Mapping) -> None:

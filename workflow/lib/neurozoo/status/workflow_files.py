@@ -2,13 +2,15 @@
 
 import base64
 import functools
-import json
+import math
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from neurozoo.files import open_text, parse_json
 
 SLURM_LOGS = ("results/logs/slurm", ".snakemake/slurm_logs")  # of profiles/slurm, and the executor's default
 NAME_MAX = 255  # bytes of a file name, used if the file system does not report its limit
@@ -50,7 +52,7 @@ class WorkflowFiles:
         """
         marker = self._marker(output)
         try:
-            number = json.loads(marker.read_text(encoding="utf-8"))["external_jobid"]
+            number = _read_object(marker)["external_jobid"]
             return Job(marker.stat().st_mtime, None if number is None else str(number))
         except (OSError, ValueError, LookupError, TypeError):
             return None
@@ -114,11 +116,24 @@ def _entries(folder: Path, suffix: str) -> list[os.DirEntry]:
 @functools.lru_cache(maxsize=10_000)
 def _read_record(path: Path, _changed: int) -> dict | None:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        is_job = isinstance(facts["time"], (int, float)) and isinstance(facts["token"], str)
-        return {**facts, "output": list(facts.get("output") or ())} if is_job else None
-    except (OSError, ValueError, LookupError, TypeError):
+        facts = _read_object(path)
+        output = facts.get("output") or []
+        is_job = (
+            (isinstance(facts["time"], int | float) and math.isfinite(facts["time"]))
+            and (isinstance(facts["token"], str) and Path(facts["token"]).name == facts["token"])
+            and (isinstance(output, list) and all(isinstance(path, str) for path in output))
+        )
+        return {**facts, "output": output} if is_job else None
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return None
+
+
+def _read_object(path: Path) -> dict:
+    with open_text(path) as file:
+        value = parse_json(file.read())
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value
 
 
 @functools.lru_cache(maxsize=4)
@@ -128,7 +143,9 @@ def _failures(log: Path, rule: str, _changed: int, _size: int) -> dict[str, Job]
     time = 0.0
     outputs: list[str] | None = None
     number: str | None = None
-    for line in [*log.read_text(encoding="utf-8", errors="replace").splitlines(), ""]:
+    with open_text(log, errors="replace") as file:
+        lines = [*file.read().splitlines(), ""]
+    for line in lines:
         if outputs is not None and not line.startswith("    "):
             found |= dict.fromkeys(outputs, Job(time, number))
             outputs = None

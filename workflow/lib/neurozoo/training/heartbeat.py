@@ -13,14 +13,15 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import NoneType, TracebackType
 
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files import open_text, parse_json, written_whole
 
 FILE = "process.json"
 PERIOD = 10.0  # seconds between two heartbeats
+_NUMBERS = ("progress", "progress_per_second", "last_news", "started")
 _OWNER = ("host", "process", "process_started", "started")  # these values together identify one training
 
 
@@ -167,18 +168,26 @@ def read_sign(state_folder: Path) -> Sign | None:
     """Returns the last heartbeat in a run's `state/`; None if the file is missing or damaged."""
     path = state_folder / FILE
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        when, number, host = path.stat().st_mtime, int(facts["process"]), facts["host"]
+        with open_text(path) as file:
+            facts = parse_json(file.read())
+            when = os.fstat(file.fileno()).st_mtime
         for old, new in (("frames", "progress"), ("frames_per_second", "progress_per_second")):
             facts.setdefault(new, facts.get(old))  # names of earlier versions
-        for name in ("progress", "progress_per_second", "last_news", "started"):
-            float(facts[name])
-    except (OSError, ValueError, LookupError, TypeError):
+        number, host = facts["process"], facts["host"]
+        are_numbers = all(_is_number(facts[name]) for name in ("process", *_NUMBERS))
+        are_texts = all(isinstance(facts.get(name), str | NoneType) for name in ("ended", "error"))
+        if not (are_numbers and are_texts and isinstance(host, str)):
+            return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     is_alive = None
     if host == socket.gethostname() and facts.get("process_started") is not None:
         is_alive = process_started(number) == facts["process_started"]
     return Sign(when, facts, is_alive)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 2**63
 
 
 def job_of_scheduler() -> str | None:

@@ -13,6 +13,7 @@
 import base64
 import io
 import json
+import math
 import os
 import shutil
 import zlib
@@ -25,7 +26,8 @@ import numpy as np
 from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.files import read_json, write_json, written_whole
+from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
+from neurozoo.npz_files import DAMAGE
 from neurozoo.records.run_log import read_last_record
 
 SUPERSEDED = "superseded"
@@ -154,13 +156,16 @@ class RunState:
         if not self._journal_path.exists():
             return {}
         results = {}
-        for line in self._journal_path.read_bytes().splitlines():
+        with open_file(self._journal_path) as file:
+            lines = file.read().splitlines()
+        for line in lines:
             try:
-                at, in_phase, number, score, sign_score, steps, frames, *packed = json.loads(line)
-                if (at, in_phase) == (generation, phase):
+                at, in_phase, number, score, sign_score, steps, frames, *packed = parse_json(line)
+                are_numbers = all(isinstance(each, int | float) for each in (number, score, sign_score, steps, frames))
+                if (at, in_phase) == (generation, phase) and are_numbers:
                     behaviour = _unpacked(*packed) if packed else None
                     results[number] = EpisodeResult(score, steps, frames, sign_score=sign_score, behaviour=behaviour)
-            except (ValueError, TypeError, zlib.error):
+            except (ValueError, TypeError, OverflowError, MemoryError, zlib.error):
                 continue
         return results
 
@@ -207,8 +212,9 @@ class RunState:
         for name in self.saved["arrays"] if self.saved else ():
             path = self._array_folder / f"{name}.npy"
             try:
-                found[name] = np.load(path, allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
+                with open_file(path) as file:
+                    found[name] = np.load(file, allow_pickle=False)
+            except (OSError, *DAMAGE) as error:
                 raise NeurozooError(f"{path} is missing or damaged ({error}). {self.remedy}") from error
         return found
 
@@ -263,10 +269,10 @@ def as_saved(identity: Mapping) -> dict[str, Any]:
 def read_state_identity(run_dir: str | os.PathLike) -> dict[str, Any] | None:
     """Returns the identity in a run's state; None if there is no state, or a damaged one."""
     try:
-        found = json.loads(Path(run_dir, "state", "state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = read_json(Path(run_dir, "state", "state.json"), "")
+    except NeurozooError:
         return None
-    identity = found.get("identity") if isinstance(found, dict) else None
+    identity = found.get("identity")
     return identity if isinstance(identity, dict) else None
 
 
@@ -291,4 +297,6 @@ def _packed(behaviour: np.ndarray | None) -> list:
 
 
 def _unpacked(dtype: str, shape: list[int], data: str) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(data)), np.dtype(dtype)).reshape(shape)
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    numbers = zlib.decompressobj().decompress(base64.b64decode(data), max(size, 1))  # no more than it says
+    return np.frombuffer(numbers, np.dtype(dtype)).reshape(shape)

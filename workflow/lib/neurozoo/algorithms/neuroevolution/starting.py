@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.genome_import import parse_genome, read_text
 from neurozoo.environments.protocols import layout_of, protocol_of
-from neurozoo.errors import NeurozooError
-from neurozoo.files import sha256_of, written_whole
+from neurozoo.errors import NeurozooError, naming
+from neurozoo.files import parse_json, sha256_of, written_whole
 from neurozoo.genomes.genome import Genome, Weights, check_genome
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
@@ -85,14 +86,14 @@ class Fit:
             parameters = layout_of(facts["game"], self.model, played).parameter_count
         if parameters is not None and parameters != self.layout.parameter_count:
             raise NeurozooError(
-                f"{source} holds weights of {parameters:,} parameters, but {self.model!r} with "
+                f"{source} holds weights of {_counted(parameters)} parameters, but {self.model!r} with "
                 f"{self.layout.num_actions} outputs has {self.layout.parameter_count:,} here. Take the same "
                 "observations and the same set of actions as there."
             )
         values = facts.get("noise_values")
         if values is not None and values != self.noise_values:
             raise NeurozooError(
-                f"{source} holds genomes of a noise table of {values:,} values, but the table of this run has "
+                f"{source} holds genomes of a noise table of {_counted(values)} values, but the table of this run has "
                 f"{self.noise_values:,}. Give this run the same table (--noise)."
             )
 
@@ -110,6 +111,10 @@ class Fit:
                 check_genome(genome, parameters=count, table_size=self.noise_values)
             except NeurozooError as error:
                 raise NeurozooError(f"{source}: {error}") from error
+
+
+def _counted(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else repr(value)[:80]
 
 
 def read_start(source: str, fit: Fit, *, state_dir: Path, kind: str) -> Start:
@@ -146,7 +151,7 @@ def _read_copy(path: Path) -> Start | None:
         return None
     try:
         arrays = read_npz(path)
-        about = json.loads(str(arrays.pop("about")))
+        about = parse_json(str(arrays.pop("about")))
         weights = [Genome(Weights.of(theta)) for theta in arrays.values()]
         genomes = (*(Genome.from_json(genome) for genome in about["genomes"]), *weights)
         return Start(about["source"], about["sha256"], genomes)
@@ -180,13 +185,14 @@ def read_population(source: str, fit: Fit) -> Start:
                 f"{source} has no state/state.json, which would hold its parents. Give its genome.json to start from "
                 "its result alone."
             )
-    text = read_text(_existing(path, "load_population"))
-    if text.lstrip()[:1] == "{":
-        genomes, facts = _population(path, _parsed_object(path, text))
-    else:
-        genomes, facts = [_recipe(path, parse_genome(text))], {}
-    fit.check(path, facts)
-    fit.check_genomes(path, genomes)
+    with naming(path):
+        text = read_text(_existing(path, "load_population"))
+        if text.lstrip()[:1] == "{":
+            genomes, facts = _population(path, _parsed_object(path, text))
+        else:
+            genomes, facts = [_recipe(path, parse_genome(text))], {}
+        fit.check(path, facts)
+        fit.check_genomes(path, genomes)
     return Start(source, hashlib.sha256(text.encode()).hexdigest(), tuple(genomes))
 
 
@@ -201,14 +207,16 @@ def _existing(path: Path, setting: str) -> Path:
 
 def _parsed_object(path: Path, text: str) -> Mapping[str, Any]:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise NeurozooError(f"{path} is damaged: it is not JSON ({error}).") from error
 
 
 def _population(path: Path, found: Mapping[str, Any]) -> tuple[list[Genome], Mapping[str, Any]]:
     if "identity" in found and "algorithm" in found:
-        return _parents(path, found), found["identity"]
+        if not all(isinstance(found[name], Mapping | NoneType) for name in ("identity", "algorithm")):
+            raise NeurozooError(f"{path} is damaged: its identity and algorithm should be objects.")
+        return _parents(path, found), found["identity"] or {}
     if "population" in found:
         return _ranked(path, found["population"]), found
     if found.get("genome") is None:
@@ -225,9 +233,11 @@ def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
         raise NeurozooError(f"The run of {path} has no parents yet: its first generation is not finished.")
     if not algorithm.get("parents"):
         raise NeurozooError(
-            f"The run of {path} has no parents: it is one of {state['identity'].get('algo')!r}. Give its genome.json "
-            "to start from its result."
+            f"The run of {path} has no parents: it is one of {(state['identity'] or {}).get('algo')!r}. Give its "
+            "genome.json to start from its result."
         )
+    if not isinstance(algorithm["parents"], list):
+        raise NeurozooError(f"{path} is damaged: its parents should be a list of genomes.")
     return [Genome.from_json(genome) for genome in algorithm["parents"]]
 
 
@@ -275,9 +285,10 @@ def read_weights(source: str, fit: Fit) -> Start:
             raise NeurozooError(f"{source} has neither genome.json nor checkpoint.npz, so it holds no agent.")
         path = found[0]
     _existing(path, "load_from")
-    genome, facts = _agent(path)
-    fit.check(path, facts)
-    fit.check_genomes(path, [genome])
+    with naming(path):
+        genome, facts = _agent(path)
+        fit.check(path, facts)
+        fit.check_genomes(path, [genome])
     return Start(source, sha256_of(path), (genome,))
 
 
