@@ -3,7 +3,6 @@
     python benchmarks/growth.py                                all of it, in about half an hour
     python benchmarks/growth.py --only generations             long logs, in some minutes
     python benchmarks/growth.py --runs 10 100 --reports 100    fewer runs with shorter tables
-    python benchmarks/growth.py --library FOLDER               another version of workflow/lib
 
 Logs, states and tables have the formats of real runs; scores are invented, so that no episode is played. Every stage is
 a process of its own. Its time is processor time (user and system, with its children) without imports, because other
@@ -55,13 +54,11 @@ def tags(run_dir: Path) -> None:
 
 def genomes(run_dir: Path) -> None:
     """Reads the genomes of four generations, as a movie of generations does."""
-    from neurozoo.agents.generation_reports import read_reports, report_of
+    from neurozoo.agents.generation_reports import read_reports, reports_of
     from neurozoo.movies.generations import choose_generations
 
-    reports = read_reports(run_dir)
-    for generation in choose_generations(sorted(reports)):
-        genome = report_of(run_dir, generation, reports=reports).genome
-        assert len(genome.mutations) > generation / 3 - 1, "the genome should have grown"
+    for report in reports_of(run_dir, choose_generations(sorted(read_reports(run_dir)))):
+        assert len(report.genome.mutations) > report.generation / 3 - 1, "the genome should have grown"
 
 
 def resume(run_dir: Path) -> None:

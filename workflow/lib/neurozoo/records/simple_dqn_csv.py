@@ -15,7 +15,7 @@ import pandas as pd
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.records.run_log import read_log
+from neurozoo.records.run_log import iter_log
 
 PHASES = ("random", "train", "test")
 # The original's columns, in its order.
@@ -63,7 +63,7 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
         raise NeurozooError(
             f"{path} is missing. Expected a CSV of simple_dqn, or a run's log or folder. Correct the path."
         ) from error
-    table = _read_csv(path) if is_csv else pd.DataFrame(_rows(read_log(path)))
+    table = _read_csv(path) if is_csv else pd.DataFrame(_rows(iter_log(path)))
     if table.empty:
         raise NeurozooError(
             f"{path} has no phases: its reports have none of the fields "
