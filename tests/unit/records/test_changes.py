@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from neurozoo.records.changes import Restorer, as_changes, common_length
+from neurozoo.records.changes import Restorer, as_changes
 
 NAME = "TruncatedPopulationEliteSeeds"
 GENOMES = [
@@ -62,12 +62,3 @@ def test_a_change_that_does_not_fit_is_refused(change):
     restorer.restore({NAME: [5, [7, 0.01]]})
     with pytest.raises(ValueError, match="does not continue the one in the report before"):
         restorer.restore({NAME: change})
-
-
-@pytest.mark.parametrize("first", [[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4, 5], [2], [1, 3, 3]])
-@pytest.mark.parametrize("second", [[], [1], [1, 2, 3, 4], [1, 2, 4], [9, 2, 3]])
-def test_the_common_length_is_that_of_a_slow_count(first, second):
-    count = 0
-    while count < min(len(first), len(second)) and first[count] == second[count]:
-        count += 1
-    assert common_length(first, second) == count

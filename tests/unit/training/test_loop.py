@@ -346,7 +346,7 @@ def test_bad_input_leaves_earlier_results_as_they_are(runner, uninterrupted, tmp
     [
         lambda text: text[: len(text) // 2],
         lambda text: text.replace('"elite"', '"elit"'),
-        lambda text: text.replace('"parents": [', '"parents": [[-1], '),
+        lambda text: text.replace('"keeps": ', '"keeps": -'),
     ],
 )
 def test_a_damaged_state_is_refused_and_nothing_is_touched(runner, uninterrupted, tmp_path, damage):

@@ -5,8 +5,10 @@ with the square of the generations. A log of ours has instead how many entries i
 before, and the entries after these: `{"keeps": 57, "adds": [[9131717, 0.002]]}`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
+
+from neurozoo.genomes.packing import common_length
 
 GROWING = ("TruncatedPopulationEliteSeeds",)  # lists, by their names in a report
 
@@ -25,23 +27,6 @@ def as_changes(record: Mapping[str, Any], before: Mapping[str, Any] | None) -> d
             kept = common_length(then, now)
             written[name] = {"keeps": kept, "adds": now[kept:]}
     return written
-
-
-def common_length(first: Sequence, second: Sequence) -> int:
-    """Returns how many entries at their beginnings two sequences of one type share.
-
-    Slices are compared instead of entries, because Python does that a hundred times faster.
-    """
-    low, high = 0, min(len(first), len(second))
-    if first[:high] == second[:high]:
-        return high
-    while high - low > 1:  # the first `low` are equal, the first `high` are not
-        middle = (low + high) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 class Restorer:
