@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
-from neurozoo.algorithms.neuroevolution.session import _report
+from neurozoo.algorithms.neuroevolution.session import ELITE_GENOME, make_report
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.games import reference_scores
 from neurozoo.environments.protocols import get_protocol, layout_of
@@ -63,11 +63,12 @@ def write_log(run_dir: Path, generations: int) -> None:
         kept=state.text_log, shown=run_dir / "train.log", budget=10**12, unit="frames", progress=0, title="growth",
         fields=algorithm.fields, terminal="lines",
     )  # fmt: skip
+    elite: list | None = None
     try:
         while algorithm.iteration < generations:
             while (record := algorithm.tell(invented(algorithm))) is None:
                 pass
-            report = _report(record)
+            report, elite = make_report(record, elite_before=elite), record[ELITE_GENOME]
             clock.add(1.0, untimed=0.1, playing=0.8)
             line = log_record(report, unit="frames", spent=clock.end_iteration(), clock=clock)
             state.report(line)
