@@ -85,17 +85,17 @@ def merge(results: Path) -> None:
 
 def scores(results: Path) -> None:
     """Makes the table of scores."""
-    from neurozoo.records.tables import read_metrics, score_table
+    from neurozoo.records.tables import read_scores, score_table
 
-    score_table(read_metrics(results / "tables/metrics.parquet"), results / "tables/scores.csv")
+    score_table(read_scores(results / "tables/metrics.parquet"), results / "tables/scores.csv")
 
 
 def curves(results: Path) -> None:
     """Draws the learning curves."""
     from neurozoo.figures.learning_curves import plot_learning_curves
-    from neurozoo.records.tables import read_metrics
+    from neurozoo.records.tables import read_scores
 
-    plot_learning_curves(read_metrics(results / "tables/metrics.parquet"), [results / "figures/learning_curves.png"])
+    plot_learning_curves(read_scores(results / "tables/metrics.parquet"), [results / "figures/learning_curves.png"])
 
 
 def gallery(results: Path) -> None:
