@@ -214,10 +214,16 @@ class _Drawings:
     """Draws the charts of the pages."""
 
     def __init__(self, manifest: Manifest):
-        self._runs = manifest.runs
         self._kinds = defaultdict(list)
         for run in manifest.runs:
             self._kinds[run.kind].append(run)
+        self._played = defaultdict(set)
+        ends: dict[str, set] = defaultdict(set)
+        for run in manifest.runs:
+            self._played[run.game].add(run.played)
+            if run.final_test and run.over_runs:
+                ends[run.game] |= {run.final_test.mean, run.over_runs.low, run.over_runs.high} - {None}
+        self._limits = {game: (min(values), max(values)) for game, values in ends.items()}
         self._colours = {
             name: number
             for number, name in enumerate(dict.fromkeys((run.algo, run.model, run.variant) for run in manifest.runs))
@@ -257,14 +263,10 @@ class _Drawings:
         over_runs = run.over_runs
         if over_runs is None:
             return None
-        in_game = [other for other in self._runs if other.game == run.game]
-        scores = [(other.final_test, other.over_runs) for other in in_game if other.final_test and other.over_runs]
-        ends = [value for test, mean in scores for value in (test.mean, mean.low, mean.high)]
-        known = [value for value in ends if value is not None]
         same_kind = [other.final_test.mean for other in self._kinds[run.kind] if other.final_test]
         own = run.final_test.mean if run.final_test and not is_about_all else None
         return draw_strip(
-            (min(known), max(known)),
+            self._limits[run.game],
             mean=over_runs.mean,
             low=over_runs.low,
             high=over_runs.high,
@@ -289,7 +291,7 @@ class _Drawings:
             return draw_chart(series, points=points, summary=summary)
         summary = (
             f"{_which_score(run).capitalize()} over {si_label(run.curve[0][-1])} frames in "
-            f"{_counted(len(scores), 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
+            f"{_counted(run.reports, 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
             f"{number_label(max(scores))}."
         )
         return draw_chart(series, points=points, summary=summary)
@@ -307,7 +309,7 @@ class _Drawings:
         frames, scores = median_of([_arrays(run) for run in runs], points=_PAGE_POINTS)
         run = runs[0]
         parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
-        if names_all and len({other.played for other in self._runs if other.game == run.game}) > 1:
+        if names_all and len(self._played[run.game]) > 1:
             parts.append(run.played)
         if not run.curve_is_test:
             parts.append("own score, not tested yet")

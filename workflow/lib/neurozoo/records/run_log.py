@@ -26,6 +26,7 @@ UNITS = ("frames", "evaluations")  # what budgets count; each record has one of 
 STANDARD = ("score", "test_score")  # columns that every algorithm has, too
 EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which the two scores are means, where known
 
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same in C, ten times as fast
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
 _SEEDS = "TruncatedPopulationEliteSeeds"
 _LONG = (_SEEDS, "Lineage")  # too long for a table of all reports
@@ -99,7 +100,7 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
     """
     remedy = "It is written by the run; start the run again."
     try:
-        found = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+        found = yaml.load(Path(config).read_text(encoding="utf-8"), _Loader)
     except FileNotFoundError as error:
         raise NeurozooError(f"{config} is missing. {remedy}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

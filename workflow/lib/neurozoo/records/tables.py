@@ -50,6 +50,7 @@ _SCORE_COLUMNS = [
     SETTINGS, PLAYED,
 ]  # fmt: skip
 
+CURVE = ("frames", *STANDARD, "test_episodes")  # columns of which a run's curve is drawn
 NO_LABELS: Mapping[str, str] = {}
 
 _TYPES = {
@@ -132,6 +133,18 @@ def read_scores(path: str | os.PathLike) -> pd.DataFrame:
     if str(path).endswith(".csv"):
         return _read_csv(path, is_needed=_is_needed)
     return _read_parquet(path, partial(read_narrow, is_needed=_is_needed, is_repeated=is_fact))
+
+
+def read_reports(csv: str | os.PathLike) -> pd.DataFrame:
+    """Reads the columns `CURVE` of one run's metrics.
+
+    Raises:
+        NeurozooError: The file is missing or is not a metrics table, or counts something else than frames.
+    """
+    table = _read_csv(csv, is_needed=CURVE.__contains__)
+    if "frames" not in table:
+        raise NeurozooError(f"{csv} should have the column frames, but counts evaluations.")
+    return table.reindex(columns=list(CURVE))
 
 
 def _is_needed(name: str) -> bool:
