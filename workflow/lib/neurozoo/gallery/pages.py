@@ -1,7 +1,9 @@
 """Writes the gallery's pages: one of all runs, one per run and one per game, with style, script and manifest."""
 
 import datetime
+import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -119,14 +121,7 @@ def _parts(manifest: Manifest) -> list[Collection | Run]:
 
 
 def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
-    drawn = _Drawings(manifest)
-    templates = _templates(files)
-    common = {
-        "manifest": manifest,
-        "drawn": drawn,
-        "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
-        "bundled": None if files == _BESIDE else BUNDLED,
-    }
+    templates, common = _templates(files), _common(manifest, files=files)
     pages = {}
     for number, run in enumerate(manifest.runs):
         neighbours = manifest.runs[number - 1] if number else None, (*manifest.runs, None)[number + 1]
@@ -141,7 +136,45 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
         write_text(site / path, templates.get_template(template).render(**common, **values, root=root))
     _delete_others(site, pages, manifest)
     write_json(site / "manifest.json", manifest.to_json())
-    write_text(site / "index.html", templates.get_template("index.html").render(**common, root=""))
+    write_index(manifest, site, files=files)
+
+
+def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
+    """Returns what all templates use."""
+    return {
+        "manifest": manifest,
+        "drawn": _Drawings(manifest),
+        "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
+        "bundled": None if files == _BESIDE else BUNDLED,
+    }
+
+
+def write_index(manifest: Manifest, site: Path, *, files: str) -> None:
+    """Writes the page of all runs, and the script with what its cards show.
+
+    Args:
+        manifest: What to show.
+        site: The folder of the pages.
+        files: The path from there to the results.
+    """
+    templates, common = _templates(files), _common(manifest, files=files)
+    write_text(site / "cards.js", _card_script(manifest, templates, common))
+    index = templates.get_template("index.html").render(**common, root="")
+    write_text(site / "index.html", re.sub(r"\n\s+", "\n", index))  # indentation is a tenth of a long page
+
+
+def _card_script(manifest: Manifest, templates: jinja2.Environment, common: Mapping[str, object]) -> str:
+    """Returns a script with what the index draws and plays on its cards, which it does as they come into view.
+
+    In the page itself it would be three quarters of all bytes. A script can be loaded without a server; JSON cannot.
+    """
+    macros = templates.get_template("macros.html").make_module({**common, "root": ""})
+    movie_json, cards = templates.filters["movie_json"], {}
+    for run in manifest.runs:
+        drawn = {"curve": macros.card_curve(run), "likes": macros.card_likes(run)}  # type: ignore[attr-defined]
+        texts = {name: re.sub(r"\s*\n\s*", "", str(html)) for name, html in drawn.items()}
+        cards[run.id] = {**texts, "movies": movie_json(run.movies, "")}
+    return f"const CARDS = {json.dumps(cards, separators=(',', ':'))};\n"
 
 
 def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None:
