@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from neurozoo.records.run_log import read_log
 
 PROJECT = Path(__file__).parents[2]
 HASHES = PROJECT / "tests" / "data" / "golden.json"
@@ -63,7 +64,7 @@ def hashes(run_dir: Path) -> dict[str, str]:
     with np.load(run_dir / "checkpoint.npz", allow_pickle=False) as arrays:
         weights = sorted(_hash_of_array(arrays[name]) for name in arrays if arrays[name].dtype.kind != "U")
     genome = json.loads((run_dir / "genome.json").read_text()) if (run_dir / "genome.json").exists() else {}
-    records = [json.loads(line) for line in (run_dir / "log.jsonl").read_text().splitlines()]
+    records = read_log(run_dir / "log.jsonl")  # complete, however the log holds them
     timeless = [{name: value for name, value in record.items() if not _is_about_time(name)} for record in records]
     return {
         "weights": _hash_of(weights),

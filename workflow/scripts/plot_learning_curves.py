@@ -3,11 +3,11 @@
 from neurozoo.errors import plain_errors
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.records.reference_curves import read_references
-from neurozoo.records.tables import read_metrics
+from neurozoo.records.tables import read_scores
 
 with plain_errors(snakemake.log[0]):
     plot_learning_curves(
-        read_metrics(snakemake.input.metrics),
+        read_scores(snakemake.input.metrics),
         snakemake.output.figures,
         confidence=snakemake.params.confidence,
         seed=snakemake.params.seed,

@@ -2,11 +2,11 @@
 
 from neurozoo.errors import plain_errors
 from neurozoo.figures.aggregates import plot_performance_profile
-from neurozoo.records.tables import read_metrics
+from neurozoo.records.tables import read_scores
 
 with plain_errors(snakemake.log[0]):
     plot_performance_profile(
-        read_metrics(snakemake.input.metrics),
+        read_scores(snakemake.input.metrics),
         snakemake.output.figures,
         confidence=snakemake.params.confidence,
         seed=snakemake.params.seed,

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.agents.generation_reports import read_reports, report_of
+from neurozoo.agents.generation_reports import read_reports, report_of, reports_of
 from neurozoo.environments.protocols import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.records.changes import as_changes
 
 LOG = [
     {"Iteration": 1, "frames": 100, "TruncatedPopulationEliteSeeds": [5], "TruncatedPopulationEliteTestRewMean": 2.5},
@@ -42,6 +43,21 @@ def test_a_run_that_still_goes_on_has_its_reports_in_its_state(tmp_path):
     assert list(read_reports(tmp_path)) == [1]
     write_log(tmp_path)
     assert list(read_reports(tmp_path)) == [1, 2]
+
+
+def test_a_log_of_what_is_new_gives_the_same_elites(tmp_path):
+    (tmp_path / "old").mkdir()
+    write_log(tmp_path / "old")
+    write_log(tmp_path, [LOG[0], as_changes(LOG[1], LOG[0])])
+    assert "keeps" in (tmp_path / "log.jsonl").read_text()
+    assert reports_of(tmp_path, [2, 1]) == reports_of(tmp_path / "old", [2, 1])
+
+
+def test_only_the_genomes_that_are_wanted_are_kept(tmp_path):
+    write_log(tmp_path)
+    reports = read_reports(tmp_path, genomes_of=[2])
+    assert [report.get("TruncatedPopulationEliteSeeds") for report in reports.values()] == [None, [5, [7, 0.01]]]
+    assert [report["has_genome"] for report in reports.values()] == [True, True]
 
 
 @pytest.mark.parametrize("generation", [0, 3, -1])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.gallery.curves import Series, Strip, draw_chart, draw_strip, median_of
+from neurozoo.gallery.curves import Series, Strip, draw_chart, draw_strip, median_of, thinned
 
 
 def series(frames, scores, role="run"):
@@ -55,3 +55,19 @@ def test_a_strip_places_scores_between_the_limits():
     strip = draw_strip((0, 100), mean=50, low=None, high=None, own=100, others=[0, 100])
     assert strip == Strip(low=None, high=None, mean=50, own=97, others=(3, 97))
     assert draw_strip((7, 7), mean=7, low=7, high=7, own=None, others=[7]).mean == 3
+
+
+def test_a_short_curve_is_kept_as_it_is():
+    frames, scores = np.arange(400.0), np.arange(400.0)
+    assert [len(values) for values in thinned(frames, scores, 400)] == [400, 400]
+
+
+@pytest.mark.parametrize("length", [401, 1000, 12_345])
+def test_a_long_curve_keeps_its_ends_and_every_peak_and_valley_that_a_drawing_shows(length):
+    frames, scores = np.arange(float(length)), np.random.default_rng(0).normal(size=length).cumsum()
+    kept_frames, kept = thinned(frames, scores, 400)
+    assert len(kept) <= 400
+    assert (kept_frames[0], kept_frames[-1]) == (0, length - 1)
+    assert (np.diff(kept_frames) > 0).all()
+    assert (scores[kept_frames.astype(int)] == kept).all()
+    assert (kept.min(), kept.max()) == (scores.min(), scores.max())

@@ -47,6 +47,14 @@ def test_everything_that_is_there_is_found(site):
     )
 
 
+def test_a_long_curve_is_thinned_before_it_goes_into_the_manifest(results, add_run):
+    add_run(results, "ga/breakout/small/1", list(range(3000)), frames=1000)
+    run = runs_of(results)["ga/breakout/small/1"]
+    assert (len(run.curve[0]) <= 400, run.reports) == (True, 3000)
+    assert (run.curve[0][0], run.curve[0][-1], max(run.curve[1])) == (1000.0, 3_000_000.0, 2999.0)
+    assert run.frames == 3_000_000
+
+
 def test_scores_say_how_many_episodes_and_runs_they_come_from(site):
     runs = {run.id: run for run in site.manifest.runs}
     one = runs["ga/frostbite/small/1"]

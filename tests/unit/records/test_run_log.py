@@ -1,12 +1,14 @@
 import csv
 import json
+import tracemalloc
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
+from neurozoo.records.changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import parse_log, read_identity, read_log
+from neurozoo.records.run_log import parse_log, read_identity, read_last_complete, read_log
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
@@ -60,6 +62,44 @@ def test_an_unknown_field_is_answered_with_the_nearest(tmp_path):
     with pytest.raises(NeurozooError, match="'TimestepSoFar' is unknown; did you mean 'TimestepsSoFar'"):
         parsed(written(tmp_path, report(1)), tmp_path, columns=["TimestepSoFar"])
     assert not (tmp_path / "metrics.csv").exists()
+
+
+LONG = [1, *([10**8 + number, 0.002] for number in range(3000))]
+
+
+def long_log(tmp_path, generations):
+    """A log in which every elite is a child of the one before."""
+    reports = [report(number, TruncatedPopulationEliteSeeds=LONG[:number]) for number in range(1, generations + 1)]
+    pairs = zip(reports, [None, *reports], strict=False)
+    return written(tmp_path, *(as_changes(now, before) for now, before in pairs))
+
+
+def test_genomes_are_put_together_from_what_the_log_says_is_new(tmp_path):
+    log = long_log(tmp_path, 30)
+    assert log.stat().st_size < 30 * 250
+    assert [record["TruncatedPopulationEliteSeeds"] for record in read_log(log)] == [LONG[:n] for n in range(1, 31)]
+    rows = parsed(log, tmp_path, columns=["TruncatedPopulationEliteSeeds"])
+    assert json.loads(rows[-1]["TruncatedPopulationEliteSeeds"]) == LONG[:30]
+    assert read_last_complete(log)["TruncatedPopulationEliteSeeds"] == LONG[:30]
+
+
+def test_a_change_that_continues_no_report_is_damage(tmp_path):
+    orphan = report(1, TruncatedPopulationEliteSeeds={"keeps": 3, "adds": []})
+    with pytest.raises(NeurozooError, match="line 1 should be one JSON object"):
+        read_log(written(tmp_path, orphan, report(2)))
+
+
+def test_the_memory_of_parsing_does_not_grow_with_the_log(tmp_path):
+    peaks = []
+    for generations in (300, 3000):
+        log = long_log(tmp_path, generations)
+        tracemalloc.start()
+        parse_log(log, tmp_path / "metrics.csv", identity=IDENTITY)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert (tmp_path / "metrics.csv").read_text().count("\n") == generations + 1
+    # The last genome is there, whose entries are 100 bytes longer than those of the first log's.
+    assert peaks[1] < peaks[0] + 2700 * 400
 
 
 def test_nan_becomes_an_empty_cell(tmp_path):

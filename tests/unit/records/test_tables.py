@@ -6,7 +6,14 @@ import pandas as pd
 import pytest
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.records.tables import describe_results, final_scores, merge_metrics, read_metrics, score_table
+from neurozoo.records.tables import (
+    describe_results,
+    final_scores,
+    merge_metrics,
+    read_metrics,
+    read_scores,
+    score_table,
+)
 
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 1, "protocol": "uber2018"}
 
@@ -44,6 +51,86 @@ def test_runs_with_different_columns_are_merged_into_one_table(tmp_path):
     assert table["Iteration"].isna().tolist() == [False, True]
     assert table["test_score"].isna().tolist() == [True, False]
     pd.testing.assert_frame_equal(table, read_metrics(tmp_path / "m.csv"))
+
+
+ODD = [
+    ('ga,pong,large,1,uber2018,8,1.5,,"a, b"', "1"),
+    ('ga,pong,large,1,uber2018,9,1.5,2.5,"two\nlines and ""quotes"""', "2"),
+    ("ga,pong,large,1,uber2018,10,,,", "3"),
+]
+HEAD = "algo,game,model,run,protocol,frames,score,test_score,protocol_note"
+
+
+def merged(tmp_path, *texts, **options):
+    paths = [tmp_path / f"{number}.csv" for number, _ in enumerate(texts)]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(text.encode())
+    merge_metrics(paths, csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet", **options)
+    return (tmp_path / "m.csv").read_text(), read_metrics(tmp_path / "m.parquet")
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_lines_are_copied_where_columns_are_equal_and_cells_where_they_are_not(tmp_path, end):
+    alike = "\n".join([HEAD, *(line for line, _ in ODD)]) + end
+    other = "\n".join([f"Loss,{HEAD}", *(f"{loss},{line}" for line, loss in ODD)]) + end
+    text, table = merged(tmp_path, alike, alike, other)
+    lines = [f"{line}," for line, _ in ODD]
+    assert text == "\n".join([f"{HEAD},Loss", *lines, *lines, *(f"{line},{loss}" for line, loss in ODD)]) + "\n"
+    assert table["protocol_note"].tolist()[:2] == ["a, b", 'two\nlines and "quotes"']
+    assert table["Loss"].tolist()[6:] == [1, 2, 3]
+    assert table["frames"].tolist() == [8, 9, 10] * 3
+    pd.testing.assert_frame_equal(table, read_metrics(tmp_path / "m.csv"))
+
+
+def test_the_type_of_a_field_fits_all_runs(tmp_path):
+    head = "algo,game,model,run,protocol,frames,score,test_score,mixed,whole,text,empty,flag,date"
+    first, second = (
+        "ga,pong,large,1,uber2018,8,1.5,,1,1,1,,True,",
+        "ga,pong,large,2,uber2018,8.0,1.5,,0.5,,a,,,2026-11-22",
+    )
+    _, table = merged(tmp_path, f"{head}\n{first}\n", f"{head}\n{second}\n")
+    assert [str(kind) for kind in table.dtypes[8:]] == ["Float64", "Int64", "string", "Int64", "boolean", "string"]
+    assert table["frames"].tolist() == [8, 8]
+    assert table["mixed"].tolist() == [1, 0.5]
+    assert table["text"].tolist() == ["1", "a"]
+    assert table["date"].tolist()[1] == "2026-11-22"
+
+
+def test_what_experiments_want_to_be_called_is_the_last_column(tmp_path):
+    rows = [f"{HEAD}\nga,pong,large,{run},uber2018,8,1.5,,x\n" for run in (1, 2)]
+    text, table = merged(tmp_path, *rows, labels={"ga/pong/large/2": "mine, all"})
+    assert text.splitlines()[1:] == [
+        "ga,pong,large,1,uber2018,8,1.5,,x,",
+        'ga,pong,large,2,uber2018,8,1.5,,x,"mine, all"',
+    ]
+    assert table["label"].isna().tolist() == [True, False]
+    assert table["label"][1] == "mine, all"
+
+
+def test_scores_are_read_with_the_columns_that_they_need(tmp_path):
+    row = "ga,pong,large,1,uber2018,8,1.5,,x,7"
+    merged(tmp_path, f"{HEAD},Iteration\n{row}\n{row}\n")
+    whole = read_metrics(tmp_path / "m.parquet").drop(columns="Iteration")
+    found = read_scores(tmp_path / "m.parquet")
+    assert isinstance(found["protocol_note"].dtype, pd.CategoricalDtype)
+    pd.testing.assert_frame_equal(found.astype({"protocol_note": "string"}), whole)
+    pd.testing.assert_frame_equal(read_scores(tmp_path / "m.csv"), whole)
+
+
+PEAK = """
+import resource, sys
+from neurozoo.records.tables import merge_metrics, read_scores
+merge_metrics([sys.argv[1]] * int(sys.argv[2]), csv=sys.argv[1] + ".m.csv", parquet=sys.argv[1] + ".parquet")
+assert len(read_scores(sys.argv[1] + ".parquet")) == 2500 * int(sys.argv[2])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_million_rows_would_fit_into_500_megabytes(tmp_path, python):
+    facts = {f"protocol_{number}": "a fact of twenty chars" for number in range(40)}
+    reports(*range(2500)).assign(**facts, Loss=0.25).to_csv(tmp_path / "1.csv", index=False)
+    few, many = (int(python(PEAK, tmp_path / "1.csv", count).stdout) for count in (20, 100))
+    assert few + (many - few) / 80 * 380 < 500
 
 
 def test_merging_twice_gives_the_same_bytes(tmp_path):

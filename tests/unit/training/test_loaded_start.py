@@ -10,6 +10,7 @@ import yaml
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.files import sha256_of
+from neurozoo.genomes.packing import unpack
 from neurozoo.training import make_context
 from neurozoo.training.identity import as_begun, state_identity
 from training_processes import assert_same_results, reports, wait_for_news
@@ -44,7 +45,8 @@ def test_a_run_that_starts_from_another_is_continued_exactly_when_that_one_is_go
 
 def test_the_children_of_the_loaded_parents_are_those_of_a_longer_run_s_last_parents(runner, source, tmp_path):
     read = source / "state" / "state.json"
-    parents = json.loads(read.read_text())["algorithm"]["parents"]
+    state = json.loads(read.read_text())["algorithm"]
+    parents = [genome.to_json() for genome in unpack(state["genomes"], {})[: len(state["parent_births"])]]
     runner.finish(tmp_path / "run", whole_settings={**settings_of("ga", source), "frames": 1})
     elite = reports(tmp_path / "run")[0]["TruncatedPopulationEliteSeeds"]
     assert elite[:-1] in parents

@@ -19,6 +19,7 @@ from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import decode, read_genome
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.published_log import GA_FIELDS, read_tables
+from neurozoo.records.run_log import read_log
 from training_processes import PATIENCE, assert_same_results, reports, train_run, wait_for_news
 
 SETTINGS = training_processes.SETTINGS
@@ -39,7 +40,7 @@ def test_a_run_leaves_all_its_files_and_they_agree(uninterrupted, small_noise_ta
     assert {path.name for path in uninterrupted.iterdir()} == {
         "config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "result.json", "snapshots", "state",
     }  # fmt: skip
-    records = [json.loads(line) for line in (uninterrupted / "log.jsonl").read_text().splitlines()]
+    records = read_log(uninterrupted / "log.jsonl")
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
     assert len(records) >= 3
     standard = {"frames", "score", "score_episodes", "test_score", "test_episodes", "Lineage", "OverheadThisIter"}
@@ -345,7 +346,7 @@ def test_bad_input_leaves_earlier_results_as_they_are(runner, uninterrupted, tmp
     [
         lambda text: text[: len(text) // 2],
         lambda text: text.replace('"elite"', '"elit"'),
-        lambda text: text.replace('"parents": [', '"parents": [[-1], '),
+        lambda text: text.replace('"keeps": ', '"keeps": -'),
     ],
 )
 def test_a_damaged_state_is_refused_and_nothing_is_touched(runner, uninterrupted, tmp_path, damage):

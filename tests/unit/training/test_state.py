@@ -57,6 +57,31 @@ def test_reports_after_the_last_saved_state_are_cut_off(tmp_path):
     assert open_state(tmp_path).log.read_text() == '{"Iteration": 1}\n'
 
 
+def elites(state):
+    return [json.loads(line).get("TruncatedPopulationEliteSeeds") for line in state.log.read_text().splitlines()]
+
+
+def test_a_log_holds_what_is_new_in_the_elites_genome_whether_or_not_the_run_was_interrupted(tmp_path):
+    expected = [[5], {"keeps": 1, "adds": [[7, 0.01]]}, {"keeps": 2, "adds": [[8, 0.01]]}, {"keeps": 1, "adds": []}]
+    genomes = [[5], [5, [7, 0.01]], [5, [7, 0.01], [8, 0.01]], [5]]
+    through, killed = open_state(tmp_path / "through"), tmp_path / "killed"
+    for number, genome in enumerate(genomes, 1):
+        for state in (through, open_state(killed)):
+            state.report({"Iteration": number, "TruncatedPopulationEliteSeeds": genome})
+            state.save({"iteration": number, "frames": 100}, ELAPSED, progress=100)
+        lost = open_state(killed)
+        lost.report({"Iteration": number + 1, "TruncatedPopulationEliteSeeds": [9]})  # killed before it was saved
+    assert elites(through) == elites(open_state(killed)) == expected
+
+
+def test_a_log_of_an_earlier_version_is_continued_by_what_is_new(tmp_path):
+    state = open_state(tmp_path)
+    state.log.write_text('{"Iteration": 1, "TruncatedPopulationEliteSeeds": [5, [7, 0.01]]}\n')
+    state.save({"iteration": 1, "frames": 100}, ELAPSED, progress=100)
+    open_state(tmp_path).report({"Iteration": 2, "TruncatedPopulationEliteSeeds": [5, [7, 0.01], [8, 0.01]]})
+    assert elites(state) == [[5, [7, 0.01]], {"keeps": 2, "adds": [[8, 0.01]]}]
+
+
 def test_reports_of_a_run_that_was_never_saved_are_cut_off(tmp_path):
     state = open_state(tmp_path)
     state.report({"Iteration": 1})

@@ -16,6 +16,7 @@ from unittest import mock
 
 from neurozoo import files
 from neurozoo.algorithms import results
+from neurozoo.records.run_log import read_log
 from neurozoo.training import loop, make_context, train
 from neurozoo.training.state import RunState
 
@@ -228,8 +229,17 @@ def wait_for_news(run_dir, process):
 
 
 def reports(run_dir):
-    lines = (run_dir / "log.jsonl").read_text().splitlines()
-    return [{name: value for name, value in json.loads(line).items() if not _is_time(name)} for line in lines]
+    """The reports of a run, complete and without times."""
+    return [_timeless(record) for record in read_log(run_dir / "log.jsonl")]
+
+
+def log_lines(run_dir):
+    """The lines of a run's log without times, as they were written."""
+    return [_timeless(json.loads(line)) for line in (run_dir / "log.jsonl").read_text().splitlines()]
+
+
+def _timeless(record):
+    return {name: value for name, value in record.items() if not _is_time(name)}
 
 
 def _is_time(name):
@@ -244,6 +254,6 @@ def assert_same_results(run_dir, expected):
     assert {path.name for path in (run_dir / "snapshots").glob("*")} == names
     for name in names:
         assert (run_dir / "snapshots" / name).read_bytes() == (expected / "snapshots" / name).read_bytes(), name
-    assert reports(run_dir) == reports(expected)
+    assert log_lines(run_dir) == log_lines(expected)
     for line in (run_dir / "log.jsonl").read_text().splitlines():
         assert set(json.loads(line)) >= TIMES

@@ -10,6 +10,8 @@ from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import EliteRule, FirstGeneration, GaSettings
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome, Mutation
+from neurozoo.genomes.packing import BLOCK, pack, unpack
 from neurozoo.records.published_log import GA_FIELDS
 
 PARAMETERS, TABLE_SIZE = 100, 1_000
@@ -75,6 +77,12 @@ def by_rule(ga):
         steps = 1 + (code + episode.noops + episode.seed) % (episode.max_frames // 4)
         found.append(EpisodeResult(float((code * 7 + episode.seed) % 101), steps, 4 * steps))
     return found
+
+
+def parents_of(ga):
+    """The genomes of the parents of the next generation, as JSON."""
+    state = ga.get_state()
+    return [genome.to_json() for genome in unpack(state["genomes"], ga.get_arrays())[: len(state["parent_births"])]]
 
 
 def generation(ga):
@@ -207,12 +215,12 @@ def test_every_parent_has_children():
 
 def test_an_elite_among_the_top_takes_no_place_away():
     ga, genomes = after_one()  # d is second of b, d, a, c
-    assert ga.get_state()["parents"] == [genomes["b"].to_json(), genomes["d"].to_json()]
+    assert parents_of(ga) == [genomes["b"].to_json(), genomes["d"].to_json()]
 
 
 def test_an_elite_that_is_not_among_the_top_becomes_the_first_parent_and_the_last_one_falls_out():
     ga, genomes = after_one(validation=(0, 1, 4, 6, 9, 9))  # a, third of b, d, a, c
-    assert ga.get_state()["parents"] == [genomes["a"].to_json(), genomes["b"].to_json()]
+    assert parents_of(ga) == [genomes["a"].to_json(), genomes["b"].to_json()]
 
 
 def test_the_previous_elite_is_validated_anew_before_one_less_of_the_others():
@@ -235,7 +243,7 @@ def test_the_previous_elite_can_stay_and_can_lose_its_place():
         # d's training score was 2; the others' are 6 and 5.
         assert report["TruncatedPopulationRewMean"] == pytest.approx(13 / 3)
         expected = [genomes["d"], offspring[2]] if index == 0 else [offspring[2], offspring[1]]
-        assert ga.get_state()["parents"] == [genome.to_json() for genome in expected]
+        assert parents_of(ga) == [genome.to_json() for genome in expected]
 
 
 def test_steps_and_frames_add_up_without_the_tests():
@@ -350,7 +358,7 @@ def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_e
     report = tell(ga, "test", [1, 1, 1])
     assert report["NumSelectedIndividuals"] == 0
     assert report["TruncatedPopulationEliteSeeds"] == genomes["d"].to_json()
-    assert ga.get_state()["parents"] == []
+    assert parents_of(ga) == []
 
 
 # ---- the elite carried on its old score
@@ -362,14 +370,14 @@ def test_a_carried_elite_has_the_best_training_score_of_all_and_plays_no_validat
     tell(ga, "population", [1, 9, 0, 3])
     report = tell(ga, "test", [1, 1, 4])
     assert (report["score"], report["test_score"]) == (9.0, 2.0)
-    assert ga.get_state()["parents"] == [first[1].to_json(), first[3].to_json()]
+    assert parents_of(ga) == [first[1].to_json(), first[3].to_json()]
     second = [episode.genome for episode in ga.ask().episodes]
     tell(ga, "population", [8, 9, 7, 5])
     report = tell(ga, "test", [0, 0, 3])
     # 9 does not beat 9; the survivors are the elite and the best of the others.
     assert (report["score"], report["test_score"]) == (9.0, 1.0)
     assert report["TruncatedPopulationEliteIndex"] == 0
-    assert ga.get_state()["parents"] == [first[1].to_json(), second[1].to_json()]
+    assert parents_of(ga) == [first[1].to_json(), second[1].to_json()]
     assert (ga.best.genome, ga.best.iteration, ga.best.test_score) == (first[1], 1, 1.0)
 
 
@@ -383,7 +391,7 @@ def test_the_score_of_a_displaced_elite_ranks_it_among_the_survivors():
     report = tell(ga, "test", [1, 1, 1])
     assert report["score"] == 12.0
     assert report["TruncatedPopulationEliteIndex"] == 1  # the previous elite would be 0
-    assert ga.get_state()["parents"] == [genome.to_json() for genome in (second[1], second[3], first[1])]
+    assert parents_of(ga) == [genome.to_json() for genome in (second[1], second[3], first[1])]
     assert (ga.best.genome, ga.best.iteration) == (second[1], 2)
 
 
@@ -582,6 +590,32 @@ def test_stopping_and_continuing_after_any_generation_equals_never_stopping(chan
         assert reports == expected
         assert second.get_state() == whole.get_state()
         assert second.best == whole.best
+
+
+def test_a_state_of_an_earlier_version_is_continued():
+    whole, first, second = algorithm(), algorithm(), algorithm()
+    expected = [generation(whole) for _ in range(6)]
+    for _ in range(3):
+        generation(first)
+    state = first.get_state()
+    genomes = [genome.to_json() for genome in unpack(state.pop("genomes"), first.get_arrays())]
+    parents = genomes[: len(state["parent_births"])]
+    elite, best = genomes[len(parents) :]
+    state |= {"parents": parents, "best": {**state["best"], "genome": best}}
+    state["elite"]["individual"][0] = elite
+    second.set_state(json.loads(json.dumps(state)), {})
+    assert [generation(second) for _ in range(3)] == expected[3:]
+
+
+def test_a_state_hardly_grows_with_the_genomes():
+    ga, sizes = algorithm(mutation_power=0.002), []
+    founder = Genome(1, tuple(Mutation(number, 0.002) for number in range(400)))
+    for stem in (Genome(1), founder, founder.mutated(1, 0.002)):
+        ga.set_state({**algorithm().get_state(), "genomes": pack([stem] * 2)[0], "parent_births": [[1, 0], [1, 1]]},
+                     pack([stem])[1])  # fmt: skip
+        generation(ga)
+        sizes.append(len(json.dumps(ga.get_state())))
+    assert sizes[1] < sizes[0] + (400 - BLOCK) * 20
 
 
 @pytest.mark.parametrize("count", [3, 5])

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from neurozoo.algorithms.neuroevolution.starting import Fit, keep_start, read_po
 from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes.genome import Genome, decode
+from neurozoo.genomes.genome import Genome, Mutation, decode
+from neurozoo.genomes.packing import pack
 from neurozoo.records.lineage import COLUMNS, ancestors
 
 GAME, MODEL = "hard_maze", "simple"
@@ -49,6 +51,41 @@ def test_the_parents_of_a_run_are_read_from_its_folder_in_their_order(tmp_path):
         start = read_population(source, FIT)
         assert list(start.genomes) == GENOMES
         assert start.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def packed_state(folder):
+    """A state whose genomes share 300 mutations, of which 256 are in an array."""
+    stem = Genome(3, tuple(Mutation(number % 50, 0.5) for number in range(300)))
+    genomes = [stem.mutated(1, 0.5), stem.mutated(2, 0.5), stem]
+    packed, arrays = pack(genomes)
+    found = {**state(), "algorithm": {"genomes": packed, "parent_births": [[4, 0], [4, 1]]}}
+    path = Path(written(folder, found, "state/state.json"))
+    (path.parent / "arrays").mkdir()
+    for name, array in arrays.items():
+        np.save(path.parent / "arrays" / f"{name}.npy", array)
+    assert len(arrays) == 1
+    return path, genomes
+
+
+def test_the_parents_of_a_run_are_put_together_from_what_they_share(tmp_path):
+    path, genomes = packed_state(tmp_path)
+    for source in (str(tmp_path), str(path)):
+        assert list(read_population(source, FIT).genomes) == genomes[:2]
+
+
+def test_a_state_that_was_copied_without_its_arrays_is_refused(tmp_path):
+    path, _ = packed_state(tmp_path)
+    shutil.rmtree(path.parent / "arrays")
+    with pytest.raises(NeurozooError, match=r"genes-\w+\.npy is missing.*Copy the whole state/"):
+        read_population(str(path), FIT)
+
+
+@pytest.mark.parametrize("damage", [("keeps", "keep"), ("genes-", "../genes-"), ('"adds": [[', '"adds": [["x", [')])
+def test_a_damaged_state_of_a_run_is_refused(tmp_path, damage):
+    path, _ = packed_state(tmp_path)
+    path.write_text(path.read_text().replace(*damage))
+    with pytest.raises(NeurozooError, match=r"state\.json is damaged|is missing, which holds|A genome looks like"):
+        read_population(str(path), FIT)
 
 
 def test_a_population_with_scores_is_read_best_first_and_of_equals_the_earlier_one_first(tmp_path):

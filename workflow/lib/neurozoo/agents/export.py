@@ -29,7 +29,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.records.run_log import read_log
+from neurozoo.records.run_log import iter_log
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -135,7 +135,7 @@ def _export_run(
     log = model.folder / "log.jsonl"
     if log.exists():  # an imported agent has none
         files.append(files[0].with_name(f"{files[0].stem}_log.json"))
-        write_json(files[1], [_log_entry(record) for record in read_log(log)])
+        write_json(files[1], [_log_entry(record) for record in iter_log(log)])
     return files
 
 

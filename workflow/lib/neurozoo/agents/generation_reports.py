@@ -1,7 +1,7 @@
 """Reads the elite genome and scores of each generation from a run's log."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -9,7 +9,9 @@ from types import NoneType
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.genome import Genome
+from neurozoo.records.changes import Restorer
 
+HAS_GENOME = "has_genome"  # key that `read_reports` adds
 ELITE = "TruncatedPopulationEliteSeeds"  # field of a report with the elite's genome
 SCORES = {
     "validation_score": "TruncatedPopulationEliteValidationRewMean",
@@ -19,6 +21,8 @@ SCORES = {
     "frames": "frames",
 }
 _NUMBERS = ("frames", "TimeElapsedTotal", "score", "test_score")  # of a report, where it has them
+# What `read_reports` keeps of a report.
+_KEPT = {*SCORES.values(), "TimeElapsedTotal", "score", "test_score", ELITE}
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,15 @@ def generation_folder(run_dir: str | os.PathLike, generation: int) -> Path:
     return Path(run_dir, "generations", str(generation))
 
 
-def read_reports(run_dir: str | os.PathLike) -> dict[int, dict]:
-    """Reads a run's reports by generation; a run in progress has those written so far.
+def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ()) -> dict[int, dict]:
+    """Reads how good a run was after each generation; a run in progress has those written so far.
+
+    Args:
+        run_dir: The run's folder.
+        genomes_of: The generations whose genomes are wanted; those of all would fill the memory.
+
+    Returns:
+        By generation: frames, seconds and scores of its report, `HAS_GENOME`, and `ELITE` if it is wanted.
 
     Raises:
         NeurozooError: The log is missing or damaged.
@@ -59,38 +70,59 @@ def read_reports(run_dir: str | os.PathLike) -> dict[int, dict]:
             f"{paths[0]} is missing, so the generations of this run are unknown. Only runs that were trained here have "
             "a log; an imported genome has no generations."
         )
+    restorer, reports = Restorer(), {}
     try:
         with open_text(path) as file:
-            records = [parse_json(line) for line in file.read().splitlines()]
-        for record in records:
-            if wrong := [name for name in _NUMBERS if not isinstance(record.get(name), int | float | NoneType)]:
-                raise ValueError(f"{', '.join(wrong)} should be a number")
-        return {int(record["Iteration"]): record for record in records}
+            for line in file:
+                record = parse_json(line)
+                if wrong := [name for name in _NUMBERS if not isinstance(record.get(name), int | float | NoneType)]:
+                    raise ValueError(f"{', '.join(wrong)} should be a number")
+                generation, has_genome = int(record["Iteration"]), record.get(ELITE) is not None
+                record = restorer.restore(record, is_wanted=generation in genomes_of)
+                reports[generation] = {
+                    **{name: value for name, value in record.items() if name in _KEPT},
+                    HAS_GENOME: has_genome,
+                }
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise NeurozooError(
             f"{path} is damaged ({type(error).__name__}: {error}). Delete it and train again."
         ) from error
+    return reports
 
 
-def report_of(
-    run_dir: str | os.PathLike, generation: int, *, reports: Mapping[int, dict] | None = None
-) -> GenerationElite:
+def report_of(run_dir: str | os.PathLike, generation: int) -> GenerationElite:
     """Returns the report of one generation.
 
     Args:
         run_dir: The run's folder.
         generation: Number of the generation, from 1.
-        reports: What `read_reports` returned, if it has been read already.
 
     Raises:
         NeurozooError: There is no such generation, or its report has no genome.
     """
-    reports = read_reports(run_dir) if reports is None else reports
+    return reports_of(run_dir, [generation])[0]
+
+
+def reports_of(run_dir: str | os.PathLike, generations: Sequence[int]) -> list[GenerationElite]:
+    """Returns the reports of some generations, in one pass through the log.
+
+    Args:
+        run_dir: The run's folder.
+        generations: Their numbers, from 1.
+
+    Raises:
+        NeurozooError: There is no such generation, or its report has no genome.
+    """
+    reports = read_reports(run_dir, genomes_of=frozenset(generations))
+    return [_elite(run_dir, generation, reports) for generation in generations]
+
+
+def _elite(run_dir: str | os.PathLike, generation: int, reports: Mapping[int, dict]) -> GenerationElite:
     if generation not in reports:
         known = f"{min(reports)} to {max(reports)}" if reports else "none"
         raise NeurozooError(f"{run_dir} has no generation {generation}. Its generations: {known}.")
     record = reports[generation]
-    if record.get(ELITE) is None:
+    if not record[HAS_GENOME]:
         raise NeurozooError(
             f"The log of {run_dir} has no genome for generation {generation}: only the genetic algorithms and random "
             "search log one in every report. Leave out the generation to freeze the run's result."

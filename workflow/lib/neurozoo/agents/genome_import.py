@@ -25,6 +25,7 @@ from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
 from neurozoo.provenance import provenance
+from neurozoo.records.elite_lines import MARK, last_elite
 
 MOST_BYTES = 2**26  # largest file: a genome of a million mutations takes about 20 MB
 FORMATS = ("auto", "genome", "seeds")
@@ -34,7 +35,6 @@ EXPECTED = (
     "Give a genome such as (1, (2, 0.002)) or [1, [2, 0.002]], a line 'Current elite: (...)' of a log, a genome.json, "
     "or the seeds of cshenton/neuroevolution such as [4070460811, 2393459932]; or a file with one of these."
 )
-_MARK = "Current elite:"  # stands before a genome in a published log
 
 
 # ---- reading
@@ -47,14 +47,14 @@ def read_text(source: str | os.PathLike) -> str:
         NeurozooError: The file is missing, too large or not text.
     """
     text = os.fspath(source)
-    if text.lstrip()[:1] in ("(", "[", "{") or _MARK in text:
+    if text.lstrip()[:1] in ("(", "[", "{") or MARK in text:
         return text
     try:
         with open_text(text) as file:
             if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
                 raise NeurozooError(
                     f"{text} has {size:,} bytes, but a genome has at most {MOST_BYTES:,}. If it is a log, give only "
-                    f"its last line '{_MARK} (...)'."
+                    f"its last line '{MARK} (...)'."
                 )
             return file.read()
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
@@ -76,8 +76,14 @@ def parse_genome(text: str, *, seeds: bool = False) -> Genome | tuple[int, ...] 
     Raises:
         NeurozooError: The text has none of these forms.
     """
-    if _MARK in text:
-        text = text[text.rindex(_MARK) + len(_MARK) :].lstrip().partition("\n")[0]
+    if MARK in text:
+        whole = last_elite(text)
+        if whole is None:
+            raise NeurozooError(
+                f"The line {text[text.rindex(MARK) :][:80]!r} says only what is new in the genome. Give the whole log, "
+                "or the genome.json of its run."
+            )
+        text = whole
     text = text.strip().removeprefix("\ufeff").strip()
     if not text:
         raise NeurozooError(f"The genome is empty. {EXPECTED}")

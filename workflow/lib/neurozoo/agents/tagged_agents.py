@@ -11,7 +11,7 @@ from pathlib import Path
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts
 from neurozoo.agents.frozen import RECORD_FILE
-from neurozoo.agents.generation_reports import ELITE, GenerationElite, read_reports, report_of
+from neurozoo.agents.generation_reports import HAS_GENOME, GenerationElite, read_reports, report_of
 from neurozoo.agents.tags import FINAL, PUBLISHED, SNAPSHOTS, TAGS, Moment, Tag, parse_tag, tag_path
 from neurozoo.environments.games import reference_scores
 from neurozoo.environments.protocols import layout_of
@@ -130,7 +130,7 @@ def tagged_agent(
     reports = read_reports(run_dir)
     moments = _moments(run_dir, reports)
     moment = find_moment(moments, wanted, game=str(settings["game"]), run=str(run_dir))
-    if reports[moment.generation].get(ELITE) is not None:
+    if reports[moment.generation][HAS_GENOME]:
         report = _best_until(run_dir, reports, moment.generation, str(settings.get("elite_rule")))
         checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
         layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
@@ -155,7 +155,7 @@ def _best_until(run_dir: Path, reports: Mapping[int, dict], generation: int, eli
         generation = max(
             (number for number in sorted(reports) if number <= generation), key=lambda n: reports[n]["score"]
         )
-    return report_of(run_dir, generation, reports=reports)
+    return report_of(run_dir, generation)
 
 
 def _kept(run_dir: Path, tag: Tag, *, is_last: bool) -> Iterator[tuple[Path, dict]]:

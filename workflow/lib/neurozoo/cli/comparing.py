@@ -74,14 +74,14 @@ def _statistics(options):
     from neurozoo.figures.aggregates import plot_aggregates, plot_improvement, plot_performance_profile
     from neurozoo.figures.style import FORMATS
     from neurozoo.records.improvement import comparison_table
-    from neurozoo.records.tables import read_metrics, score_table
+    from neurozoo.records.tables import read_scores, score_table
 
     if options.replications < 1 or not 0 < options.confidence < 1:
         raise NeurozooError(
             f"--replications is {options.replications} and --confidence is {options.confidence:g}, but there should be "
             "at least 1 replication and a confidence between 0 and 1."
         )
-    metrics = read_metrics(options.metrics)
+    metrics = read_scores(options.metrics)
     scores, comparison = options.output / "scores.csv", options.output / "comparison.csv"
     bootstrap = chosen(options, "replications", "confidence", "seed")
     score_table(metrics, scores, **bootstrap)

@@ -16,7 +16,7 @@ from neurozoo.environments.river_crossing import RESOURCE_ROW, RIVER_COLUMN, SID
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.records.population_files import Agent, Population, population_paths, read_population
-from neurozoo.records.run_log import read_log
+from neurozoo.records.run_log import iter_log
 
 MOST_POINTS = 40_000  # individuals on a page: a few megabytes, and quick to draw
 TOP = 10  # individuals that are highlighted in each generation
@@ -169,9 +169,10 @@ def _lineage(run_dir: str | os.PathLike) -> dict[int, list]:
     log = log if log.exists() else Path(run_dir, "state", "log.jsonl")
     if not log.exists():
         return {}
-    records = [record for record in read_log(log) if "Lineage" in record]
     return {
-        record["Iteration"]: [(row[0], row[1], row[5]) for row in record["Lineage"] if row[7]] for record in records
+        record["Iteration"]: [(row[0], row[1], row[5]) for row in record["Lineage"] if row[7]]
+        for record in iter_log(log)
+        if "Lineage" in record
     }
 
 

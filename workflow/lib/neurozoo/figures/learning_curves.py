@@ -28,7 +28,7 @@ from neurozoo.figures.style import (
     save_figure,
     si_label,
 )
-from neurozoo.records.comparability import with_names
+from neurozoo.records.comparability import distinct_rows, is_fact, with_names
 from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD
 from neurozoo.records.statistics import Statistic, bootstrap_intervals
 
@@ -39,6 +39,7 @@ INTERVALS: dict[str, Statistic | None] = {
 }
 FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
+_OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
 _POINTS = 200  # points of a curve, evenly spaced
 _RESAMPLES = 5_000  # bootstrap resamples of a ribbon, as in the published figure
 
@@ -93,10 +94,10 @@ def plot_learning_curves(
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
-    reports = with_names(scores_to_draw(metrics))
-    if reports.empty:
+    drawn = scores_to_draw(metrics)
+    if drawn.empty:
         raise NeurozooError("The metrics contain no score to draw. Let a run reach its first report.")
-    reports = reports.assign(curve=curve_labels(reports, colour_by))
+    reports, runs = _labelled(drawn, colour_by)
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)
     records = best_so_far(reports) if best else None
     labels = list(dict.fromkeys(reports["curve"]))
@@ -114,7 +115,7 @@ def plot_learning_curves(
         subtitle=textwrap.fill(
             _legend_text(curves, others, interval=interval, best=best, confidence=confidence), int(13 * width)
         ),
-        caption=textwrap.fill(_score_caption(reports), int(16 * width)),
+        caption=textwrap.fill(_score_caption(reports, runs), int(16 * width)),
     )
     save_figure(figure, outputs)
 
@@ -139,7 +140,19 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
     return reports.astype({"frames": float, "score": float})
 
 
-def _score_caption(reports: pd.DataFrame) -> str:
+def _labelled(drawn: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Returns the reports with their `curve`, and one row per kind of run with all that tells it from others.
+
+    Reports by the million have few kinds of runs, so the texts of the latter are not repeated.
+    """
+    facts = [name for name in drawn if is_fact(name) or name in ("algo", "game", "model", "protocol")]
+    ids, runs = distinct_rows(drawn, facts)
+    runs = with_names(runs)
+    labels = curve_labels(runs, colour_by).array.take(ids)
+    return drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=labels), runs
+
+
+def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:
     tested, own = reports[reports["is_test"]], reports[~reports["is_test"]]
     sentences = [f"Protocol: {', '.join(dict.fromkeys(reports['protocol']))}."]
     if len(tested):
@@ -152,7 +165,7 @@ def _score_caption(reports: pd.DataFrame) -> str:
     if chosen:
         names = ", ".join(algo_name(algo) for algo in chosen)
         sentences.append(f"{names}: the elite was selected by this score, so it is too high.")
-    return " ".join([*sentences, *reservations(reports, of="curves")])
+    return " ".join([*sentences, *reservations(runs, of="curves")])
 
 
 def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, seed: int) -> pd.DataFrame:

@@ -63,6 +63,24 @@ class Chart:
     summary: str
 
 
+def thinned(frames: np.ndarray, scores: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Leaves out reports of a long run that no drawing would show: of neighbours, the lowest and the highest stay.
+
+    Args:
+        frames: Shape (reports,), ascending.
+        scores: Shape (reports,).
+        most: Number of reports to keep at most; the first and the last are among them.
+    """
+    if len(frames) <= most:
+        return frames, scores
+    ends = np.linspace(1, len(frames) - 1, (most - 2) // 2 + 1).astype(int)
+    kept = {0, len(frames) - 1}
+    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        kept |= {start + int(scores[start:end].argmin()), start + int(scores[start:end].argmax())}
+    places = sorted(kept)
+    return frames[places], scores[places]
+
+
 def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the median of runs up to the end of the shortest, as the learning curves do."""
     frames, scores = common_grid(runs, points)

@@ -100,7 +100,8 @@ class Run:
         score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
         test_score: Score of the last test of the training; None before the first.
         over_runs: Mean `final_test` of all runs of the same kind; None if there is none.
-        curve: Frames and scores of the reports.
+        curve: Frames and scores of the reports; of a long run, of those that matter to a drawing.
+        reports: Number of all reports with a score.
         curve_is_test: Whether these are test scores; runs that have none yet show their own scores.
         settings: Content of `config.yaml`.
         facts: What makes the run comparable, by the names of columns; see `records.comparability`.
@@ -125,6 +126,7 @@ class Run:
     over_runs: Score | None = None
     curve: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     curve_is_test: bool = False
+    reports: int = 0
     settings: dict = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     settings_hash: str = NOT_RECORDED

@@ -1,6 +1,9 @@
 """Finds the movies, pictures and other files of a folder, and describes them with their titles and sizes."""
 
+import contextlib
+import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from PIL import Image
@@ -8,11 +11,13 @@ from PIL import Image
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.tags import FINAL
 from neurozoo.environments.games import world_of
+from neurozoo.errors import NeurozooError
 from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, title_of
 from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
-from neurozoo.gallery.videos import VideoFacts, crop_picture, draw_poster, read_video
+from neurozoo.gallery.videos import VideoFacts, crop_picture, find_poster, read_video
 from neurozoo.movies.panels import Canvas
+from neurozoo.movies.video import POSTER
 from neurozoo.npz_files import NpzReader
 
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
@@ -44,15 +49,33 @@ class MediaReader:
                 if path.name == "activation.mp4":
                     with self._missing.noting_errors(folder / "frozen"):
                         panels = _panels(folder, facts)
-                drawn = self._site / POSTERS / path.relative_to(self._results).with_suffix("")
-                poster, screen = drawn.with_suffix(".png"), drawn.with_name(f"{drawn.name}.screen.png")
-                draw_poster(path, facts, poster)
+                poster, screen = self._posters(path)
+                find_poster(path, facts, poster)
                 if panels:
                     crop_picture(poster, panels[0].box, screen)
                 unit = "frames" if has_frames and path.name in BY_FRAME else "steps"
                 pictures = self._drawn(poster), self._drawn(screen if panels else poster)
                 found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures))
         return found
+
+    def prepare(self, *patterns: str) -> None:
+        """Finds the posters of all movies that match, several at once, because ffmpeg takes its time for each.
+
+        Damaged movies are left to `movies`, which puts them on the missing list.
+        """
+
+        def find(path: Path) -> None:
+            with contextlib.suppress(NeurozooError, OSError):
+                find_poster(path, read_video(path), self._posters(path)[0])
+
+        paths = [path for pattern in patterns for path in sorted(self._results.glob(pattern))]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(find, [path for path in paths if path.is_file() and self._missing.has(path)]))
+
+    def _posters(self, movie: Path) -> tuple[Path, Path]:
+        """Returns where the pages have a movie's poster, and the same with only the game's screen."""
+        drawn = self._site / POSTERS / movie.relative_to(self._results).with_suffix("")
+        return drawn.with_suffix(".png"), drawn.with_name(f"{drawn.name}.screen.png")
 
     def _drawn(self, path: Path) -> tuple[str, int, int]:
         with Image.open(path) as picture:
@@ -76,15 +99,20 @@ class MediaReader:
         return [File(*self._named(path, title)) for path, title in self._found(folder, titles, *patterns)]
 
     def _found(self, folder: Path, titles: Titles, *patterns: str) -> Iterable[tuple[Path, str]]:
-        """Returns files that match a pattern, with titles, in page order. Hidden files are still being written."""
+        """Returns files that match a pattern, with titles, in page order."""
         paths = dict.fromkeys(path for pattern in patterns for path in folder.glob(pattern))
-        files = [path for path in paths if path.is_file() and not path.name.startswith(".") and self._missing.has(path)]
+        files = [path for path in paths if path.is_file() and _is_shown(path.name) and self._missing.has(path)]
         known = [(path, title_of(path.relative_to(folder).as_posix(), titles)) for path in files]
         listed = sorted((title[0], path.as_posix(), path, title[1]) for path, title in known if title)
         return [(path, title) for _, _, path, title in listed]
 
     def _named(self, path: Path, title: str) -> tuple[str, str, int]:
         return path.relative_to(self._results).as_posix(), title, path.stat().st_size
+
+
+def _is_shown(name: str) -> bool:
+    """Says whether a file has a place of its own: hidden files are still being written, posters belong to movies."""
+    return not name.startswith(".") and not name.endswith(POSTER)
 
 
 def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:

@@ -21,7 +21,7 @@ class MissingList:
     """
 
     def __init__(self, results: Path, *, leaves_out_links: bool = False):
-        self.entries: list[Missing] = []
+        self._entries: dict[Missing, None] = {}  # in order, each once
         self._results = results
         self._leaves_out_links = leaves_out_links
 
@@ -35,11 +35,15 @@ class MissingList:
             return False
         return True
 
+    @property
+    def entries(self) -> list[Missing]:
+        """Everything that was noted, in order."""
+        return list(self._entries)
+
     def note(self, path: Path, reason: str, *, is_damaged: bool) -> None:
         """Adds an entry, unless it is on the list already."""
         entry = Missing(path.relative_to(self._results).as_posix(), reason, is_damaged)
-        if entry not in self.entries:
-            self.entries.append(entry)
+        self._entries[entry] = None
 
     def note_error(self, path: Path, reason: str) -> None:
         """Adds a damaged file. The path of the results folder is cut out, since the pages may be passed on."""

@@ -1,7 +1,9 @@
 """Writes the gallery's pages: one of all runs, one per run and one per game, with style, script and manifest."""
 
 import datetime
+import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -119,14 +121,7 @@ def _parts(manifest: Manifest) -> list[Collection | Run]:
 
 
 def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
-    drawn = _Drawings(manifest)
-    templates = _templates(files)
-    common = {
-        "manifest": manifest,
-        "drawn": drawn,
-        "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
-        "bundled": None if files == _BESIDE else BUNDLED,
-    }
+    templates, common = _templates(files), _common(manifest, files=files)
     pages = {}
     for number, run in enumerate(manifest.runs):
         neighbours = manifest.runs[number - 1] if number else None, (*manifest.runs, None)[number + 1]
@@ -141,7 +136,45 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
         write_text(site / path, templates.get_template(template).render(**common, **values, root=root))
     _delete_others(site, pages, manifest)
     write_json(site / "manifest.json", manifest.to_json())
-    write_text(site / "index.html", templates.get_template("index.html").render(**common, root=""))
+    write_index(manifest, site, files=files)
+
+
+def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
+    """Returns what all templates use."""
+    return {
+        "manifest": manifest,
+        "drawn": _Drawings(manifest),
+        "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
+        "bundled": None if files == _BESIDE else BUNDLED,
+    }
+
+
+def write_index(manifest: Manifest, site: Path, *, files: str) -> None:
+    """Writes the page of all runs, and the script with what its cards show.
+
+    Args:
+        manifest: What to show.
+        site: The folder of the pages.
+        files: The path from there to the results.
+    """
+    templates, common = _templates(files), _common(manifest, files=files)
+    write_text(site / "cards.js", _card_script(manifest, templates, common))
+    index = templates.get_template("index.html").render(**common, root="")
+    write_text(site / "index.html", re.sub(r"\n\s+", "\n", index))  # indentation is a tenth of a long page
+
+
+def _card_script(manifest: Manifest, templates: jinja2.Environment, common: Mapping[str, object]) -> str:
+    """Returns a script with what the index draws and plays on its cards, which it does as they come into view.
+
+    In the page itself it would be three quarters of all bytes. A script can be loaded without a server; JSON cannot.
+    """
+    macros = templates.get_template("macros.html").make_module({**common, "root": ""})
+    movie_json, cards = templates.filters["movie_json"], {}
+    for run in manifest.runs:
+        drawn = {"curve": macros.card_curve(run), "likes": macros.card_likes(run)}  # type: ignore[attr-defined]
+        texts = {name: re.sub(r"\s*\n\s*", "", str(html)) for name, html in drawn.items()}
+        cards[run.id] = {**texts, "movies": movie_json(run.movies, "")}
+    return f"const CARDS = {json.dumps(cards, separators=(',', ':'))};\n"
 
 
 def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None:
@@ -214,10 +247,16 @@ class _Drawings:
     """Draws the charts of the pages."""
 
     def __init__(self, manifest: Manifest):
-        self._runs = manifest.runs
         self._kinds = defaultdict(list)
         for run in manifest.runs:
             self._kinds[run.kind].append(run)
+        self._played = defaultdict(set)
+        ends: dict[str, set] = defaultdict(set)
+        for run in manifest.runs:
+            self._played[run.game].add(run.played)
+            if run.final_test and run.over_runs:
+                ends[run.game] |= {run.final_test.mean, run.over_runs.low, run.over_runs.high} - {None}
+        self._limits = {game: (min(values), max(values)) for game, values in ends.items()}
         self._colours = {
             name: number
             for number, name in enumerate(dict.fromkeys((run.algo, run.model, run.variant) for run in manifest.runs))
@@ -257,14 +296,10 @@ class _Drawings:
         over_runs = run.over_runs
         if over_runs is None:
             return None
-        in_game = [other for other in self._runs if other.game == run.game]
-        scores = [(other.final_test, other.over_runs) for other in in_game if other.final_test and other.over_runs]
-        ends = [value for test, mean in scores for value in (test.mean, mean.low, mean.high)]
-        known = [value for value in ends if value is not None]
         same_kind = [other.final_test.mean for other in self._kinds[run.kind] if other.final_test]
         own = run.final_test.mean if run.final_test and not is_about_all else None
         return draw_strip(
-            (min(known), max(known)),
+            self._limits[run.game],
             mean=over_runs.mean,
             low=over_runs.low,
             high=over_runs.high,
@@ -289,7 +324,7 @@ class _Drawings:
             return draw_chart(series, points=points, summary=summary)
         summary = (
             f"{_which_score(run).capitalize()} over {si_label(run.curve[0][-1])} frames in "
-            f"{_counted(len(scores), 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
+            f"{_counted(run.reports, 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
             f"{number_label(max(scores))}."
         )
         return draw_chart(series, points=points, summary=summary)
@@ -307,7 +342,7 @@ class _Drawings:
         frames, scores = median_of([_arrays(run) for run in runs], points=_PAGE_POINTS)
         run = runs[0]
         parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
-        if names_all and len({other.played for other in self._runs if other.game == run.game}) > 1:
+        if names_all and len(self._played[run.game]) > 1:
             parts.append(run.played)
         if not run.curve_is_test:
             parts.append("own score, not tested yet")

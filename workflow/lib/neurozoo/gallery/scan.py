@@ -12,10 +12,11 @@ import pandas as pd
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.scoring import is_one_game
-from neurozoo.agents.tags import FINAL
+from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.files import read_json
+from neurozoo.gallery.curves import thinned
 from neurozoo.gallery.file_titles import PAGES, RUN_FILES, TABLES
 from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
@@ -23,9 +24,11 @@ from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
-from neurozoo.records.run_log import read_log, read_run_settings
+from neurozoo.records.run_log import iter_log, read_run_settings
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
-from neurozoo.records.tables import NO_LABELS, read_metrics
+from neurozoo.records.tables import CURVE, NO_LABELS, read_reports
+
+CURVE_POINTS = 400  # most points of a run's curve in the manifest; a page is not wider
 
 
 class Resampling(TypedDict, total=False):
@@ -70,6 +73,7 @@ def read_manifest(
         confidence=confidence,
         seed=seed,
     )
+    scan.prepare()
     models = defaultdict(list)
     for model in find_models(results):
         models[model.folder].append(model)
@@ -136,6 +140,10 @@ class _Scan:
         if not is_passed_on and Path.cwd() in place.parents:
             self._targets = place.relative_to(Path.cwd())
         self._resampling: Resampling = {"replications": replications, "confidence": confidence, "seed": seed}
+
+    def prepare(self) -> None:
+        """Does beforehand what can be done for several runs at once."""
+        self._media.prepare("runs/*/*/*/*/*.mp4", f"runs/*/*/*/*/{TAGS}/*/*.mp4", "movies/*.mp4")
 
     def interval(self, scores: Sequence[float]) -> tuple[float | None, float | None]:
         """Returns the bootstrap interval of a mean; None for both ends if there is only one score."""
@@ -206,26 +214,33 @@ class _Scan:
         """Adds curve and test score from `metrics.csv`, or from the log if there is no table yet."""
         logs = [path for path in (folder / "log.jsonl", folder / "state" / "log.jsonl") if self.missing.has(path)]
         if self.missing.has(folder / "metrics.csv"):
-            table = read_metrics(folder / "metrics.csv")
-            reports = table.astype(object).where(table.notna(), None).to_dict("records")
+            reports = read_reports(folder / "metrics.csv")
         elif logs:
-            reports = read_log(logs[0])
+            rows = ({name: record.get(name) for name in CURVE} for record in iter_log(logs[0]))
+            reports = pd.DataFrame(rows, columns=list(CURVE))
         else:
             return run
-        tested = [report for report in reports if report["test_score"] is not None]
-        drawn = "test_score" if tested else "score"
-        curve = sorted(
-            (float(report["frames"]), float(report[drawn])) for report in reports if report[drawn] is not None
-        )
+        tested = reports.dropna(subset=["test_score"])
+        drawn = "test_score" if len(tested) else "score"
+        scored = reports.dropna(subset=["frames", drawn])
+        order = np.lexsort((scored[drawn].to_numpy(float), scored["frames"].to_numpy(float)))
+        points = thinned(scored["frames"].to_numpy(float)[order], scored[drawn].to_numpy(float)[order], CURVE_POINTS)
         score = None
-        if tested:
-            episodes = tested[-1].get("test_episodes")
-            score = Score(float(tested[-1]["test_score"]), None, None, episodes and int(episodes), "test")
-        frames = max((int(report["frames"] or 0) for report in reports), default=0)
-        if not np.isfinite(curve).all():
+        if len(tested):
+            last = tested.iloc[-1]
+            count = None if pd.isna(last["test_episodes"]) else int(last["test_episodes"])
+            score = Score(float(last["test_score"]), None, None, count, "test")
+        if not all(np.isfinite(part).all() for part in points):
             raise ValueError("its scores should be finite numbers")
-        points = (tuple(frame for frame, _ in curve), tuple(score for _, score in curve))
-        return replace(run, frames=frames, curve=points, curve_is_test=bool(tested), score=score, test_score=score)
+        return replace(
+            run,
+            frames=int(reports["frames"].max()) if len(reports) else 0,
+            curve=(tuple(points[0].tolist()), tuple(points[1].tolist())),
+            curve_is_test=bool(len(tested)),
+            reports=len(scored),
+            score=score,
+            test_score=score,
+        )
 
     def _with_evaluation(self, run: Run, folder: Path) -> Run:
         """Takes the score of `evaluation.json` if there is one, because its episodes had no part in the training."""

@@ -1,8 +1,8 @@
 """Facts about a movie for the page that plays it: size, number of pictures and speed; and its poster picture."""
 
 import os
+import shutil
 import struct
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,10 @@ from PIL import Image
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, written_whole
-from neurozoo.movies.video import ffmpeg_path
+from neurozoo.movies.video import draw_poster, poster_of, poster_time
 
 Box = tuple[int, int, int, int]  # left, top, width, height in pixels
 _REMEDY = "Delete it and make it again."
-_POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
 _SOUND, _PICTURE = b"soun", b"vide"
 
 
@@ -99,8 +98,8 @@ def _ticks_per_second(header: bytes) -> int:
     return struct.unpack(">I", header[20:24] if header[0] == 1 else header[12:16])[0]
 
 
-def draw_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.PathLike) -> None:
-    """Takes one picture out of a movie; the page shows it until the movie is played.
+def find_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.PathLike) -> None:
+    """Gives a movie the picture that the page shows until it is played: the one beside it, or one taken out of it.
 
     Does nothing if the picture is newer than the movie.
 
@@ -114,15 +113,12 @@ def draw_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.Pa
     """
     if _is_newer(output, movie):
         return
-    with written_whole(output, is_durable=False) as temporary:
-        start = int(facts.frames * _POSTER_AT) / facts.fps
-        command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-ss", f"{start:.3f}", "-i", os.fspath(movie)]
-        answer = subprocess.run(
-            [*command, "-frames:v", "1", os.fspath(temporary)], capture_output=True, text=True, errors="replace"
-        )
-        if answer.returncode != 0 or not temporary.exists():
-            said = (answer.stderr.strip().splitlines() or ["ffmpeg said nothing"])[-1]
-            raise NeurozooError(f"{movie} cannot be decoded ({said}). {_REMEDY}")
+    beside = poster_of(movie)
+    if _is_newer(beside, movie) and not beside.is_symlink():
+        with written_whole(output, is_durable=False) as temporary:
+            shutil.copyfile(beside, temporary)
+    else:
+        draw_poster(movie, output, seconds=poster_time(facts.frames, facts.fps))
 
 
 def crop_picture(picture: str | os.PathLike, box: Box, output: str | os.PathLike) -> None:

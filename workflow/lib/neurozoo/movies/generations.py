@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.agents.generation_reports import generation_folder, read_reports, report_of
+from neurozoo.agents.generation_reports import generation_folder, read_reports, reports_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.movies.grid import Entry, film_together
@@ -94,11 +94,7 @@ def film_generations(
     check_fps(fps)
     if max_steps < 1:
         raise NeurozooError(f"max_steps of a movie of generations should be >= 1, but is {max_steps}.")
-    reports = read_reports(run_dir)
-    chosen = [
-        report_of(run_dir, generation, reports=reports)
-        for generation in choose_generations(sorted(reports), count=count, every=every)
-    ]
+    chosen = reports_of(run_dir, choose_generations(sorted(read_reports(run_dir)), count=count, every=every))
     lines, entries = [], []
     for place, report in enumerate(chosen):
         folder = generation_folder(run_dir, report.generation)

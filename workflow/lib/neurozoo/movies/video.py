@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -14,6 +15,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 
 SOUND_RATE = 48_000  # samples per second of a movie's sound; every browser plays this rate
+POSTER = ".poster.png"  # takes the place of a movie's suffix
+_POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ def video_written_whole(
     """
     audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound.rate), "-ac", "1", "-i", os.fspath(sound.path)]
     audio_out = [] if sound is None else ["-c:a", "aac", "-b:a", "96k", "-ar", str(SOUND_RATE), "-flags:a", "+bitexact"]
+    shown = 0
+
     with written_whole(path) as temporary, tempfile.TemporaryFile() as messages:
         command = [
             ffmpeg_path(), "-y", "-loglevel", "error",
@@ -74,9 +79,15 @@ def video_written_whole(
         encoder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=messages, stderr=messages)
         frames = encoder.stdin
         assert frames is not None  # it is a pipe
+
+        def show(frame: np.ndarray, stream: IO[bytes] = frames) -> None:
+            nonlocal shown
+            shown += 1
+            _write(stream, frame)
+
         try:
             with contextlib.suppress(BrokenPipeError):  # exit status and output then give the reason
-                yield lambda frame: _write(frames, frame)
+                yield show
                 frames.close()
             status = encoder.wait()
         finally:
@@ -90,6 +101,39 @@ def video_written_whole(
                 "there is unchanged. Free some disk space, or check ffmpeg with `python -m imageio_ffmpeg`, and start "
                 "again."
             )
+    # The gallery would take it out of the movie otherwise, one after the other for all runs; so it may fail here.
+    with contextlib.suppress(NeurozooError):
+        draw_poster(path, poster_of(path), seconds=poster_time(shown, fps))
+
+
+def poster_of(movie: str | os.PathLike) -> Path:
+    """Returns the picture that is written beside a movie, to be shown until the movie is played."""
+    return Path(movie).with_suffix(POSTER)
+
+
+def poster_time(frames: int, fps: float) -> float:
+    """Returns the second of a movie whose picture is its poster."""
+    return int(frames * _POSTER_AT) / fps
+
+
+def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds: float) -> None:
+    """Takes one picture out of a movie.
+
+    Args:
+        movie: The movie.
+        output: The `.png` to write.
+        seconds: When the picture is shown.
+
+    Raises:
+        NeurozooError: The movie cannot be decoded, or ffmpeg is not installed.
+    """
+    with written_whole(output, is_durable=False) as temporary:
+        command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-threads", "1"]
+        command += ["-ss", f"{seconds:.3f}", "-i", os.fspath(movie), "-frames:v", "1", os.fspath(temporary)]
+        answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if answer.returncode != 0 or not temporary.exists():
+            said = (answer.stderr.strip().splitlines() or ["ffmpeg said nothing"])[-1]
+            raise NeurozooError(f"{movie} cannot be decoded ({said}). Delete it and make it again.")
 
 
 def _write(stream: IO[bytes], frame: np.ndarray) -> None:

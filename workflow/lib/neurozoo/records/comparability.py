@@ -105,7 +105,7 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
     """
     of_facts, of_settings = fact_columns(metrics), [name for name in metrics if name.startswith(OF_SETTINGS)]
     columns = ["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts]
-    ids, kinds = _distinct(metrics, [name for name in columns if name in metrics])
+    ids, kinds = distinct_rows(metrics, [name for name in columns if name in metrics])
     kinds = kinds.reindex(columns=columns).astype("string")
     kinds[SETTINGS] = kinds[SETTINGS].fillna(NOT_RECORDED)
     of_protocol = [name for name in of_facts if name.startswith(OF_PROTOCOL)]
@@ -121,8 +121,13 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(**{name: named[name].array.take(ids) for name in named})
 
 
-def _distinct(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """Returns the number of each row's values, and the different values by number; a table has many rows of each."""
+def distinct_rows(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
+    """Returns the number of each row's values, and the different values by number; a table has many rows of each.
+
+    Args:
+        table: The rows.
+        columns: The columns that count.
+    """
     ids = np.zeros(len(table), np.int64)
     for name in columns:
         codes, values = pd.factorize(table[name])
@@ -227,6 +232,11 @@ def name_ways(protocols: Mapping[Any, str], facts: Mapping[Any, Facts]) -> dict[
         names |= {way: f"{protocol}, {NOT_RECORDED}" for way in ways if not facts[way]}
         names |= {way: ", ".join(filter(None, (protocol, different.get(key, "")))) for key, way in keys.items()}
     return names
+
+
+def is_fact(column: str) -> bool:
+    """Says whether a column has texts about how a run was made or played, which all of its rows share."""
+    return column in (SETTINGS, LABEL) or column.startswith((OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION))
 
 
 def fact_columns(metrics: pd.DataFrame) -> list[str]:

@@ -5,13 +5,14 @@ table has all ancestors of each of its individuals.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import pandas as pd
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, written_whole
-from neurozoo.records.run_log import read_log
+from neurozoo.records.run_log import iter_log
 
 # Columns of a row in a report. Generations count from 1, individuals (places in the population) from 0. Generation 0 is
 # the common ancestor of the first generation, if there is one; it has no row.
@@ -20,6 +21,7 @@ COLUMNS = (
     "is_parent", "is_elite",
 )  # fmt: skip
 
+_AT_ONCE = 500  # reports
 _TYPES = {
     "iteration": "int64",
     "generation": "int64",
@@ -47,10 +49,8 @@ def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
     Raises:
         NeurozooError: The log is missing or damaged, or has no lineage.
     """
-    records = read_log(log)
     try:
-        rows = [[record["Iteration"], *row] for record in records for row in record["Lineage"]]
-        table = pd.DataFrame(rows, columns=["iteration", *COLUMNS]).astype(_TYPES)
+        table = pd.concat(_tables(log), ignore_index=True)
     except KeyError as error:
         raise NeurozooError(
             f"{log} has no lineage. Only the genetic algorithms and random search log one, except in their oldest logs."
@@ -61,6 +61,14 @@ def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
         ) from error
     with written_whole(parquet) as temporary:
         table.to_parquet(temporary, index=False)
+
+
+def _tables(log: str | os.PathLike) -> Iterator[pd.DataFrame]:
+    """Yields the rows of many reports at a time: as lists, the rows of a long log would take ten times the memory."""
+    reports = iter_log(log)
+    while records := list(islice(reports, _AT_ONCE)):
+        rows = [[record["Iteration"], *row] for record in records for row in record["Lineage"]]
+        yield pd.DataFrame(rows, columns=["iteration", *COLUMNS]).astype(_TYPES)
 
 
 def read_lineage(path: str | os.PathLike) -> pd.DataFrame:

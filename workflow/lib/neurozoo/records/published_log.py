@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from neurozoo.records.elite_lines import EliteLines
+
 # Fields of the published genetic algorithm (GPU code), in its order.
 GA_FIELDS = (
     "Iteration", "MutationPower", "PopulationEpRewMax", "PopulationEpRewMean", "PopulationEpCount",
@@ -104,13 +106,14 @@ def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
         lines: The log, line by line.
 
     Yields:
-        Value by name, both as printed. `Current elite` holds the genome that follows a table of the genetic
+        Value by name, both as printed. `Current elite` holds the whole genome that follows a table of the genetic
         algorithm. `Iteration` comes from the heading if the table has none. An incomplete table is left out: the job
         was killed or is still writing.
     """
     table: dict[str, str] | None = None
     open_rows: dict[str, str] | None = None
     heading: dict[str, str] = {}
+    elites = EliteLines()
     for line in lines:
         line = _DATE.sub("", line).strip()
         if not line:
@@ -128,8 +131,8 @@ def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
             open_rows = None  # something else stands where a row should: the table was cut off here
             if found := _HEADING.match(line):
                 heading = {"Iteration": found[1]}
-            elif table and (found := _ELITE.match(line)):
-                table["Current elite"] = found[1]
+            elif (found := _ELITE.match(line)) and (elite := elites.read(found[1])) and table:
+                table["Current elite"] = elite
     if table:
         yield table
 

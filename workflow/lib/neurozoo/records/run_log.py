@@ -8,13 +8,14 @@ import csv as csv_format
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
 from neurozoo.errors import NeurozooError, explained, unknown_name
 from neurozoo.files import open_file, open_text, parse_json, written_whole
 from neurozoo.genomes.genome import Genome
+from neurozoo.records.changes import GROWING, Restorer
 from neurozoo.records.published_log import PUBLISHED_FIELDS, read_tables
 from neurozoo.yaml_files import read_yaml
 
@@ -71,15 +72,17 @@ def parse_log(
             most similar one).
     """
     protocol = PROTOCOLS.get(str(identity["protocol"]))
-    records = read_log(log, frame_skip=protocol.frame_skip if protocol else FRAME_SKIP)
-    units = [unit for unit in UNITS if any(unit in record for record in records)]
-    always = (*units, *STANDARD, *EPISODES)
-    found = [name for name in dict.fromkeys(name for record in records for name in record) if name not in always]
+    frame_skip = protocol.frame_skip if protocol else FRAME_SKIP
+    # Twice from the disk instead of once into memory: the fields have to be known before the first row.
+    names = list(dict.fromkeys(name for record in iter_log(log, frame_skip=frame_skip) for name in record))
+    always = (*(unit for unit in UNITS if unit in names), *STANDARD, *EPISODES)
+    found = [name for name in names if name not in always]
     for name in columns or ():
         if name not in PUBLISHED_FIELDS and name not in found:
             raise unknown_name("log field", name, {*PUBLISHED_FIELDS, *found})
     fields = [name for name in found if name not in _LONG] if columns is None else list(dict.fromkeys(columns))
     first, last = [identity[name] for name in IDENTITY], facts.values()
+    records = iter_log(log, frame_skip=frame_skip, with_genomes=_SEEDS in fields)
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv_format.writer(file, lineterminator="\n")
         writer.writerow([*IDENTITY, *always, *fields, *facts])
@@ -126,36 +129,59 @@ def read_identity(config: str | os.PathLike) -> dict[str, object]:
 
 
 def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Record]:
-    """Reads the reports of a log, whatever wrote it.
+    """Reads all reports of a log, whatever wrote it, into memory; see `iter_log` for long ones.
 
     Args:
         log: Our `log.jsonl`, or a text log of the published codes.
         frame_skip: Frames per step, for text logs, which count steps only.
 
     Returns:
+        One record per report, complete and in order.
+
+    Raises:
+        NeurozooError: As `iter_log`.
+    """
+    return list(iter_log(log, frame_skip=frame_skip, with_genomes=True))
+
+
+def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genomes: bool = False) -> Iterator[Record]:
+    """Reads the reports of a log one by one, in memory that does not grow with a log of ours.
+
+    Args:
+        log: Our `log.jsonl`, or a text log of the published codes.
+        frame_skip: Frames per step, for text logs, which count steps only.
+        with_genomes: Whether records have the elite's genome.
+
+    Yields:
         One record per report, in order, with at least the keys of `STANDARD`. An unfinished report at the end, of a
         killed or running job, is left out.
 
     Raises:
         NeurozooError: The log is missing, holds no finished report, or is damaged before its last line.
     """
+    is_empty = True
     try:
         with open_text(log, errors="replace") as file:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
-            records = _read_json_lines(file, log) if first.startswith("{") else _read_text(file, frame_skip)
+            if first.startswith("{"):
+                records = _read_json_lines(file, log, with_genomes=with_genomes)
+            else:
+                records = iter(_read_text(file, frame_skip, with_genomes=with_genomes))
+            for record in records:
+                is_empty = False
+                yield record
     except FileNotFoundError as error:
         raise NeurozooError(
             f"{log} is missing; a run's log was expected there. Start the run, or correct the path."
         ) from error
     except OSError as error:
         raise explained(error, log) from error
-    if not records:
+    if is_empty:
         raise NeurozooError(
             f"{log} holds no finished report: neither JSON lines nor a table of the published codes. "
             "If the run stopped before its first report, start it again."
         )
-    return records
 
 
 def read_last_record(log: str | os.PathLike) -> Record | None:
@@ -188,8 +214,8 @@ def progress_of(record: Mapping[str, Any]) -> tuple[str, int | None]:
     return unit, record.get(unit)
 
 
-def _read_json_lines(lines: Iterable[str], log: str | os.PathLike) -> list[Record]:
-    records, damaged = [], None
+def _read_json_lines(lines: Iterable[str], log: str | os.PathLike, *, with_genomes: bool) -> Iterator[Record]:
+    restorer, damaged = Restorer(), None
     for number, line in enumerate(lines, start=1):
         if damaged:
             raise NeurozooError(
@@ -200,14 +226,13 @@ def _read_json_lines(lines: Iterable[str], log: str | os.PathLike) -> list[Recor
             continue
         try:
             record = parse_json(line)
-        except ValueError:
+            if not _is_report(record):
+                raise ValueError("it is no report")
+            restorer.restore(record, is_wanted=with_genomes)
+        except (TypeError, ValueError, LookupError):
             damaged = number  # allowed if nothing follows: the job was killed while it wrote, or still writes
             continue
-        if _is_report(record):
-            records.append(record)
-        else:
-            damaged = number
-    return records
+        yield record
 
 
 def _is_report(record: object) -> bool:
@@ -228,7 +253,29 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and (math.isnan(value) or abs(value) < 1e300)
 
 
-def _read_text(lines: Iterable[str], frame_skip: int) -> list[Record]:
+def read_last_complete(log: str | os.PathLike) -> Record | None:
+    """Reads the last report of a `log.jsonl` with all that it leaves to the reports before it; None if there is none.
+
+    Args:
+        log: The log of a run; nothing is being written to it.
+
+    Raises:
+        NeurozooError: It is damaged.
+    """
+    last = read_last_record(log)
+    if last is None or not any(isinstance(last.get(name), dict) for name in GROWING):
+        return last
+    restorer, record = Restorer(), last
+    try:
+        with open_text(log) as file:
+            for line in file:
+                record = restorer.restore(parse_json(line), is_wanted=False)
+    except (OSError, TypeError, ValueError, LookupError) as error:
+        raise NeurozooError(f"{log} is damaged ({error}). Restore the file if you can.") from error
+    return record | restorer.last
+
+
+def _read_text(lines: Iterable[str], frame_skip: int, *, with_genomes: bool) -> list[Record]:
     """Reads a log of the published codes.
 
     Frames are steps times `frame_skip`; both have the three significant digits of the table. For the genetic algorithm,
@@ -238,7 +285,7 @@ def _read_text(lines: Iterable[str], frame_skip: int) -> list[Record]:
     records: list[Record] = []
     best_validation, best_test = -math.inf, None
     for table in read_tables(lines):
-        record: Record = {name: _value(text) for name, text in table.items() if name != "Current elite"}
+        record: Record = {name: _value(text) for name, text in table.items() if name not in ("Current elite", _SEEDS)}
         score, test, *counts = next((names for names in _SCORES if names[0] in table), _SCORES[0])
         steps = _number(record.get("TimestepsSoFar"))
         record["frames"] = None if steps is None else round(frame_skip * steps)
@@ -252,7 +299,7 @@ def _read_text(lines: Iterable[str], frame_skip: int) -> list[Record]:
                 repeated = iteration if iteration < 1000 else iteration + 1  # from 1000 on it may be rounded
                 while _last_iteration(records) >= repeated:
                     records.pop()
-        if _SEEDS in table:
+        if _SEEDS in table and with_genomes:
             record[_SEEDS] = _genome(table.get("Current elite", table[_SEEDS]))
         records.append(record)
     for record in records:

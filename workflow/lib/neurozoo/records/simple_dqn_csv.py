@@ -16,7 +16,7 @@ from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text, written_whole
 from neurozoo.records.csv_tables import read_csv_table
-from neurozoo.records.run_log import read_log
+from neurozoo.records.run_log import iter_log
 
 PHASES = ("random", "train", "test")
 # The original's columns, in its order.
@@ -65,7 +65,7 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
             f"{path} is missing. Expected a CSV of simple_dqn, or a run's log or folder. Correct the path."
         ) from error
     try:
-        table = _read_csv(path) if is_csv else pd.DataFrame(_rows(read_log(path)))
+        table = _read_csv(path) if is_csv else pd.DataFrame(_rows(iter_log(path)))
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). Start the run again.") from error
     if table.empty:

@@ -2,7 +2,8 @@
 
 import csv as csv_format
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,23 @@ from neurozoo.files import open_file, open_text, written_whole
 from neurozoo.records.comparability import (
     LABEL,
     NOT_RECORDED,
-    OF_EVALUATION,
-    OF_PROTOCOL,
-    OF_SETTINGS,
     PLAYED,
     SETTINGS,
     VARIANT,
     fact_columns,
+    is_fact,
     with_names,
 )
 from neurozoo.records.csv_tables import check_columns, read_csv_table
+from neurozoo.records.metrics_files import (
+    UnusableTableError,
+    as_pandas,
+    copy_rows,
+    find_types,
+    read_narrow,
+    read_table,
+    write_parquet,
+)
 from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
 from neurozoo.records.statistics import AGGREGATES, Statistic, bootstrap_intervals, interquartile_mean, mean_over_games
 
@@ -45,7 +53,7 @@ _SCORE_COLUMNS = [
 
 _SCORE_TEXTS = ("algo", "model", VARIANT, "protocol", "game", SETTINGS, PLAYED)
 
-_COMPARED = (OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION)
+CURVE = ("frames", *STANDARD, "test_episodes")  # columns of which a run's curve is drawn
 NO_LABELS: Mapping[str, str] = {}
 
 _TYPES = {
@@ -76,27 +84,27 @@ def merge_metrics(
     headers = [_header(path) for path in metrics]
     if not headers:
         raise NeurozooError("There is no metrics.csv to merge; plan at least one run.")
-    columns = list(dict.fromkeys(name for header in headers for name in header))
-    columns += [LABEL] if labels and LABEL not in columns else []
     csv_format.field_size_limit(2**31 - 1)  # a genome of thousands of mutations is one cell
-    with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as merged:
-        writer = csv_format.DictWriter(merged, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        for path in metrics:
-            try:
-                with open_text(path, newline="") as file:
-                    writer.writerows(_labelled(csv_format.DictReader(file), labels))
-            except (ValueError, csv_format.Error) as error:
-                raise NeurozooError(_unusable(path, error)) from error
-    table = _read_csv(csv)
-    with written_whole(parquet) as temporary:
-        table.to_parquet(temporary, index=False)
+    known = {name: kind for header in headers for name, kind in _types(header).items()}
+    try:
+        types = find_types(metrics, types=known)
+        named = {os.fspath(path): labels[run] for path in metrics if (run := _run_of(path)) in labels} if labels else {}
+        types |= {LABEL: "string"} if labels else {}
+        with written_whole(csv) as temporary, open(temporary, "wb") as merged:
+            merged.write((",".join(types) + "\n").encode())
+            for path in metrics:
+                copy_rows(path, merged, columns=list(types), label=named.get(os.fspath(path)))
+        with written_whole(parquet) as temporary:
+            write_parquet(metrics, temporary, types=types, labels=named)
+    except UnusableTableError as error:
+        raise NeurozooError(_unusable(error.path, error)) from error
 
 
-def _labelled(rows: Iterable[dict[str, Any]], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        label = labels.get("/".join(str(row[name]) for name in ("algo", "game", "model", "run"))) if labels else None
-        yield row | {LABEL: label} if label else row
+def _run_of(path: str | os.PathLike) -> str:
+    """Returns which run a table is about, such as `ga/frostbite/large/1`."""
+    with open(path, encoding="utf-8", newline="") as file:
+        row = next(csv_format.DictReader(file), {})
+    return "/".join(row.get(name) or "" for name in ("algo", "game", "model", "run"))
 
 
 def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
@@ -110,9 +118,46 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
     """
     if str(path).endswith(".csv"):
         return _read_csv(path)
+    return _read_parquet(path, pd.read_parquet)
+
+
+def read_scores(path: str | os.PathLike) -> pd.DataFrame:
+    """Reads the columns of a merged table that scores and figures need, a million rows in 200 MB.
+
+    Args:
+        path: A `.parquet` or `.csv`.
+
+    Returns:
+        The columns of the run, its scores, and what makes it comparable; in a `.parquet`, the latter as categories.
+
+    Raises:
+        NeurozooError: The file is missing or is not a metrics table.
+    """
+    if str(path).endswith(".csv"):
+        return _read_csv(path, is_needed=_is_needed)
+    return _read_parquet(path, partial(read_narrow, is_needed=_is_needed, is_repeated=is_fact))
+
+
+def read_reports(csv: str | os.PathLike) -> pd.DataFrame:
+    """Reads the columns `CURVE` of one run's metrics.
+
+    Raises:
+        NeurozooError: The file is missing or is not a metrics table, or counts something else than frames.
+    """
+    table = _read_csv(csv, is_needed=(*IDENTITY, *CURVE).__contains__)
+    if "frames" not in table:
+        raise NeurozooError(f"{csv} should have the column frames, but counts evaluations.")
+    return table.reindex(columns=list(CURVE))
+
+
+def _is_needed(name: str) -> bool:
+    return name in _TYPES or is_fact(name)
+
+
+def _read_parquet(path: str | os.PathLike, read: Callable[[str | os.PathLike], pd.DataFrame]) -> pd.DataFrame:
     try:
-        with open_file(path) as file:
-            table = pd.read_parquet(file)
+        with open_file(path):  # a regular file
+            table = read(path)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule merge_metrics makes it.") from error
     except Exception as error:  # Arrow has its own kinds
@@ -147,33 +192,39 @@ def _unusable(path: str | os.PathLike, reason: object) -> str:
     return f"{path} is not a metrics table ({reason}). Remove it and start again, so that it is made anew."
 
 
-def _read_csv(path: str | os.PathLike) -> pd.DataFrame:
-    texts = [name for name in _header(path) if name.startswith(_COMPARED)]
-    types = _TYPES | dict.fromkeys(texts, "string")
+def _types(header: Iterable[str]) -> dict[str, str]:
+    """Returns the types that are known of a table's columns."""
+    return {name: _TYPES.get(name, "string") for name in header if name in _TYPES or is_fact(name)}
+
+
+def _read_csv(path: str | os.PathLike, *, is_needed: Callable[[str], bool] | None = None) -> pd.DataFrame:
+    header = _header(path)
+    chosen = None if is_needed is None else {name for name in header if is_needed(name)}
     try:
-        with open_file(path) as file:
-            table = pd.read_csv(
-                file, dtype=types, dtype_backend="numpy_nullable", keep_default_na=False, na_values=[""]
-            )
+        table = as_pandas(read_table(path, types=_types(header), columns=chosen))
     except (ValueError, OverflowError) as error:
         raise NeurozooError(_unusable(path, str(error)[:200])) from error
     return _checked(path, table)
 
 
 def _checked(path: str | os.PathLike, table: pd.DataFrame) -> pd.DataFrame:
-    """Returns a table with the types of the standard columns, which say everything that later steps rely on."""
-    texts = [name for name in IDENTITY if name != "run"]
-    compared = dict.fromkeys((name for name in table if str(name).startswith(_COMPARED)), "string")
+    """Returns a table, of which later steps rely on the types of the standard columns, as far as it has them."""
+    numbers = [name for name in ("run", *STANDARD) if name in table]
+    texts = [name for name in IDENTITY if name != "run" and name in table]
     try:
         if len(set(table)) < table.shape[1]:
             raise ValueError("two columns have the same name")
-        table = table.astype({name: kind for name, kind in (_TYPES | compared).items() if name in table})
-        check_columns(table, numbers=("run", *STANDARD), texts=texts, more_numbers=(*UNITS, *EPISODES))
-        if table["run"].isna().any():
+        table = table.astype({name: kind for name, kind in _types(table).items() if not _is_category(table[name])})
+        check_columns(table, numbers=numbers, texts=texts, more_numbers=(*UNITS, *EPISODES))
+        if "run" in table and table["run"].isna().any():
             raise ValueError("run has empty cells")
     except Exception as error:  # Arrow and pandas have their own kinds
         raise NeurozooError(_unusable(path, f"{type(error).__name__}: {error}"[:200])) from error
     return table
+
+
+def _is_category(column: pd.Series) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +247,7 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
     if "test_episodes" not in tested:  # of a metrics.csv from elsewhere
         tested = tested.assign(test_episodes=pd.array([pd.NA] * len(tested), "Int64"))
     last = tested.groupby(list(IDENTITY), sort=False).tail(1)
-    facts = [name for name in last if name in (SETTINGS, LABEL) or name.startswith(_COMPARED)]
+    facts = [name for name in last if is_fact(name)]
     return with_names(last[[*IDENTITY, "frames", "test_score", "test_episodes", *facts]].reset_index(drop=True))
 
 

@@ -4,7 +4,8 @@
 
 - `state.json` is written when a run begins and after every generation or epoch (deep Q-learning: more often).
 - `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight.
-- `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again.
+- `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again. Of what
+  grows by every report, it holds what is new.
 - `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
   before the state names them and removed only after it no longer does. A file that the state does not name is what a
   kill left behind: it is removed before the run continues, which may give its name to another content.
@@ -28,7 +29,8 @@ from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
 from neurozoo.npz_files import DAMAGE
-from neurozoo.records.run_log import read_last_record
+from neurozoo.records.changes import as_changes
+from neurozoo.records.run_log import read_last_complete, read_last_record
 
 SUPERSEDED = "superseded"
 
@@ -75,6 +77,7 @@ class RunState:
             elif algorithm is not None:
                 self.saved = found
         self._cut_log()
+        self._last_report: Mapping | None = None  # complete; read before the first new one is written
         self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
         if is_new:  # before the first episode, so that its result is never used with other settings
             self._move_kept_files_aside()  # they belong to the run before
@@ -189,18 +192,21 @@ class RunState:
             raise explained(error, self._journal_path) from error
 
     def report(self, record: Mapping) -> None:
-        """Appends a report to the log; it counts only once `save` has been called.
+        """Appends a report to the log, which holds what is new in it; it counts only once `save` has been called.
 
         Raises:
             NeurozooError: The disk is full.
         """
+        if self._last_report is None:
+            self._last_report = read_last_complete(self.log)
         try:
             with open(self.log, "a", encoding="utf-8") as file:
-                file.write(json.dumps(record, allow_nan=False) + "\n")
+                file.write(json.dumps(as_changes(record, self._last_report), allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise explained(error, self.log) from error
+        self._last_report = record
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Reads the arrays of the saved state; none for a new run.

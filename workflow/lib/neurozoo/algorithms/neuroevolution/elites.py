@@ -34,14 +34,14 @@ class Individual:
     fitness: float
 
     def to_json(self) -> list:
-        """Returns everything as plain JSON."""
-        return [self.genome.to_json(), list(self.birth), self.parent and list(self.parent), self.fitness]
+        """Returns everything but the genome as plain JSON."""
+        return [None, list(self.birth), self.parent and list(self.parent), self.fitness]
 
     @classmethod
-    def from_json(cls, value: Sequence) -> "Individual":
-        """Reads what `to_json` returned."""
-        genome, birth, parent, fitness = value
-        return cls(Genome.from_json(genome), tuple(birth), parent and tuple(parent), fitness)
+    def from_json(cls, value: Sequence, *, genome: Genome) -> "Individual":
+        """Reads what `to_json` returned; the first entry is the genome in states of earlier versions."""
+        _, birth, parent, fitness = value
+        return cls(genome, tuple(birth), parent and tuple(parent), fitness)
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,15 @@ class Elite:
     evidence: RaceTotals = field(default_factory=RaceTotals)
 
     def to_json(self) -> dict:
-        """Returns everything as plain JSON."""
+        """Returns everything but the genome as plain JSON."""
         return {"individual": self.individual.to_json(), "score": self.score, "evidence": vars(self.evidence)}
 
     @classmethod
-    def from_json(cls, value: Mapping) -> "Elite":
+    def from_json(cls, value: Mapping, *, genome: Genome) -> "Elite":
         """Reads what `to_json` returned."""
-        return cls(Individual.from_json(value["individual"]), value["score"], RaceTotals(**value["evidence"]))
+        return cls(
+            Individual.from_json(value["individual"], genome=genome), value["score"], RaceTotals(**value["evidence"])
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from neurozoo.algorithms.neuroevolution.stages import Stages
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
+from neurozoo.genomes.packing import pack, unpack
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import Entropy, Purpose, generator
 from neurozoo.records.published_log import GA_FIELDS
@@ -280,16 +281,21 @@ class GeneticAlgorithm:
             "validation_steps": self._validation_steps,
             "population_steps": self._population_steps,
             "cutoff_limit": self._cutoff.limit,
-            "parents": [genome.to_json() for genome, _ in self._parents],
+            "genomes": self._packed()[0],
             "parent_births": [list(birth) for _, birth in self._parents],
             "elite": self._elite.to_json() if self._elite else None,
-            "best": {**vars(self.best), "genome": self.best.genome.to_json()} if self.best else None,
+            "best": {**vars(self.best), "genome": None} if self.best else None,
             **({"stage": self._stages.stage} if self._stages else {}),
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns no arrays: genomes are small enough for the state itself."""
-        return {}
+        """Returns the blocks of mutations that the genomes in the state share."""
+        return self._packed()[1]
+
+    def _packed(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Packs the genomes of the parents, of the elite and of the best solution, in this order."""
+        others = [self._elite.individual.genome] if self._elite else []
+        return pack([*(genome for genome, _ in self._parents), *others, *([self.best.genome] if self.best else [])])
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned, as if there had been no interruption.
@@ -300,16 +306,30 @@ class GeneticAlgorithm:
         self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
         self._validation_steps, self._population_steps = state["validation_steps"], state["population_steps"]
         self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
-        self._parents = tuple(
-            (Genome.from_json(genome), (generation, place))
-            for genome, (generation, place) in zip(state["parents"], state["parent_births"], strict=True)
-        )
+        genomes = _read_genomes(state, arrays)
+        births = [(generation, place) for generation, place in state["parent_births"]]
+        elite, best = state["elite"], state["best"]
+        self._parents = tuple(zip([genomes.pop(0) for _ in births], births, strict=True))
+        self._elite = Elite.from_json(elite, genome=genomes.pop(0)) if elite else None
+        self.best = Solution(**{**best, "genome": genomes.pop(0)}) if best else None
         if self._stages:
             self._stages.stage = state["stage"]
-        elite, best = state["elite"], state["best"]
-        self._elite = Elite.from_json(elite) if elite else None
-        self.best = Solution(**{**best, "genome": Genome.from_json(best["genome"])}) if best else None
         self._start_generation()
+
+
+def _read_genomes(state: Mapping, arrays: Mapping[str, np.ndarray]) -> list[Genome]:
+    """Returns the genomes in a state: those of the parents, then of the elite and of the best solution, if any.
+
+    A state of an earlier version has them at their places, each in full.
+
+    Raises:
+        LookupError, TypeError, ValueError, NeurozooError: `state` is something else.
+    """
+    if "genomes" in state:
+        return unpack(state["genomes"], arrays)
+    elite = [state["elite"]["individual"][0]] if state["elite"] else []
+    best = [state["best"]["genome"]] if state["best"] else []
+    return [Genome.from_json(genome) for genome in (*state["parents"], *elite, *best)]
 
 
 def lineage_rows(contest: Contest, parents: Sequence[Individual]) -> list[list]:

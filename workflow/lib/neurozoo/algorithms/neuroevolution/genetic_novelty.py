@@ -83,8 +83,8 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
         return {**super().get_state(), "archive": self._archive.get_state()}
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the archive: the behaviours that were added together, such as `archive-00007`."""
-        return self._archive.get_arrays()
+        """Returns the genomes' blocks and the archive: behaviours that were added together, as `archive-00007`."""
+        return {**super().get_arrays(), **self._archive.get_arrays()}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.

@@ -22,8 +22,9 @@ from neurozoo.environments.protocols import check_engine, layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
-from neurozoo.genomes.genome import Genome, decode
+from neurozoo.genomes.genome import decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.records.elite_lines import elite_line, elite_tail
 
 POLL = 0.2  # seconds to wait for results between two checks for signals
 ELITE_GENOME = "TruncatedPopulationEliteSeeds"  # the published field of the elite's genome
@@ -79,6 +80,7 @@ class EvolutionSession:
         self._reference: np.ndarray | None = None
         self._order = LongestFirst()
         self._is_between_generations = True
+        self._printed_elite: Any = None  # genome as JSON, in the text log, since this process has begun to write it
         self.identity = {"noise_values": len(self._noise), **(self._start.identity if self._start else {})}
         self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
         if self._start:
@@ -166,7 +168,8 @@ class EvolutionSession:
         if self._recorder:
             self._recorder.write(self._algorithm.iteration)
         self._is_between_generations = True
-        return _report(record)
+        elite, self._printed_elite = self._printed_elite, record.get(ELITE_GENOME)
+        return make_report(record, elite_before=elite)
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]] | None:
         """Returns the algorithm's state between generations; within a generation, the journal holds the results."""
@@ -228,13 +231,18 @@ class EvolutionSession:
         )
 
 
-def _report(record: Mapping[str, Any]) -> Report:
-    """Turns a generation's published record into a report."""
+def make_report(record: Mapping[str, Any], *, elite_before: list | None) -> Report:
+    """Turns a generation's published record into a report.
+
+    Args:
+        record: What `Algorithm.tell` returned.
+        elite_before: The genome of the elite in the report before, as JSON; None to print the elite's whole genome.
+    """
     standard = ("frames", "score", "score_episodes", "test_score", "test_episodes", "Iteration")
     printed, notes = {}, []
     if ELITE_GENOME in record:
-        text = Genome.from_json(record[ELITE_GENOME]).to_text()
-        printed, notes = {ELITE_GENOME: text}, [f"Current elite: {text}"]
+        elite = record[ELITE_GENOME]
+        printed, notes = {ELITE_GENOME: elite_tail(elite)}, [elite_line(elite, elite_before)]
     return Report(
         iteration=record["Iteration"],
         progress=record["frames"],

@@ -5,6 +5,7 @@ A run keeps a copy, `state/start.npz`, so that it continues exactly even if the 
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import parse_json, sha256_of, written_whole
 from neurozoo.genomes.genome import Genome, Weights, check_genome
+from neurozoo.genomes.packing import BLOCK_NAME, unpack
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
 from neurozoo.npz_files import read_npz
@@ -231,6 +233,8 @@ def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
     algorithm = state["algorithm"]
     if algorithm is None:
         raise NeurozooError(f"The run of {path} has no parents yet: its first generation is not finished.")
+    if "genomes" in algorithm and algorithm.get("parent_births"):
+        return _unpacked(path, algorithm)[: len(algorithm["parent_births"])]
     if not algorithm.get("parents"):
         raise NeurozooError(
             f"The run of {path} has no parents: it is one of {(state['identity'] or {}).get('algo')!r}. Give its "
@@ -238,7 +242,25 @@ def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
         )
     if not isinstance(algorithm["parents"], list):
         raise NeurozooError(f"{path} is damaged: its parents should be a list of genomes.")
-    return [Genome.from_json(genome) for genome in algorithm["parents"]]
+    return [Genome.from_json(genome) for genome in algorithm["parents"]]  # of an earlier version
+
+
+def _unpacked(path: Path, algorithm: Mapping[str, Any]) -> list[Genome]:
+    try:
+        if not all(re.fullmatch(BLOCK_NAME, name) for name in algorithm["genomes"]["blocks"]):
+            raise ValueError("its blocks should have names such as genes-0123456789abcdef")
+        files = {name: path.parent / "arrays" / f"{name}.npy" for name in algorithm["genomes"]["blocks"]}
+        arrays = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
+        return unpack(algorithm["genomes"], arrays)
+    except FileNotFoundError as error:
+        raise NeurozooError(
+            f"{error.filename} is missing, which holds mutations of the genomes in {path}. Copy the whole state/, or "
+            "give the run's genome.json to start from its result."
+        ) from error
+    except (LookupError, TypeError, ValueError, OSError) as error:
+        raise NeurozooError(
+            f"{path} is damaged ({type(error).__name__}: {error}). Give the run's genome.json to start from its result."
+        ) from error
 
 
 def _ranked(path: Path, entries: Any) -> list[Genome]:

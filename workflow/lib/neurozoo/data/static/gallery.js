@@ -435,9 +435,9 @@ class Viewer {
   open(card, state) {
     const title = this.dialog.querySelector("h2 a");
     title.textContent = card.dataset.title;
-    title.href = card.dataset.url;
+    title.href = card.querySelector("h3 a").href;
     if (!this.dialog.open) this.dialog.showModal();
-    this.player.load(JSON.parse(card.querySelector(".movies").textContent), state);
+    this.player.load(moviesOf(card), state);
     this.player.part.play.focus();
   }
 
@@ -449,9 +449,31 @@ class Viewer {
   }
 }
 
-function holds(part, movie) {
+// The movies of a card or a player. Those of the index's cards, and what is drawn on them, are in cards.js.
+function moviesOf(part) {
   const movies = part.querySelector(".movies");
-  return movies && JSON.parse(movies.textContent).some((entry) => entry.id === movie);
+  if (movies) return JSON.parse(movies.textContent);
+  return typeof CARDS === "object" && part.dataset.id in CARDS ? CARDS[part.dataset.id].movies : [];
+}
+
+function holds(part, movie) {
+  return moviesOf(part).some((entry) => entry.id === movie);
+}
+
+// Draws the index's cards as they come near.
+function startCards() {
+  if (typeof CARDS !== "object") return;
+  const draw = (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting || !(target.dataset.id in CARDS)) continue;
+      watch.unobserve(target);
+      const { curve, likes } = CARDS[target.dataset.id];
+      target.querySelector(".curve").innerHTML = curve;
+      target.querySelector(".likes").innerHTML = likes;
+    }
+  };
+  const watch = new IntersectionObserver(draw, { rootMargin: "100%" });
+  for (const card of document.querySelectorAll(".card")) watch.observe(card);
 }
 
 function viewOfPlayer() {
@@ -463,6 +485,7 @@ function viewOfPlayer() {
 
 function start() {
   startTheme(document.getElementById("theme"));
+  startCards();
   const form = document.getElementById("filters");
   const filters = form && new Filters(form, document.querySelector("#runs .cards"));
   const dialog = document.getElementById("viewer");
@@ -472,8 +495,7 @@ function start() {
   const players = roots.map((root) => new Player(root, { writes: !viewer }));
   const restorePlayers = () => {
     for (const player of players) {
-      const movies = JSON.parse(player.root.querySelector(".movies").textContent);
-      player.load(movies, holds(player.root, viewOfPlayer().movie) ? viewOfPlayer() : {});
+      player.load(moviesOf(player.root), holds(player.root, viewOfPlayer().movie) ? viewOfPlayer() : {});
     }
   };
 
