@@ -24,6 +24,11 @@ def ask_for_two(folder):
     path.write_text(yaml.safe_dump(config | {"experiments": {"two": TWO}}))
 
 
+def job_logs(folder):
+    logs = [*folder.glob("results/logs/**/*.log"), *folder.glob("results/hurt/runs/**/*.log")]
+    return "".join(f"\n{log}\n{log.read_text()}" for log in logs)
+
+
 @pytest.fixture(scope="module")
 def here(ops, tmp_path_factory):
     """The run on this machine, without any scheduler."""
@@ -43,6 +48,8 @@ def test_two_learners_come_out_as_on_this_machine(scheduler, request, here):
     ask_for_two(experiment.folder)
     if scheduler == "sge":
         experiment.change("__variables__", mpi_environment="smp")  # the only one of this cell
-    experiment.run(CHECKPOINT)
+    experiment.change(retries=0)
+    experiment.start(CHECKPOINT)
+    assert experiment.wait() == 0, experiment.said + job_logs(experiment.folder)
     assert (experiment.folder / CHECKPOINT).read_bytes() == here
     assert (experiment.folder / CHECKPOINT).parent.joinpath("log.jsonl").read_text().count('"learners": 2') == 2
