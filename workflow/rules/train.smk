@@ -61,7 +61,7 @@ rule train:
         distributed=lambda wildcards: resources_of(wildcards)["cluster"],
         # The processes of a run with several learners or actors (docs/impala.md), and the command that starts them: mpirun,
         # or srun (--set-resources train:mpi=srun). Slurm counts threads per process, others for all of them together.
-        tasks=lambda wildcards: resources_of(wildcards)["ranks"],
+        tasks=lambda wildcards: resources_of(wildcards)["ranks"] if resources_of(wildcards)["ranks"] > 1 else 0,
         mpi=lambda wildcards: "mpirun" if resources_of(wildcards)["ranks"] > 1 else "",
         # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",

@@ -5,7 +5,14 @@ import sys
 import pytest
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.compute.mpi import ALONE
-from neurozoo.compute.mpi_launch import STOPPED, explain_end, hosts_of_grid_engine, mpi_command, run_ranks
+from neurozoo.compute.mpi_launch import (
+    STOPPED,
+    explain_end,
+    hosts_of_grid_engine,
+    launcher_environment,
+    mpi_command,
+    run_ranks,
+)
 from neurozoo.errors import NeurozooError
 
 
@@ -37,6 +44,17 @@ def test_slurm_starts_tasks(tmp_path):
     assert command[1:] == ["--ntasks=4", "--mpi=pmix", "--exclusive"]
 
 
+def test_jobs_of_slurm_that_know_only_their_number_ask_for_their_nodes():
+    known = {"SLURM_JOB_ID": "7", "HOME": "/"}
+    several = launcher_environment(3, known, nodes_of=lambda job: [f"n{job}1", "n72"])
+    assert (several["SLURM_NODELIST"], several["SLURM_TASKS_PER_NODE"]) == ("n71,n72", "2(x2)")
+    one = launcher_environment(3, known, nodes_of=lambda job: ["n01"])
+    assert one["HOME"] == "/"
+    assert not any(name.startswith("SLURM_") for name in one)
+    whole = {"SLURM_JOB_ID": "7", "SLURM_NODELIST": "n[01-02]"}
+    assert launcher_environment(3, whole)["SLURM_NODELIST"] == "n[01-02]"
+
+
 @pytest.mark.parametrize("words", ["mpirum", ""])
 def test_a_command_that_does_not_exist_is_named(words):
     with pytest.raises(NeurozooError, match=f"There is no command '{words}'"):
@@ -66,14 +84,14 @@ def say_and_exit(status, *said):
 
 def test_the_sentence_is_raised_and_everything_else_is_shown(capfd):
     with pytest.raises(NeurozooError, match=r"^The disk is full\.$"):
-        run_ranks(say_and_exit(1, "a line", "neurozoo: The disk is full."), check=lambda: None)
+        run_ranks(say_and_exit(1, "a line", "neurozoo: The disk is full."), count=1, check=lambda: None)
     assert capfd.readouterr().err == "a line\n"
-    run_ranks(say_and_exit(0), check=lambda: None)
+    run_ranks(say_and_exit(0), count=1, check=lambda: None)
 
 
 def test_processes_that_were_stopped_by_others_are_interrupted():
     with pytest.raises(Interrupted):
-        run_ranks(say_and_exit(STOPPED), check=lambda: None)
+        run_ranks(say_and_exit(STOPPED), count=1, check=lambda: None)
 
 
 def test_a_signal_to_the_job_reaches_its_processes_which_may_save_first(tmp_path):
@@ -92,7 +110,7 @@ def test_a_signal_to_the_job_reaches_its_processes_which_may_save_first(tmp_path
             raise Interrupted("Stopped by SIGUSR2; the state is saved.", is_end_of_slice=True)
 
     with pytest.raises(Interrupted) as stop:
-        run_ranks([sys.executable, "-c", program], check=check)
+        run_ranks([sys.executable, "-c", program], count=1, check=check)
     assert stop.value.is_end_of_slice
     assert (tmp_path / "state").read_text() == "saved"
 

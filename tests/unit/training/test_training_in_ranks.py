@@ -63,7 +63,9 @@ def wait_for_state(folder, process, wait_until):
     assert process.poll() is None, process.stderr.read()
 
 
-@pytest.mark.parametrize(("environment", "threads"), [({}, 4), ({"SLURM_NTASKS": "2"}, 8), ({"SLURM_NTASKS": "1"}, 4)])
+@pytest.mark.parametrize(
+    ("environment", "threads"), [({}, 4), ({"SLURM_JOB_ID": "7"}, 8), ({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "1"}, 4)]
+)
 def test_processes_share_threads_unless_slurm_counts_them_for_each(environment, threads):
     assert threads_of_rank(8, 2, environment) == threads
     assert threads_of_rank(1, 2, {}) == 1

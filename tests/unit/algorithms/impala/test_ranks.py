@@ -13,7 +13,11 @@ PROGRAM = Path(__file__).parent / "ranks_program.py"
 
 
 def start(count, name, folder):
-    run_ranks([*mpi_command("mpirun", count), sys.executable, str(PROGRAM), name, str(folder)], check=lambda: None)
+    run_ranks(
+        [*mpi_command("mpirun", count), sys.executable, str(PROGRAM), name, str(folder)],
+        count=count,
+        check=lambda: None,
+    )
 
 
 def test_messages_keep_types_and_shapes(tmp_path):
@@ -44,5 +48,6 @@ def test_other_numbers_of_processes_are_refused(count):
     with pytest.raises(NeurozooError, match=f"The run has 2 learners and actors, but {count} processes started"):
         run_ranks(
             [*mpi_command("mpirun", count), sys.executable, "-m", "neurozoo.training.rank", '{"count": 2}'],
+            count=count,
             check=lambda: None,
         )

@@ -72,11 +72,60 @@ def hosts_of_grid_engine(path: str | os.PathLike) -> str:
         raise NeurozooError(f"The hosts of the job could not be read from {path}: {error}") from error
 
 
-def run_ranks(command: Sequence[str], *, check: Callable[[], None]) -> None:
+def launcher_environment(
+    count: int, environment: Mapping[str, str] = os.environ, *, nodes_of: Callable[[str], list[str]] | None = None
+) -> dict[str, str]:
+    """Returns the variables with which `mpirun` starts.
+
+    Snakemake's jobs on Slurm know only the number of their job, which is not enough for Open MPI.
+
+    Args:
+        count: Number of processes.
+        environment: The variables of this process.
+        nodes_of: Returns the nodes of a job of Slurm; None to ask Slurm.
+
+    Raises:
+        NeurozooError: Slurm does not say which nodes the job has.
+    """
+    changed = {**environment}
+    if os.geteuid() == 0:  # as in containers; Open MPI wants to be asked twice
+        changed |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    job = environment.get("SLURM_JOB_ID")
+    if job is None or "SLURM_NODELIST" in environment:
+        return changed
+    nodes = (nodes_of or nodes_of_slurm)(job)
+    if len(nodes) == 1:  # which needs no Slurm to start processes on it
+        return {name: value for name, value in changed.items() if not name.startswith("SLURM_")}
+    each = -(-count // len(nodes))
+    return changed | {"SLURM_NODELIST": ",".join(nodes), "SLURM_TASKS_PER_NODE": f"{each}(x{len(nodes)})"}
+
+
+def nodes_of_slurm(job: str) -> list[str]:
+    """Returns the nodes of a job of Slurm.
+
+    Raises:
+        NeurozooError: Slurm does not say.
+    """
+
+    def ask(*words: str) -> str:
+        return subprocess.run(["scontrol", "show", *words], check=True, capture_output=True, text=True).stdout
+
+    try:
+        found = re.search(r"\bNodeList=(\S+)", ask("job", job, "--oneliner"))
+        nodes = ask("hostnames", found[1]).split() if found and found[1] != "(null)" else []
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NeurozooError(f"Slurm does not say which nodes job {job} has: {error}") from error
+    if not nodes:
+        raise NeurozooError(f"Slurm does not say which nodes job {job} has.")
+    return nodes
+
+
+def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) -> None:
     """Runs a command that starts several processes, to its end.
 
     Args:
         command: As returned by `mpi_command`, and the program.
+        count: Number of processes.
         check: Called several times a second; may raise `Interrupted`. The processes then get SIGUSR1, and have time to
             save their state.
 
@@ -84,16 +133,13 @@ def run_ranks(command: Sequence[str], *, check: Callable[[], None]) -> None:
         Interrupted: What `check` raised, or the processes were asked to stop by others.
         NeurozooError: A process failed or was lost; the message names it.
     """
-    environment = {**os.environ}
-    if os.geteuid() == 0:  # as in containers; Open MPI wants to be asked twice
-        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env=environment,
+        env=launcher_environment(count),
         start_new_session=True,  # Ctrl-C goes to this process only, which passes it on
         preexec_fn=_die_with_parent,
     )

@@ -36,13 +36,16 @@ def train_in_ranks(
     job = {"run": run, "count": count, "shown": shown}
     program = [sys.executable, "-m", "neurozoo.training.rank", json.dumps(job)]
     with Interruption() as interruption:
-        run_ranks([*mpi_command(context.mpi, count), *program], check=interruption.check)
+        run_ranks([*mpi_command(context.mpi, count), *program], count=count, check=interruption.check)
 
 
 def threads_of_rank(threads: int, count: int, environment: Mapping[str, str] = os.environ) -> int:
-    """Returns the threads of one process, given those of the job: Slurm counts them per process, others do not."""
-    tasks = environment.get("SLURM_NTASKS", "1")
-    return threads if tasks.isdigit() and int(tasks) >= count else max(1, threads // count)
+    """Returns the threads of one process, given those of the job.
+
+    Snakemake's Slurm counts threads per process; its jobs know their number, but not how many processes they have.
+    """
+    is_slurm = "SLURM_JOB_ID" in environment and "SLURM_NTASKS" not in environment
+    return threads if is_slurm else max(1, threads // count)
 
 
 def share_facts(context: RunContext) -> None:
