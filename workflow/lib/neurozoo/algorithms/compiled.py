@@ -45,11 +45,12 @@ def stepper(model: "keras.Model") -> Callable[[Sequence[np.ndarray]], list[np.nd
     return lambda inputs: [each.numpy() for each in step(*map(tf.constant, inputs))]
 
 
-def training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], object]:
+def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callable[[dict[str, np.ndarray]], object]:
     """Returns a function that makes one gradient step down the loss of a model.
 
     Args:
         trainer: A compiled model with a built optimizer; its input is a dictionary of arrays, shape (batch, ...).
+        any_batch: Whether batches differ in size, so that one function should serve all sizes.
     """
     if not _is_tensorflow():
         return trainer.train_on_batch
@@ -61,7 +62,7 @@ def training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], o
         weights = trainer.trainable_weights
         trainer.optimizer.apply(tape.gradient(loss, weights), weights)
 
-    return tf.function(step, autograph=False)
+    return tf.function(step, autograph=False, reduce_retracing=any_batch)
 
 
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:

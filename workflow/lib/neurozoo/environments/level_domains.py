@@ -52,9 +52,11 @@ class LevelDomain(Interface):
         name: The `{game}` of paths, such as `maze`.
         solution_size: Length of a solution.
         num_values: A solution's entries are whole numbers below this; None if they are real numbers.
-        num_tiles: Kinds of tiles of a level, with start and goal.
+        num_tiles: Kinds of tiles of a level, with start and goal; 0 is empty.
+        spare_channels: Channels of a surrogate's input that no tile uses.
         shape: Height and width of a level.
         measures: All measures by name.
+        recorded: Names of `Evaluations.values`.
         default_measures: The pair of the published results.
         agents: Names of the agents that can be sent in.
         objective_range: Smallest and largest possible objective.
@@ -64,8 +66,10 @@ class LevelDomain(Interface):
     solution_size: int
     num_values: int | None
     num_tiles: int
+    spare_channels: int
     shape: tuple[int, int]
     measures: Mapping[str, Measure]
+    recorded: tuple[str, ...]
     default_measures: tuple[str, str]
     agents: tuple[str, ...]
     objective_range: tuple[float, float]

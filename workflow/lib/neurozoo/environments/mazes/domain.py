@@ -32,6 +32,7 @@ class MazeDomain:
     solution_size = CELLS
     num_values: int | None = 2
     num_tiles = 4
+    spare_channels = 1  # for the drawn path, which the original never draws
     shape = (SIDE, SIDE)
     measures: Mapping[str, Measure] = MappingProxyType(
         {
@@ -41,6 +42,10 @@ class MazeDomain:
             "explored": Measure("Explored share of the reachable cells", 0, 1, 100, 25),
         }
     )
+    recorded: tuple[str, ...] = (
+        "walls", "path_length", "repeated_visits", "explored", "left_turns", "right_turns", "solved",
+        "optimal_path_length",
+    )  # fmt: skip
     default_measures = ("walls", "path_length")
     agents = tuple(_AGENTS)
     objective_range = (0.0, 1.0)
@@ -58,8 +63,7 @@ class MazeDomain:
         walls = levels == WALL
         endpoints = find_endpoints(walls)
         count, solvable = len(levels), np.flatnonzero(endpoints.is_solvable)
-        names = ("path_length", "repeated_visits", "explored", "left_turns", "right_turns", "solved")
-        values = {name: np.zeros(count) for name in names}
+        values = {name: np.zeros(count) for name in self.recorded}
         occupancy = np.zeros((count, CELLS))
         if play.unsolvable_occupancy == "walls":
             occupancy[~endpoints.is_solvable] = walls.reshape(count, CELLS)[~endpoints.is_solvable]
