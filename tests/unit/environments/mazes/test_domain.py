@@ -113,11 +113,11 @@ def test_real_numbers_are_rounded_to_walls():
 
 
 def test_the_way_that_pages_show_is_the_episode_that_counted():
-    level = random_levels(1)[0]
-    way = MAZE.show_way(level, "wall_follower", direction=0)
+    levels = np.concatenate([random_levels(3), np.ones((1, SIDE, SIDE), np.uint8)])
+    ways = MAZE.ways(levels, "wall_follower", direction=0)
     settings = Play(agent="wall_follower", num_episodes=1, num_envs=1)
-    assert len(way) == MAZE.evaluate(level[None], settings, rngs(1)).values["path_length"][0]
-    assert len(MAZE.show_way(np.ones((SIDE, SIDE)), "wall_follower")) == 0
+    assert [len(way) for way in ways] == MAZE.evaluate(levels, settings, rngs(4)).values["path_length"].tolist()
+    assert len(ways[3]) == 0
 
 
 def test_unknown_domains_and_agents_get_a_sentence():

@@ -50,7 +50,8 @@ def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callabl
 
     Args:
         trainer: A compiled model with a built optimizer; its input is a dictionary of arrays, shape (batch, ...).
-        any_batch: Whether batches differ in size, so that one function should serve all sizes.
+        any_batch: Whether batches differ in size. Then one function serves all sizes: functions of other sizes may
+            round in other ways, and a resumed run may meet another size first.
     """
     if not _is_tensorflow():
         return trainer.train_on_batch
@@ -62,7 +63,18 @@ def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callabl
         weights = trainer.trainable_weights
         trainer.optimizer.apply(tape.gradient(loss, weights), weights)
 
-    return tf.function(step, autograph=False, reduce_retracing=any_batch)
+    compiled = tf.function(step, autograph=False)
+    if not any_batch:
+        return compiled
+    functions: list[Callable[[dict[str, np.ndarray]], object]] = []
+
+    def step_of_any_size(batch):
+        if not functions:
+            shapes = {name: tf.TensorSpec([None, *each.shape[1:]], each.dtype) for name, each in batch.items()}
+            functions.append(compiled.get_concrete_function(shapes))
+        return functions[0]({name: tf.constant(each) for name, each in batch.items()})
+
+    return step_of_any_size
 
 
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:

@@ -89,6 +89,9 @@ class LevelDomain(Interface):
             rngs: One generator per level, so that its result does not depend on the other levels.
         """
 
+    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+        """Returns the cells of one episode in each level, row * width + column, for pages and movies."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Play:

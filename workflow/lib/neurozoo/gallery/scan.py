@@ -22,6 +22,7 @@ from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.planned_runs import IMPORTED
+from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
 from neurozoo.records.run_log import read_identity, read_log
@@ -148,7 +149,7 @@ class _Scan:
     def run(self, folder: Path, models: Sequence[ZooModel]) -> Run:
         """Describes one run; `models` are its frozen agents."""
         algo, game, model, number = folder.parts[-4:]
-        run = Run(algo, game, model, int(number), is_finished=(folder / "checkpoint.npz").exists())
+        run = Run(algo, game, model, int(number), is_finished=(folder / result_file(algo)).exists())
         with self.missing.noting_errors(folder / "config.yaml"):
             if self.missing.has(folder / "config.yaml"):
                 run = replace(run, protocol=str(read_identity(folder / "config.yaml")["protocol"]))
@@ -209,16 +210,17 @@ class _Scan:
             return run
         tested = [report for report in reports if report["test_score"] is not None]
         drawn = "test_score" if tested else "score"
-        curve = sorted(
-            (float(report["frames"]), float(report[drawn])) for report in reports if report[drawn] is not None
-        )
+        unit = "evaluations" if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive" else "frames"
+        curve = sorted((float(report[unit]), float(report[drawn])) for report in reports if report[drawn] is not None)
         score = None
         if tested:
             episodes = tested[-1].get("test_episodes")
             score = Score(float(tested[-1]["test_score"]), None, None, episodes and int(episodes), "test")
-        frames = max((int(report["frames"]) for report in reports), default=0)
+        frames = max((int(report[unit]) for report in reports), default=0)
         points = (tuple(frame for frame, _ in curve), tuple(score for _, score in curve))
-        return replace(run, frames=frames, curve=points, curve_is_test=bool(tested), score=score, test_score=score)
+        return replace(
+            run, unit=unit, frames=frames, curve=points, curve_is_test=bool(tested), score=score, test_score=score
+        )
 
     def _with_evaluation(self, run: Run, folder: Path) -> Run:
         """Takes the score of `evaluation.json` if there is one, because its episodes had no part in the training."""
@@ -244,6 +246,9 @@ class _Scan:
             reason = "This run is still being trained. Files made from its result will follow."
             self.missing.note(folder, reason, is_damaged=False)
             return
+        if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive":
+            self._note_not_made(folder, ALGORITHMS[run.algo].products())
+            return
         names = ["metrics.csv", f"frozen/{RECORD_FILE}", "rollout.npz", "activation.mp4", "lineage.png"]
         if run.algo == IMPORTED:
             names.remove("metrics.csv")
@@ -251,6 +256,9 @@ class _Scan:
             names.remove(f"frozen/{RECORD_FILE}")  # `open_frozen` has reported it if it is missing
         if run.algo not in ALGORITHMS or not ALGORITHMS[run.algo].has_lineage:
             names.remove("lineage.png")
+        self._note_not_made(folder, names)
+
+    def _note_not_made(self, folder: Path, names: Sequence[str]) -> None:
         for name in names:
             if not (folder / name).exists():
                 self.missing.note(folder / name, self._not_made_yet(folder / name), is_damaged=False)

@@ -30,8 +30,8 @@ def archive_table(
     Args:
         run_dirs: Folders of finished runs with `result.json` and `corrected.json`.
         csv: The table to write: `runs`, the fewest `evaluations` of a run, and for `qd_score`, `coverage` and both
-            corrected scores the mean, `..._low`, `..._high` (empty for a single run) and `..._error`, the standard error
-            of the mean, as the paper has it.
+            corrected scores the mean, `..._low`, `..._high` (empty for a single run) and `..._error`, the standard
+            error of the mean, as the paper has it.
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the bootstrap.
@@ -56,8 +56,9 @@ def archive_table(
             values = group[name].to_numpy(float)
             row |= {name: values.mean(), f"{name}_low": np.nan, f"{name}_high": np.nan, f"{name}_error": np.nan}
             if len(values) > 1:
-                choice = {"replications": replications, "confidence": confidence, "seed": seed}
-                ends = bootstrap_intervals([values], {"mean": mean_over_games}, **choice)["mean"]
+                ends = bootstrap_intervals(
+                    [values], {"mean": mean_over_games}, replications=replications, confidence=confidence, seed=seed
+                )["mean"]
                 row |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
                 row[f"{name}_error"] = values.std(ddof=1) / np.sqrt(len(values))
         table.append(row)

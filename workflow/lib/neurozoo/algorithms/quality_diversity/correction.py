@@ -23,8 +23,8 @@ def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> di
 
     Args:
         run_dir: Folder of a finished run.
-        output: The JSON file to write: reported and corrected QD score, coverage and number of elites, `moved` (share of
-            elites that left their cells), `mean_shift` (mean distance along each measure, in its unit) and, under
+        output: The JSON file to write: reported and corrected QD score, coverage and number of elites, `moved` (share
+            of elites that left their cells), `mean_shift` (mean distance along each measure, in its unit) and, under
             `replayed`, cell and measures of each elite now.
 
     Returns:
@@ -45,7 +45,9 @@ def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> di
         )
         entropy = run_entropy(record.get("entropy", NEW_RULE), seed=record["seed"], run=record["run"], **names)
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise NeurozooError(f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again.") from error
+        raise NeurozooError(
+            f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
+        ) from error
     domain = get_level_domain(names["game"])
     levels = domain.decode(arrays["solutions"])
     axes, fresh = tuple(settings.axes(domain)), []

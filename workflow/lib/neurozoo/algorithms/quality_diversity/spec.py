@@ -81,6 +81,7 @@ def _spec(
         open_session=open_session,
         budget_unit="evaluations",
         result="archive",
+        has_levels=True,
         check_game=check_level_domain,
         check_variant=check,
         check_fit=_check_fit,

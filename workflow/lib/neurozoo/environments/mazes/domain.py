@@ -85,25 +85,34 @@ class MazeDomain:
             occupancy=occupancy.reshape(count, SIDE, SIDE).astype(np.float32),
         )
 
-    def show_way(self, level: np.ndarray, agent: str, direction: int = 0) -> np.ndarray:
-        """Returns the cells of one episode in a maze, for pages and movies.
+    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+        """Returns the cells of one episode in each maze, for pages and movies.
 
         Args:
-            level: uint8, shape (16, 16), with or without endpoints.
+            levels: uint8, shape (levels, 16, 16), with or without endpoints.
             agent: Name of the agent.
             direction: Where it looks at first.
 
         Returns:
-            int16, shape (steps,), row * 16 + column before each action; empty in an unsolvable maze.
+            Arrays of int16, shape (steps,), row * 16 + column before each action; empty for an unsolvable maze.
         """
-        walls = (np.asarray(level) == WALL)[None]
+        walls = np.asarray(levels) == WALL
         endpoints = find_endpoints(walls)
-        if not endpoints.is_solvable[0]:
-            return np.zeros(0, np.int16)
-        walks = play(
-            _AGENTS[agent](), walls, endpoints.start, endpoints.goal, np.array([direction]), np.random.default_rng(0)
-        )
-        return walks.cells[0, : walks.lengths[0]]
+        ways = [np.zeros(0, np.int16)] * len(walls)
+        solvable = np.flatnonzero(endpoints.is_solvable)
+        for begin in range(0, len(solvable), _MOST_EPISODES):
+            chosen = solvable[begin : begin + _MOST_EPISODES]
+            walks = play(
+                _AGENTS[agent](),
+                walls[chosen],
+                endpoints.start[chosen],
+                endpoints.goal[chosen],
+                np.full(len(chosen), direction),
+                np.random.default_rng(0),
+            )
+            for place, number in enumerate(chosen):
+                ways[number] = walks.cells[place, : walks.lengths[place]]
+        return ways
 
 
 def _marked(levels: np.ndarray, endpoints: Endpoints) -> np.ndarray:
