@@ -57,17 +57,22 @@ def write_archive_page(
             "Objective": _rounded(stored.objectives),
             "Iteration in which it was found": (stored.iterations + 1).tolist(),
             **{
-                f"{name.replace('_', ' ').capitalize()}": _rounded(arrays[f"metadata_{name}"])
+                _words(name): _rounded(arrays[f"metadata_{name}"])
                 for name in domain.recorded
                 if f"metadata_{name}" in arrays
             },
         },
+        "repeated": [_words(name) for name in stored.measures],  # among the colours
         "every": every,
         "levels": _levels(domain, stored, arrays, shown, _agent_of(run_dir, domain)),
     }
     title = f"Archive of {data['run']}"
     write_text(output, fill_template("archive_page.html", data, title=title))
     return {"elites": len(stored.cells), "levels": len(shown)}
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 def _agent_of(run_dir: Path, domain: LevelDomain) -> str:

@@ -10,7 +10,7 @@ from neurozoo.algorithms.quality_diversity.settings import (
     MapElitesSettings,
 )
 
-_DEMO: dict[str, Any] = {"evaluations": 600, "num_episodes": 10}
+_DEMO: dict[str, Any] = {"evaluations": 600, "num_episodes": 20}
 _LAPTOP: dict[str, Any] = {"evaluations": 10_000}
 
 DOMAIN_RANDOMIZATION = {
