@@ -16,7 +16,6 @@ from neurozoo.records.run_result import describe_result, read_run_result
 from neurozoo.training import make_context
 
 MAZE = get_level_domain("maze")
-OTHERS = ("map_elites", "cma_me", "domain_randomization")
 
 
 def records(run_dir):
@@ -70,7 +69,10 @@ def test_the_measures_that_were_predicted_are_recorded_beside_the_true_ones(full
     assert np.isfinite(levels["predicted_occupancy"][~first]).all()
 
 
-@pytest.mark.parametrize("algo", OTHERS)
+@pytest.mark.parametrize(
+    "algo",
+    ["map_elites", "domain_randomization", pytest.param("cma_me", marks=pytest.mark.long)],
+)
 def test_the_other_searches_spend_their_budget(tmp_path, algo):
     run_dir = trained(tmp_path, algo)
     assert [row["candidates"] for row in records(run_dir)] == [16, 16, 16, 2]
@@ -90,7 +92,7 @@ def test_random_levels_do_not_depend_on_the_size_of_batches_but_on_the_run(tmp_p
 # ---- exact continuation
 
 
-@pytest.mark.parametrize(("method", "count"), [("propose", 3), ("save", 3)])
+@pytest.mark.parametrize(("method", "count"), [("propose", 3), pytest.param("save", 3, marks=pytest.mark.long)])
 def test_a_killed_run_of_dsage_continues_to_the_same_bytes(tmp_path, full, method, count):
     run_dir = killed(tmp_path, "dsage", "full", method=method, count=count)
     assert not (run_dir / "archive.npz").exists()
@@ -150,7 +152,13 @@ def test_predictions_that_are_not_finite_end_the_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("variant", "most"), [("basic", 20), ("random_sample", 9), ("only_downsampling", 20), ("only_ancillary", 20)]
+    ("variant", "most"),
+    [
+        ("basic", 20),
+        pytest.param("random_sample", 9, marks=pytest.mark.long),
+        pytest.param("only_downsampling", 20, marks=pytest.mark.long),
+        ("only_ancillary", 20),
+    ],
 )
 def test_variants_differ_in_their_candidates(tmp_path, variant, most):
     run_dir = trained(tmp_path, "dsage", variant)
