@@ -68,6 +68,10 @@ def test_the_purposes_keep_their_published_numbers():
         ("WAIT", 16),
         ("ACTION_NOISE", 20),
         ("OBSERVATION_STATISTICS", 21),
+        ("EMITTER", 22),
+        ("CANDIDATE", 23),
+        ("LEVEL_EPISODE", 24),
+        ("LEVEL_EPISODE_AGAIN", 25),
     ]
 
 

@@ -56,7 +56,7 @@ def test_a_mistake_on_the_command_line_is_found_too(snakemake):
         ),
         pytest.param(
             "results/runs/gaa/pong/large/1/activation.mp4",
-            "algorithm 'gaa' is unknown; did you mean 'ga'? Known: dqn, es, ga, ga_ns, ns_es, nsr_es, nsra_es, rs.",
+            "algorithm 'gaa' is unknown; did you mean 'ga'? Known: cma_me,",
             marks=pytest.mark.long,
         ),
         pytest.param(

@@ -31,6 +31,7 @@ from neurozoo.plan.planned_runs import (
     recorded_settings,
     run_resources,
     runs_with_lean,
+    runs_with_levels,
     runs_of_game,
     start_file,
 )

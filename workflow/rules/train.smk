@@ -12,6 +12,7 @@ OUTPUTS:
     config     = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
     checkpoint = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
     archive    = <results>/runs/{algo}/{game}/{model}/{run}/archive.npz
+    levels     = <results>/runs/{algo}/{game}/{model}/{run}/levels.parquet
     records    = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
     result     = <results>/runs/{algo}/{game}/{model}/{run}/result.json
     profile    = <results>/runs/{algo}/{game}/{model}/{run}/profile.{json,html}
@@ -20,8 +21,8 @@ A killed run continues from state/ when it is started again. Neither that folder
 because Snakemake deletes the outputs of a failed job. It also deletes a job's logs when the job starts, so training
 keeps both logs in state/, too, and writes log.jsonl complete at the end.
 
-A run results in a network (checkpoint.npz) or, in quality diversity, in an archive (archive.npz). Neuroevolution also
-writes genome.json; no rule needs it, because the checkpoint contains the genome, too.
+A run results in a network (checkpoint.npz) or, in quality diversity, in an archive (archive.npz), with everything
+that was evaluated beside it (levels.parquet). Neuroevolution also writes genome.json; no rule needs it, because the checkpoint contains the genome, too.
 
 Training writes result.json. For runs of earlier versions, the rule describe_result makes it from the existing files, so
 that nothing is trained again.
@@ -75,6 +76,7 @@ use rule train as train_archive with:
     output:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
+        levels="<results>/runs/{algo}/{game}/{model}/{run}/levels.parquet",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     wildcard_constraints:
         algo=algo_pattern(lambda spec: spec.result == "archive"),

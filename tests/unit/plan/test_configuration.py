@@ -184,7 +184,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             {"overrides": {"selection_threshold": 10_000}},
             ["experiments.demo.overrides: selection_threshold should be at most population_size"],
         ),
-        (DEMO + "algorithms: {rss: {}}", ["algorithms: key 'rss' is unknown; did you mean 'rs'? Known: dqn, es, ga,"]),
+        (DEMO + "algorithms: {rss: {}}", ["algorithms: key 'rss' is unknown; did you mean 'rs'? Known: cma_me,"]),
         (
             DEMO + "algorithms: {dqn: {overrides: {noop_steps: [5, 3]}}}",
             ["algorithms.dqn.overrides.noop_steps should be [least, most] or empty, but is [5, 3]."],

@@ -31,6 +31,10 @@ class Purpose(IntEnum):
     WAIT = 16
     ACTION_NOISE = 20
     OBSERVATION_STATISTICS = 21
+    EMITTER = 22
+    CANDIDATE = 23
+    LEVEL_EPISODE = 24
+    LEVEL_EPISODE_AGAIN = 25
 
 
 Entropy = tuple[int, ...]

@@ -47,11 +47,13 @@ def stepper(model: "keras.Model") -> Callable[[Sequence[np.ndarray]], list[np.nd
     return lambda inputs: [each.numpy() for each in step(*map(tf.constant, inputs))]
 
 
-def training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], object]:
+def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callable[[dict[str, np.ndarray]], object]:
     """Returns a function that makes one gradient step down the loss of a model.
 
     Args:
         trainer: A compiled model with a built optimizer; its input is a dictionary of arrays, shape (batch, ...).
+        any_batch: Whether batches differ in size. Then one function serves all sizes: functions of other sizes may
+            round in other ways, and a resumed run may meet another size first.
     """
     if not _is_tensorflow():
         return trainer.train_on_batch
@@ -63,7 +65,18 @@ def training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], o
         weights = trainer.trainable_weights
         trainer.optimizer.apply(tape.gradient(loss, weights), weights)
 
-    return tf.function(step, autograph=False)
+    compiled = tf.function(step, autograph=False)
+    if not any_batch:
+        return compiled
+    functions: list[Callable[[dict[str, np.ndarray]], object]] = []
+
+    def step_of_any_size(batch):
+        if not functions:
+            shapes = {name: tf.TensorSpec([None, *each.shape[1:]], each.dtype) for name, each in batch.items()}
+            functions.append(compiled.get_concrete_function(shapes))
+        return functions[0]({name: tf.constant(each) for name, each in batch.items()})
+
+    return step_of_any_size
 
 
 def shared_training_step(

@@ -15,7 +15,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.npz_files import read_npz
-from neurozoo.records.run_result import FILES, GENOME, finite, write_run_result
+from neurozoo.records.level_table import write_levels
+from neurozoo.records.run_result import FILES, GENOME, LEVELS, finite, write_run_result
 
 Identity = Mapping[str, Any]  # `algo`, `game`, `model` and `run`
 NOTHING: Mapping[str, object] = {}
@@ -132,7 +133,9 @@ class ArchiveResult:
         num_cells: Number of cells, filled or not; None if the archive has no cells.
         qd_offset: Subtracted from each objective in the QD score.
         metadata: Other arrays with one entry per elite, such as the generation that found it.
-        protocol: How solutions are evaluated, with at least `name`.
+        protocol: How solutions are evaluated, with at least `name`, and `measures` if they have names.
+        levels: Everything that was evaluated, not only the elites: arrays with one entry per evaluation, by the
+            names of columns. None for the elites.
     """
 
     solutions: np.ndarray
@@ -145,6 +148,7 @@ class ArchiveResult:
     num_cells: int | None = None
     qd_offset: float = 0.0
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
+    levels: Mapping[str, np.ndarray] | None = None
 
     is_in_log = True  # tags keep networks; archives have snapshots
 
@@ -154,10 +158,12 @@ class ArchiveResult:
         return float(np.sum(np.asarray(self.objectives, np.float64) - self.qd_offset))
 
     def write(self, run_dir: Path, identity: Identity, about: Mapping[str, object] = NOTHING) -> None:
-        """Writes `archive.npz` and `result.json`; see `NetworkResult.write`."""
+        """Writes `archive.npz`, `levels.parquet` and `result.json`; see `NetworkResult.write`."""
         self.keep(run_dir / FILES["archive"], identity, about)
+        elites = {"solution": self.solutions, "objective": self.objectives, "measures": self.measures}
+        write_levels(run_dir / LEVELS, elites if self.levels is None else self.levels)
         facts = {**self._facts(identity), **about}
-        write_run_result(run_dir, kind="archive", facts=facts, files=[FILES["archive"]])
+        write_run_result(run_dir, kind="archive", facts=facts, files=[FILES["archive"], LEVELS])
 
     def keep(self, path: Path, identity: Identity, moment: Mapping[str, object]) -> None:
         """Writes one file that holds the whole result; see `NetworkResult.keep`."""
@@ -177,6 +183,7 @@ class ArchiveResult:
         return {
             **identity,
             "protocol": self.protocol["name"],
+            **{name: value for name, value in self.protocol.items() if name == "measures"},
             "qd_score": finite(self.qd_score),
             "elites": elites,
             "coverage": elites / self.num_cells if self.num_cells else None,

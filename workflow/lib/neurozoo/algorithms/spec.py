@@ -123,6 +123,7 @@ class AlgorithmSpec:
         has_genome: Whether the result comes with a genome, so that runs write `genome.json`.
         has_lineage: Whether individuals descend from each other, so that a family tree can be drawn.
         has_phases: Whether a run learns in epochs of random play, training and tests.
+        has_levels: Whether an archive of two measures holds levels, so that heat map, movie and page can be made.
         learns_by_steps: Whether playing, prediction and training can be measured apart (`python -m neurozoo profile`).
         score_is_selected: Whether `score` is the best of many, and therefore too optimistic; `test_score` never is.
         check_game: Returns a game's id, or raises an error that says what is wrong with it.
@@ -153,6 +154,7 @@ class AlgorithmSpec:
     has_genome: bool = False
     has_lineage: bool = False
     has_phases: bool = False
+    has_levels: bool = False
     learns_by_steps: bool = False
     score_is_selected: bool = False
     check_game: Callable[[str], str] = check_game
@@ -183,4 +185,5 @@ class AlgorithmSpec:
             *(("frozen/model.json", "rollout.npz") if self.result == "network" else ()),
             *(("lineage.png",) if self.has_lineage else ()),
             *(("phases.png", "phases.csv") if self.has_phases else ()),
+            *(("corrected.json", "heatmap.png", "archive.mp4", "archive.html") if self.has_levels else ()),
         )

@@ -11,9 +11,11 @@ MOVIES: Titles = (
     ("game.mp4", "The game"),
     ("layer_*.mp4", "Layer {}"),
     ("generations.mp4", "Generations side by side"),
+    ("archive.mp4", "The archive, iteration after iteration"),
     ("*.mp4", "{}"),
 )
 PICTURES: Titles = (
+    ("heatmap.png", "Archive"),
     ("phases.png", "Phases: random play, training, tests"),
     ("lineage.png", "Lineage"),
     ("filters/weights_*.png", "Weights of {}"),
@@ -24,9 +26,11 @@ PICTURES: Titles = (
     ("filters/attribution.png", "Attribution of the chosen actions"),
     ("temporal_lean.png", "Temporal lean of the first layer"),
     ("learning_curves.png", "Learning curves"),
+    ("archives.png", "Archives: QD score and coverage"),
     ("*.png", "{}"),
 )
 PAGES: Titles = (
+    ("archive.html", "Archive: the level in every cell, interactive"),
     ("filters/guided.html", "Guided backpropagation of all convolutions"),
     ("embedding.html", "Embedding, interactive"),
     ("population.html", "Populations in behaviour space, interactive"),
@@ -35,6 +39,7 @@ PAGES: Titles = (
 )
 TABLES: Titles = (
     ("scores.csv", "Scores with intervals"),
+    ("archives.csv", "Archives: QD score and coverage, reported and corrected"),
     ("statistics.csv", "Statistics over runs and games"),
     ("imported_scores.csv", "Scores of imported genomes"),
     ("metrics.csv", "All reports of all runs"),
@@ -59,6 +64,9 @@ RUN_FILES: Titles = (
     ("frozen/model.keras", "The network for Keras"),
     ("frozen/model.pb", "The network as a graph"),
     ("checkpoint.npz", "All parameters"),
+    ("corrected.json", "The archive after its elites were evaluated again"),
+    ("archive.npz", "The archive"),
+    ("levels.parquet", "Every evaluated level"),
     ("rollout.npz", "A recorded episode"),
     ("lineage.parquet", "Parents and children"),
     ("log.jsonl", "The log, lossless"),

@@ -96,10 +96,11 @@ class Run:
         run: Number of the run.
         is_finished: Whether the training has ended.
         protocol: Name of the evaluation protocol; empty if unknown.
-        frames: Emulator frames so far.
+        frames: Emulator frames so far, or what else `unit` says.
         score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
         test_score: Score of the last test of the training; None before the first.
         over_runs: Mean `final_test` of all runs of the same kind; None if there is none.
+        unit: What `frames` counts: `frames`, or `evaluations` of levels.
         curve: Frames and scores of the reports; of a long run, of those that matter to a drawing.
         reports: Number of all reports with a score.
         curve_is_test: Whether these are test scores; runs that have none yet show their own scores.
@@ -121,6 +122,7 @@ class Run:
     is_finished: bool
     protocol: str = ""
     frames: int = 0
+    unit: str = "frames"
     score: Score | None = None
     test_score: Score | None = None
     over_runs: Score | None = None

@@ -22,6 +22,7 @@ from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.planned_runs import IMPORTED
+from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
 from neurozoo.records.run_log import iter_log, read_run_settings
@@ -155,7 +156,7 @@ class _Scan:
     def run(self, folder: Path, models: Sequence[ZooModel]) -> Run:
         """Describes one run, whatever its files hold; `models` are its frozen agents."""
         algo, game, model, number = folder.parts[-4:]
-        run = Run(algo, game, model, int(number), is_finished=(folder / "checkpoint.npz").exists())
+        run = Run(algo, game, model, int(number), is_finished=(folder / result_file(algo)).exists())
         with self.missing.noting_errors(folder):
             run = self._with_files(run, folder, models)
         return replace(run, problem=self.missing.problem_of(folder))
@@ -220,11 +221,12 @@ class _Scan:
             reports = pd.DataFrame(rows, columns=list(CURVE))
         else:
             return run
+        unit = "evaluations" if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive" else "frames"
         tested = reports.dropna(subset=["test_score"])
         drawn = "test_score" if len(tested) else "score"
-        scored = reports.dropna(subset=["frames", drawn])
-        order = np.lexsort((scored[drawn].to_numpy(float), scored["frames"].to_numpy(float)))
-        points = thinned(scored["frames"].to_numpy(float)[order], scored[drawn].to_numpy(float)[order], CURVE_POINTS)
+        scored = reports.dropna(subset=[unit, drawn])
+        order = np.lexsort((scored[drawn].to_numpy(float), scored[unit].to_numpy(float)))
+        points = thinned(scored[unit].to_numpy(float)[order], scored[drawn].to_numpy(float)[order], CURVE_POINTS)
         score = None
         if len(tested):
             last = tested.iloc[-1]
@@ -232,9 +234,11 @@ class _Scan:
             score = Score(float(last["test_score"]), None, None, count, "test")
         if not all(np.isfinite(part).all() for part in points):
             raise ValueError("its scores should be finite numbers")
+        done = reports[unit].max() if len(reports) else 0
         return replace(
             run,
-            frames=int(reports["frames"].max()) if len(reports) else 0,
+            unit=unit,
+            frames=0 if pd.isna(done) else int(done),
             curve=(tuple(points[0].tolist()), tuple(points[1].tolist())),
             curve_is_test=bool(len(tested)),
             reports=len(scored),
@@ -268,6 +272,9 @@ class _Scan:
             reason = "This run is still being trained. Files made from its result will follow."
             self.missing.note(folder, reason, is_damaged=False)
             return
+        if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive":
+            self._note_not_made(folder, ALGORITHMS[run.algo].products())
+            return
         names = ["metrics.csv", f"frozen/{RECORD_FILE}", "rollout.npz", "activation.mp4", "lineage.png"]
         if run.algo == IMPORTED:
             names.remove("metrics.csv")
@@ -275,6 +282,9 @@ class _Scan:
             names.remove(f"frozen/{RECORD_FILE}")  # `open_frozen` has reported it if it is missing
         if run.algo not in ALGORITHMS or not ALGORITHMS[run.algo].has_lineage:
             names.remove("lineage.png")
+        self._note_not_made(folder, names)
+
+    def _note_not_made(self, folder: Path, names: Sequence[str]) -> None:
         for name in names:
             if not (folder / name).exists():
                 self.missing.note(folder / name, self._not_made_yet(folder / name), is_damaged=False)

@@ -100,6 +100,15 @@ def runs_with_network(config: Mapping) -> list[PlannedRun]:
     return [run for run in planned_runs(config) if ALGORITHMS[run.algo].result == "network"]
 
 
+def runs_with_levels(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs that result in an archive of levels.
+
+    Args:
+        config: As returned by `check_config`.
+    """
+    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_levels]
+
+
 def filmed_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the runs whose generations are filmed.
 

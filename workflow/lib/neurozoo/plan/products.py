@@ -14,6 +14,7 @@ from neurozoo.plan.planned_runs import (
     imported_runs,
     planned_runs,
     runs_with_layer,
+    runs_with_levels,
     runs_with_network,
 )
 from neurozoo.records.run_result import FILES, GENOME
@@ -64,6 +65,9 @@ def _summaries(config: Mapping) -> list[str]:
         formats = config["figures"]["learning_curves"]["formats"]
         found += ["<results>/tables/scores.csv", "<results>/tables/comparison.csv"]
         found += [f"<results>/figures/{figure}.{format}" for figure in FIGURES for format in formats]
+    if runs_with_levels(config):
+        formats = config["figures"]["learning_curves"]["formats"]
+        found += ["<results>/tables/archives.csv", *(f"<results>/figures/archives.{format}" for format in formats)]
     if imported_runs(config):
         found.append("<results>/tables/imported_scores.csv")
     return found

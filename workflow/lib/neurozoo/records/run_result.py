@@ -16,6 +16,7 @@ from neurozoo.npz_files import NpzReader
 
 FILE = "result.json"
 GENOME = "genome.json"
+LEVELS = "levels.parquet"  # beside an archive: everything that was evaluated
 FILES = {"network": "checkpoint.npz", "archive": "archive.npz"}  # the file that holds a result, by its kind
 
 
@@ -64,7 +65,8 @@ def describe_result(run_dir: str | os.PathLike) -> dict[str, object]:
             f"snakemake --cores all {run_dir}/{FILE}"
         )
     facts, has_genome = _facts(run_dir, kind)
-    files = [FILES[kind], *([GENOME] if has_genome else [])]
+    has_levels = kind == "archive" and (run_dir / LEVELS).exists()
+    files = [FILES[kind], *([GENOME] if has_genome else []), *([LEVELS] if has_levels else [])]
     if (run_dir / FILE).exists():
         record = read_run_result(run_dir)
         if record.get("kind") == kind and record.get("files") == {n: {"sha256": sha256_of(run_dir / n)} for n in files}:

@@ -53,7 +53,7 @@ _SCORE_COLUMNS = [
 
 _SCORE_TEXTS = ("algo", "model", VARIANT, "protocol", "game", SETTINGS, PLAYED)
 
-CURVE = ("frames", *STANDARD, "test_episodes")  # columns of which a run's curve is drawn
+CURVE = (*UNITS, *STANDARD, "test_episodes")  # columns of which a run's curve is drawn
 NO_LABELS: Mapping[str, str] = {}
 
 _TYPES = {
@@ -142,12 +142,9 @@ def read_reports(csv: str | os.PathLike) -> pd.DataFrame:
     """Reads the columns `CURVE` of one run's metrics.
 
     Raises:
-        NeurozooError: The file is missing or is not a metrics table, or counts something else than frames.
+        NeurozooError: The file is missing or is not a metrics table.
     """
-    table = _read_csv(csv, is_needed=(*IDENTITY, *CURVE).__contains__)
-    if "frames" not in table:
-        raise NeurozooError(f"{csv} should have the column frames, but counts evaluations.")
-    return table.reindex(columns=list(CURVE))
+    return _read_csv(csv, is_needed=(*IDENTITY, *CURVE).__contains__).reindex(columns=list(CURVE))
 
 
 def _is_needed(name: str) -> bool:

@@ -1,0 +1,174 @@
+"""What is made of a finished run: corrected archive, heat map, movie, page, tables, curves, and the gallery."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from level_runs import trained
+from neurozoo.algorithms.quality_diversity.correction import correct_archive
+from neurozoo.algorithms.results import read_archive
+from neurozoo.comparison.archive_page import write_archive_page
+from neurozoo.environments.level_domains import Play, get_level_domain
+from neurozoo.errors import NeurozooError
+from neurozoo.figures.archives import archive_curves, draw_heatmap
+from neurozoo.gallery.scan import read_manifest
+from neurozoo.movies.archive_movie import film_archive, replayed
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.products import planned_products
+from neurozoo.randomness import Purpose, generator, run_entropy
+from neurozoo.records.archives import archive_table
+from neurozoo.records.level_table import read_levels
+from neurozoo.records.run_log import parse_log, read_identity
+from neurozoo.records.stored_archive import read_stored_archive
+from neurozoo.records.tables import merge_metrics, read_metrics
+
+MAZE = get_level_domain("maze")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Two runs of random levels, with their tables and corrected archives."""
+    results = tmp_path_factory.mktemp("results")
+    for run in (1, 2):
+        folder = results / f"runs/domain_randomization/maze/plain/{run}"
+        run_dir = trained(folder, "domain_randomization", run=run, num_episodes=15)
+        parse_log(run_dir / "log.jsonl", run_dir / "metrics.csv", identity=read_identity(run_dir / "config.yaml"))
+        correct_archive(run_dir, run_dir / "corrected.json")
+    return results
+
+
+@pytest.fixture
+def run_dir(results):
+    return results / "runs/domain_randomization/maze/plain/1"
+
+
+def test_every_elite_is_evaluated_again_with_other_random_numbers(run_dir):
+    arrays, record = read_archive(run_dir / "archive.npz"), json.loads((run_dir / "corrected.json").read_text())
+    entropy = run_entropy(
+        "seed_run_algo_game_model", seed=0, run=1, algo="domain_randomization", game="maze", model="plain"
+    )
+    cells = []
+    for number, solution in enumerate(arrays["solutions"]):
+        rng = generator(entropy, Purpose.LEVEL_EPISODE_AGAIN, number)
+        found = MAZE.evaluate(MAZE.decode(solution), Play(agent="wall_follower", num_episodes=15), [rng]).values
+        cells.append(int(found["walls"][0]) * 162 + min(int(found["path_length"][0] / 4), 161))
+    assert record["replayed"]["cell"] == cells
+    assert record["elites"] == record["qd_score"] == len(set(cells))
+    assert record["moved"] == pytest.approx(np.mean(np.array(cells) != arrays["metadata_cell"]))
+    assert 0 < record["moved"] < 1
+    assert record["reported_qd_score"] == len(arrays["solutions"])
+
+
+def test_the_table_has_means_intervals_and_standard_errors(results, tmp_path):
+    folders = sorted(results.glob("runs/*/*/*/*"))
+    table = archive_table(folders, tmp_path / "archives.csv", replications=200)
+    (row,) = pd.read_csv(tmp_path / "archives.csv").to_dict("records")
+    scores = [len(read_archive(folder / "archive.npz")["objectives"]) for folder in folders]
+    assert (row["runs"], row["evaluations"], len(table)) == (2, 50, 1)
+    assert row["qd_score"] == np.mean(scores)
+    assert row["qd_score_error"] == pytest.approx(abs(scores[0] - scores[1]) / 2)
+    assert row["qd_score_low"] <= row["qd_score"] <= row["qd_score_high"]
+    assert row["corrected_qd_score"] <= row["qd_score"]
+
+
+def test_the_movie_ends_with_the_archive(run_dir, tmp_path):
+    stored = read_stored_archive(run_dir / "archive.npz")
+    levels = read_levels(run_dir / "levels.parquet", ["iteration", "objective", "failed", *stored.measures])
+    frames = replayed(stored, levels)
+    assert [number for number, _ in frames] == [1, 2, 3, 4]
+    np.testing.assert_array_equal(frames[-1][1], stored.grid(stored.objectives))
+    np.testing.assert_array_equal(frames[0][1], stored.grid(stored.objectives, stored.iterations < 1))
+    assert film_archive(run_dir / "archive.npz", run_dir / "levels.parquet", tmp_path / "a.mp4") == 4
+
+
+def test_the_heat_map_is_the_same_every_time(run_dir, tmp_path):
+    for name in ("a.png", "b.png"):
+        draw_heatmap(run_dir / "archive.npz", [tmp_path / name])
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_the_page_holds_the_level_of_every_cell(run_dir, tmp_path):
+    counts = write_archive_page(run_dir, tmp_path / "archive.html")
+    assert counts["elites"] == counts["levels"] > 30
+    text = (tmp_path / "archive.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1].replace("<\\/", "</"))
+    arrays = read_archive(run_dir / "archive.npz")
+    assert data["cells"] == arrays["metadata_cell"].tolist()
+    assert data["titles"] == ["Walls", "Mean path length of the agent (steps)"]
+    for number in (0, len(data["levels"]) - 1):
+        level = np.frombuffer(base64.b64decode(data["levels"][number]["level"]), np.uint8)
+        np.testing.assert_array_equal(level, arrays["metadata_level"][number].reshape(256))
+        way = np.frombuffer(base64.b64decode(data["levels"][number]["way"]), np.uint16)
+        assert level[way[0]] == 2  # it begins at the start
+        if len(way) < 648:
+            beside = level.reshape(16, 16)[max(way[-1] // 16 - 1, 0) : way[-1] // 16 + 2, :]
+            assert 3 in beside  # and ends beside the goal
+    few = write_archive_page(run_dir, tmp_path / "few.html", most_levels=10)
+    assert few["levels"] <= 10 < few["elites"]
+
+
+def test_a_page_in_a_browser_shows_a_level_and_its_way(run_dir, tmp_path, browser):
+    write_archive_page(run_dir, tmp_path / "archive.html")
+    browser.get((tmp_path / "archive.html").as_uri())
+    before = browser.find_element("id", "details").text
+    assert "Mean path length of the agent" in before
+    assert not browser.complaints()
+    heat = browser.find_element("id", "heat")
+    heat.click()
+    heat.send_keys("\ue014")  # arrow right: the next filled cell
+    assert browser.find_element("id", "details").text != before
+    steps = browser.find_element("id", "count").text
+    browser.find_element("id", "play").click()
+    assert steps.split(" / ")[0] == steps.split(" / ")[1]  # the whole way
+    assert browser.find_element("id", "count").text != steps
+    assert not browser.complaints()
+
+
+def test_curves_are_means_over_runs_by_evaluations(results, tmp_path):
+    folders = sorted(results.glob("runs/*/*/*/*"))
+    merge_metrics(
+        [folder / "metrics.csv" for folder in folders], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet"
+    )
+    curves = archive_curves(read_metrics(tmp_path / "m.parquet"), confidence=0.95, seed=0)
+    scores = curves[curves["panel"] == "QD score"]
+    assert (scores["evaluations"].min(), scores["evaluations"].max()) == (16, 50)
+    assert scores["mean"].iloc[-1] == np.mean([len(read_archive(f / "archive.npz")["objectives"]) for f in folders])
+    assert set(scores["runs"]) == {2}
+    with pytest.raises(NeurozooError, match="No run has an archive"):
+        archive_curves(read_metrics(tmp_path / "m.parquet").drop(columns="coverage"), confidence=0.95, seed=0)
+
+
+def test_the_gallery_counts_evaluations_and_misses_no_network(results, run_dir):
+    write_archive_page(run_dir, run_dir / "archive.html")
+    manifest = read_manifest(results, results / "site", replications=100)
+    run = manifest.runs[0]
+    assert (run.is_finished, run.unit, run.frames) == (True, "evaluations", 50)
+    assert run.curve[0] == (16.0, 32.0, 48.0, 50.0)
+    assert "Archive: the level in every cell, interactive" in [file.title for file in run.files]
+    missing = {entry.path.split("/")[-1] for entry in manifest.missing if run.id in entry.path}
+    assert "heatmap.png" in missing
+    assert not missing & {"rollout.npz", "activation.mp4", "model.json", "checkpoint.npz", "archive.html"}
+
+
+def test_a_damaged_archive_gets_a_sentence(tmp_path, run_dir):
+    with pytest.raises(NeurozooError, match="is missing"):
+        read_stored_archive(tmp_path / "archive.npz")
+    (tmp_path / "archive.npz").write_bytes((run_dir / "archive.npz").read_bytes()[:900])
+    with pytest.raises(NeurozooError, match="is no archive of two measures"):
+        read_stored_archive(tmp_path / "archive.npz")
+    arrays = dict(np.load(run_dir / "archive.npz"))
+    np.savez(tmp_path / "archive.npz", **(arrays | {"metadata_cell": arrays["metadata_cell"] + 10**6}))
+    with pytest.raises(NeurozooError, match="a cell outside of the archive"):
+        read_stored_archive(tmp_path / "archive.npz")
+
+
+def test_a_configuration_plans_what_shows_archives():
+    experiment = {"algo": "dsage", "games": ["maze"], "models": ["full"], "runs": 1, "preset": "demo"}
+    files = planned_products(check_config({"experiments": {"levels": experiment}}))
+    run = "<results>/runs/dsage/maze/full/1"
+    assert {f"{run}/{name}" for name in ("corrected.json", "heatmap.png", "archive.mp4", "archive.html")} < set(files)
+    assert {"<results>/tables/archives.csv", "<results>/figures/archives.png"} < set(files)
+    assert not [file for file in files if "frozen" in file or "learning_curves" in file or "scores" in file]

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from neurozoo.algorithms.quality_diversity.archives import make_archive, one_per_region, regions_of
+from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter
+from neurozoo.algorithms.quality_diversity.settings import DsageSettings, MapElitesSettings
+from neurozoo.environments.level_domains import get_level_domain
+from neurozoo.errors import NeurozooError
+
+MAZE = get_level_domain("maze")
+DIMS, COARSE = (256, 162), (32, 27)
+
+
+def archive_with(measures, objectives=None, **settings):
+    archive = make_archive(MAZE, MapElitesSettings(**settings))
+    count = len(measures)
+    objectives = np.ones(count) if objectives is None else objectives
+    solutions = np.arange(count * 256).reshape(count, 256) % 2
+    info = archive.add(solutions, objectives, np.asarray(measures, float), evaluation=np.arange(count))
+    return archive, info
+
+
+def cells(*measures):
+    archive, _ = archive_with([(0, 0)])
+    return [tuple(cell) for cell in archive.int_to_grid_index(archive.index_of(np.asarray(measures, float)))]
+
+
+def test_an_integer_lies_in_the_cell_of_its_number_and_what_is_outside_at_the_border():
+    assert cells((0, 0), (17, 8), (255, 647.9)) == [(0, 0), (17, 2), (255, 161)]
+    assert cells((256, 648), (-3, -70), (400, 1e6)) == [(255, 161), (0, 0), (255, 161)]
+    assert cells(*((walls, 0) for walls in range(256))) == [(walls, 0) for walls in range(256)]
+    assert cells(*((0, length) for length in range(648))) == [(0, length // 4) for length in range(648)]
+
+
+def test_only_what_is_strictly_better_replaces_an_elite():
+    archive, info = archive_with([(3, 3), (3, 3), (9, 9)], objectives=[0.5, 0.5, 1.0])
+    assert info["status"].tolist() == [2, 2, 2]
+    assert sorted(archive.data("evaluation")) == [0, 2]  # the first of two equals
+    again = archive.add(np.zeros((2, 256)), [0.5, 0.6], [(3, 3), (9, 9)], evaluation=[3, 4])
+    assert again["status"].tolist() == [0, 0]
+    better = archive.add(np.zeros((1, 256)), [0.75], [(3, 3)], evaluation=[5])
+    assert better["status"].tolist() == [1]
+    assert float(archive.stats.qd_score) == 1.75
+
+
+def test_the_regions_of_the_published_archives_have_48_cells():
+    regions = regions_of(np.arange(256 * 162), DIMS, COARSE)
+    assert np.bincount(regions).tolist() == [48] * (32 * 27)
+    assert regions[[0, 5, 6, 162 * 7, 162 * 8]].tolist() == [0, 0, 1, 0, 27]
+
+
+def test_every_region_with_elites_gives_one_of_its_own():
+    rng = np.random.default_rng(0)
+    occupied = np.sort(rng.choice(256 * 162, size=3000, replace=False))
+    chosen = one_per_region(occupied, DIMS, COARSE, rng)
+    regions = regions_of(occupied, DIMS, COARSE)
+    assert sorted(regions[chosen]) == sorted(set(regions))
+    assert len(chosen) == len(set(chosen))
+
+
+def test_all_elites_of_a_region_have_the_same_chance():
+    occupied = np.array([0, 1, 162, 500])  # three in the first region
+    draws = [one_per_region(occupied, DIMS, COARSE, np.random.default_rng(seed)) for seed in range(600)]
+    counts = np.bincount([draw[0] for draw in draws], minlength=4)
+    assert {len(draw) for draw in draws} == {2}
+    assert counts[3] == 0
+    assert counts[:3] == pytest.approx([200] * 3, abs=4 * np.sqrt(600 * 2 / 9))
+
+
+def test_regions_that_do_not_divide_the_archive_are_refused():
+    with pytest.raises(NeurozooError, match=r"coarse_cells should divide the cells of the archive, \[256, 162\]"):
+        DsageSettings(coarse_cells=(32, 25)).check(MAZE)
+    DsageSettings(measures=("walls", "explored")).check(MAZE)
+
+
+def test_the_published_measure_pairs_have_their_cells():
+    pairs = {
+        ("repeated_visits", "explored"): ((162, 100), (27, 25)),
+        ("walls", "explored"): ((256, 100), (32, 25)),
+        ("walls", "repeated_visits"): ((256, 162), (32, 27)),
+    }
+    for measures, (dims, coarse) in pairs.items():
+        settings = DsageSettings(measures=measures)
+        assert (settings.dims(MAZE), settings.coarse_dims(MAZE)) == (dims, coarse)
+
+
+def emitter_of(archive, **changes):
+    choices = {"num_values": 2, "batch_size": 30, "initial_population": 100, "num_mutations": 10} | changes
+    return MapElitesEmitter(archive, **choices, rng=np.random.default_rng(0))
+
+
+def test_an_emitter_begins_with_four_batches_of_random_solutions():
+    archive, _ = archive_with([(1, 1)])
+    emitter = emitter_of(archive)
+    first = [emitter.ask() for _ in range(5)]
+    elite = archive.data("solution")[0]
+    distances = [(batch != elite).sum(axis=1) for batch in first]
+    assert min(distance.min() for distance in distances[:4]) > 80  # of 256, about 128 differ by chance
+    assert distances[4].max() <= 10
+    assert {batch.dtype for batch in first} == {np.dtype(np.int8)}
+    assert set(np.unique(first)) == {0, 1}
+
+
+def test_children_differ_in_five_of_ten_drawn_entries_on_average():
+    archive, _ = archive_with([(1, 1)])
+    emitter = emitter_of(archive, batch_size=2000, initial_population=1)
+    emitter.ask()
+    changed = (emitter.ask() != archive.data("solution")[0]).sum(axis=1)
+    assert changed.max() <= 10
+    assert changed.mean() == pytest.approx(5, abs=4 * np.sqrt(2.5 / 2000))
+
+
+def test_children_descend_from_all_elites():
+    archive, _ = archive_with([(10 * number, 1) for number in range(4)])
+    emitter = emitter_of(archive, num_mutations=1, initial_population=1)
+    emitter.ask()
+    children = emitter.ask()
+    parents = {int(np.argmin((archive.data("solution") != child).sum(axis=1))) for child in children}
+    assert len(parents) >= 1
+    archive.draw_from(np.random.default_rng(5))
+    drawn = archive.sample_elites(400)["evaluation"]
+    assert np.bincount(drawn, minlength=4).min() > 60

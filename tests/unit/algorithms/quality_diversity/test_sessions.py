@@ -1,0 +1,212 @@
+"""Whole runs: what they write, what a kill leaves, and what happens to levels that fail."""
+
+import json
+
+import numpy as np
+import pytest
+from level_runs import RESULTS, killed, trained, trained_apart
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.results import read_archive
+from neurozoo.environments.level_domains import get_level_domain
+from neurozoo.environments.mazes.domain import MazeDomain
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.configuration import check_config
+from neurozoo.records.level_table import read_levels
+from neurozoo.records.run_result import describe_result, read_run_result
+from neurozoo.training import make_context
+
+MAZE = get_level_domain("maze")
+
+
+def records(run_dir):
+    return [json.loads(line) for line in (run_dir / "log.jsonl").read_text().splitlines()]
+
+
+def check_same(first, second):
+    for name in RESULTS:
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    return trained_apart(tmp_path_factory.mktemp("full"), "dsage", "full")
+
+
+# ---- what a run leaves
+
+
+def test_an_archive_holds_what_its_levels_say(full):
+    arrays, levels, log = read_archive(full / "archive.npz"), read_levels(full / "levels.parquet"), records(full)
+    best = {}  # the slow twin of the archive
+    for number, (walls, length, objective) in enumerate(
+        zip(levels["walls"], levels["path_length"], levels["objective"], strict=True)
+    ):
+        cell = min(int(walls), 255) * 162 + min(int(length / 4), 161)
+        if cell not in best or objective > levels["objective"][best[cell]]:
+            best[cell] = number
+    assert dict(zip(arrays["metadata_cell"].tolist(), arrays["metadata_evaluation"].tolist(), strict=True)) == best
+    facts = read_run_result(full)
+    assert facts["elites"] == len(best) == log[-1]["elites"]
+    assert facts["qd_score"] == sum(float(levels["objective"][n]) for n in best.values()) == log[-1]["score"]
+    assert facts["coverage"] == len(best) / (256 * 162)
+    assert describe_result(full) == facts
+    np.testing.assert_array_equal(arrays["solutions"], levels["solution"][arrays["metadata_evaluation"]])
+    np.testing.assert_array_equal(MAZE.decode(levels["solution"]) == 1, levels["level"] == 1)
+
+
+def test_the_last_batch_is_cut_to_the_budget(full):
+    log = records(full)
+    assert log[0]["candidates"] == log[0]["evaluations"] == 40
+    assert log[-1]["evaluations"] == 60 == len(read_levels(full / "levels.parquet", ["evaluation"])["evaluation"])
+    assert [row["candidates"] for row in log] == np.diff([0, *(row["evaluations"] for row in log)]).tolist()
+
+
+def test_the_measures_that_were_predicted_are_recorded_beside_the_true_ones(full):
+    levels = read_levels(full / "levels.parquet")
+    first = levels["iteration"] == 0
+    assert np.isnan(levels["predicted"][first]).all()
+    assert np.isfinite(levels["predicted"][~first]).all()
+    assert np.isfinite(levels["predicted_occupancy"][~first]).all()
+
+
+@pytest.mark.parametrize(
+    "algo",
+    ["map_elites", "domain_randomization", pytest.param("cma_me", marks=pytest.mark.long)],
+)
+def test_the_other_searches_spend_their_budget(tmp_path, algo):
+    run_dir = trained(tmp_path, algo)
+    assert [row["candidates"] for row in records(run_dir)] == [16, 16, 16, 2]
+    facts = read_run_result(run_dir)
+    assert (facts["kind"], facts["evaluations"], facts["protocol"]) == ("archive", 50, "maze_walls_path_length")
+    assert 25 < facts["elites"] <= 50
+
+
+def test_random_levels_do_not_depend_on_the_size_of_batches_but_on_the_run(tmp_path):
+    solutions = [
+        read_levels(trained(tmp_path / str(seed), "domain_randomization", seed=seed) / "levels.parquet")["solution"]
+        for seed in (0, 1)
+    ]
+    assert not np.array_equal(*solutions)
+
+
+# ---- exact continuation
+
+
+@pytest.mark.parametrize(("method", "count"), [("propose", 3), pytest.param("save", 3, marks=pytest.mark.long)])
+def test_a_killed_run_of_dsage_continues_to_the_same_bytes(tmp_path, full, method, count):
+    run_dir = killed(tmp_path, "dsage", "full", method=method, count=count)
+    assert not (run_dir / "archive.npz").exists()
+    check_same(trained_apart(run_dir, "dsage", "full"), full)
+
+
+@pytest.mark.parametrize("algo", ["map_elites", "cma_me"])
+def test_a_killed_search_continues_to_the_same_bytes(tmp_path, algo):
+    run_dir = killed(tmp_path / "killed", algo, "plain", method="propose", count=3)
+    check_same(trained(run_dir, algo), trained(tmp_path / "whole", algo))
+
+
+def test_a_state_of_another_surrogate_is_refused(tmp_path):
+    run_dir = killed(tmp_path, "dsage", "basic", method="propose", count=3)
+    (array,) = (run_dir / "state" / "arrays").glob("surrogate-weights-*.npy")
+    np.save(array, np.zeros(7, np.float32))
+    with pytest.raises(NeurozooError, match=r"state is damaged \(the surrogate has 7 weights\). Delete"):
+        trained(run_dir, "dsage", "basic")
+
+
+# ---- failures
+
+
+def test_a_level_that_fails_takes_no_other_with_it(tmp_path, monkeypatch):
+    evaluate = MazeDomain.evaluate
+
+    def failing(self, levels, play, rngs):
+        if (levels[:, 0, 0] == 1).any():
+            raise TimeoutError("the agent is stuck")
+        return evaluate(self, levels, play, rngs)
+
+    monkeypatch.setattr(MazeDomain, "evaluate", failing)
+    run_dir = trained(tmp_path, "domain_randomization")
+    levels = read_levels(run_dir / "levels.parquet")
+    is_bad = levels["solution"][:, 0] == 1
+    assert 10 < is_bad.sum() < 40
+    np.testing.assert_array_equal(levels["failed"], is_bad)
+    assert set(levels["failure"][is_bad]) == {"TimeoutError: the agent is stuck"}
+    assert set(levels["failure"][~is_bad]) == {""}
+    arrays = read_archive(run_dir / "archive.npz")
+    assert not is_bad[arrays["metadata_evaluation"]].any()
+    assert records(run_dir)[-1]["failed_levels"] == is_bad.sum()
+
+
+def test_a_run_whose_levels_all_fail_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(MazeDomain, "evaluate", lambda *arguments: 1 / 0)
+    with pytest.raises(NeurozooError, match="All 16 levels failed, the first one because of: ZeroDivisionError"):
+        trained(tmp_path, "domain_randomization")
+
+
+def test_predictions_that_are_not_finite_end_the_run(tmp_path):
+    with pytest.raises(NeurozooError, match="predicts numbers that are not finite in iteration 2"):
+        trained(tmp_path, "dsage", "basic", learning_rate=1e30)
+
+
+# ---- variants and configurations
+
+
+@pytest.mark.parametrize(
+    ("variant", "most"),
+    [
+        ("basic", 20),
+        pytest.param("random_sample", 9, marks=pytest.mark.long),
+        pytest.param("only_downsampling", 20, marks=pytest.mark.long),
+        ("only_ancillary", 20),
+    ],
+)
+def test_variants_differ_in_their_candidates(tmp_path, variant, most):
+    run_dir = trained(tmp_path, "dsage", variant)
+    later = records(run_dir)[1:]
+    assert max(row["candidates"] for row in later) <= most
+    if variant in ("basic", "only_ancillary"):
+        assert later[0]["candidates"] == min(later[0]["surrogate_elites"], 20)
+    has_occupancy = "metadata_predicted_occupancy" in read_archive(run_dir / "archive.npz")
+    assert has_occupancy == (variant in ("random_sample", "only_ancillary"))
+
+
+def test_long_variants_train_as_much_as_the_published_ones():
+    def epochs(model):
+        settings = ALGORITHMS["dsage"].presets["paper"]
+        run = {"algo": "dsage", "game": "maze", "model": model, "run": 1, "run_dir": "nowhere"}
+        session = ALGORITHMS["dsage"].open_session(
+            make_context(**run, settings={"train_epochs": settings.train_epochs})
+        )
+        return session.epochs
+
+    assert [epochs(model) for model in ("basic", "basic_long", "only_ancillary_long")] == [200, 6400, 5300]
+
+
+def config(algo="dsage", game="maze", model="full", **overrides):
+    experiment = {"algo": algo, "games": [game], "models": [model], "preset": "paper", "overrides": overrides}
+    return check_config({"experiments": {"levels": experiment}})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"game": "mase"}, "did you mean 'maze'"),
+        ({"model": "ful"}, "did you mean 'full'"),
+        ({"algo": "map_elites"}, "variant 'full' is unknown"),
+        ({"measures": ["walls", "explord"]}, "did you mean 'explored'"),
+        ({"measures": ["walls", "walls"]}, "measures should name two different ones"),
+        ({"coarse_cells": [32, 25]}, r"coarse_cells should divide the cells of the archive, \[256, 162\]"),
+        ({"agent": "astar"}, "agent 'astar' cannot be sent into levels of 'maze'"),
+        ({"evaluations": 0}, "evaluations should be at least 1, but is 0"),
+        ({"algo": "cma_me", "model": "plain", "threshold_min": 0.0}, "belong together"),
+    ],
+)
+def test_a_slip_in_a_configuration_gets_a_sentence(changes, sentence):
+    with pytest.raises(NeurozooError, match=sentence):
+        config(**changes)
+
+
+def test_all_measure_pairs_and_cma_mae_can_be_configured():
+    for pair in (["repeated_visits", "explored"], ["walls", "explored"], ["walls", "repeated_visits"]):
+        config(measures=pair)
+    config("cma_me", model="plain", archive_learning_rate=0.01, threshold_min=0.0, ranker="imp")

@@ -1,0 +1,136 @@
+import keras
+import numpy as np
+import pytest
+from neurozoo.algorithms.quality_diversity.settings import DsageSettings
+from neurozoo.algorithms.quality_diversity.surrogate import Surrogate
+from neurozoo.environments.level_domains import get_level_domain
+
+MAZE = get_level_domain("maze")
+SMALL = {"channels": 8, "occupancy_channels": 8, "residual_blocks": 1}
+
+
+class Mario:
+    """The shape of a domain that is to come: 16 x 56 tiles of 17 kinds, on a canvas of 64 x 64."""
+
+    name, num_tiles, spare_channels, shape = "mario", 17, 0, (16, 56)
+
+
+def surrogate(domain=MAZE, *, predicts_occupancy=True, seed=0, **settings):
+    rng = np.random.default_rng(seed)
+    return Surrogate(domain, DsageSettings(**settings), predicts_occupancy=predicts_occupancy, rng=rng)
+
+
+def data(count, seed=0):
+    rng = np.random.default_rng(seed)
+    levels = rng.integers(4, size=(count, 16, 16)).astype(np.uint8)
+    targets = np.stack([np.ones(count), (levels == 1).sum(axis=(1, 2)), rng.uniform(0, 60, count)], 1)
+    return levels, targets.astype(np.float32), rng.random((count, 16, 16)).astype(np.float32)
+
+
+def rngs(epochs):
+    return (np.random.default_rng(epoch) for epoch in range(epochs))
+
+
+@pytest.mark.parametrize(
+    ("domain", "main_basic", "main_full", "predictor"),
+    [(MAZE, 142_595, 142_595, 150_336), (Mario(), 2_796_291, 2_797_315, 157_824)],
+)
+def test_the_networks_have_the_published_numbers_of_parameters(domain, main_basic, main_full, predictor):
+    assert surrogate(domain, predicts_occupancy=False).parameter_count == main_basic
+    assert surrogate(domain).parameter_count == main_full + predictor
+
+
+def test_initial_weights_are_those_of_torch():
+    main = surrogate(predicts_occupancy=False).main
+    for layer in main.layers:
+        if isinstance(layer, keras.layers.Conv2D | keras.layers.Dense):
+            kernel = layer.get_weights()[0]
+            bound = 1 / np.sqrt(np.prod(kernel.shape[:-1]))
+            assert np.abs(kernel).max() <= bound
+            assert kernel.std() == pytest.approx(bound / np.sqrt(3), rel=0.1)
+    heads = [layer for layer in main.layers if isinstance(layer, keras.layers.Dense)]
+    assert len({head.get_weights()[1][0] for head in heads}) == 3  # biases are drawn, too
+    same, other = (surrogate(seed=seed, **SMALL).get_arrays()["weights"] for seed in (0, 1))
+    np.testing.assert_array_equal(same, surrogate(seed=0, **SMALL).get_arrays()["weights"])
+    assert not np.array_equal(same, other)
+
+
+def test_the_occupancy_takes_the_place_of_the_last_channel():
+    network = surrogate(**SMALL)
+    levels = data(3)[0]
+    outputs, occupancy = network.predict(levels)
+    assert (outputs.shape, occupancy.shape) == ((3, 3), (3, 16, 16))
+    tiles = np.eye(4, dtype=np.float32)[levels]
+    np.testing.assert_allclose(np.asarray(network.predictor(tiles))[..., 0], occupancy, rtol=1e-5, atol=1e-6)
+    seen = np.concatenate([tiles, occupancy[..., None]], axis=-1)
+    np.testing.assert_allclose(np.asarray(network.main(seen)), outputs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_level_lies_in_the_upper_left_corner_of_a_canvas_of_empty_tiles():
+    network = surrogate(Mario(), predicts_occupancy=False, channels=4)
+    level = np.random.default_rng(0).integers(17, size=(1, 16, 56)).astype(np.uint8)
+    canvas = np.zeros((1, 64, 64), int)
+    canvas[:, :16, :56] = level
+    expected = np.asarray(network.main(np.eye(17, dtype=np.float32)[canvas]))
+    np.testing.assert_allclose(network.predict(level)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_loss_is_the_mean_of_three_errors_and_ten_times_that_of_the_occupancy():
+    levels, targets, occupancy = data(5)
+    network = surrogate(**SMALL)
+    outputs, predicted = network.model(levels, training=True)
+    main = sum(np.mean((np.asarray(outputs)[:, k] - targets[:, k]) ** 2) for k in range(3)) / 3
+    other = np.mean((np.asarray(predicted) - occupancy) ** 2)
+    batch = {"levels": levels, "targets": targets, "occupancy": occupancy}
+    loss = network._trainer.compute_loss(batch, y_pred=network._trainer(batch))
+    assert float(loss) == pytest.approx(main + 10 * other, rel=1e-5)
+
+
+def test_the_loss_of_the_measures_reaches_the_occupancy_predictor():
+    levels, targets, occupancy = data(8)
+    network = surrogate(occupancy_weight=0.0, learning_rate=0.01, **SMALL)
+    before = network.predictor.get_weights()[0].copy()
+    list(network.train(levels, targets, occupancy, rngs(1)))
+    assert not np.array_equal(before, network.predictor.get_weights()[0])
+
+
+def test_the_statistics_of_the_predictor_move_as_far_as_with_two_updates():
+    levels, targets, occupancy = data(6)
+    network = surrogate(learning_rate=1e-12, **SMALL)
+    slow = surrogate(learning_rate=1e-12, **SMALL).predictor
+    for layer in slow.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.momentum = 0.9
+    for _ in range(2):
+        slow(np.eye(4, dtype=np.float32)[levels], training=True)
+    list(network.train(levels, targets, occupancy, rngs(1)))
+    for fast, expected in zip(network.predictor.weights, slow.weights, strict=True):
+        np.testing.assert_allclose(np.asarray(fast), np.asarray(expected), rtol=1e-4, atol=1e-6)
+
+
+def test_it_can_learn_64_levels_by_heart():
+    levels, targets, occupancy = data(64)
+    network = surrogate(channels=16, occupancy_channels=8, residual_blocks=1, learning_rate=0.003)
+    losses = [main for main, _ in network.train(levels, targets, occupancy, rngs(300))]
+    assert losses[-1] < 0.02 * losses[0]
+    error = np.abs(network.predict(levels)[0] - targets).mean(axis=0)
+    assert error[1] < 8  # walls, which lie between 40 and 90
+    assert error[2] < 8  # uniform up to 60: 15 without learning
+
+
+def test_it_continues_exactly_from_its_arrays():
+    levels, targets, occupancy = data(20)
+
+    def trained(network, epochs):
+        return list(network.train(levels, targets, occupancy, (np.random.default_rng(e) for e in epochs)))
+
+    whole = surrogate(**SMALL)
+    expected = trained(whole, range(4))
+    first, second = surrogate(**SMALL), surrogate(seed=1, **SMALL)
+    begun = trained(first, range(2))
+    second.set_arrays(first.get_arrays())
+    assert begun + trained(second, range(2, 4)) == expected
+    np.testing.assert_array_equal(second.get_arrays()["weights"], whole.get_arrays()["weights"])
+    assert second.get_arrays()["updates"] == 4
+    with pytest.raises(ValueError, match="weights"):
+        surrogate(channels=9).set_arrays(first.get_arrays())

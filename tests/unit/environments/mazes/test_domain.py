@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from neurozoo.environments.level_domains import Play, check_agent, get_level_domain
+from neurozoo.environments.mazes.domain import _drawn
+from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
+from neurozoo.environments.mazes.simulator import play
+from neurozoo.environments.mazes.wall_follower import WallFollower
+from neurozoo.errors import NeurozooError
+
+MAZE = get_level_domain("maze")
+PLAY = Play(agent="wall_follower")
+
+
+def random_levels(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return MAZE.decode(rng.random((count, 256)) + rng.uniform(-0.5, 0.2, (count, 1)))
+
+
+def rngs(count):
+    return [np.random.default_rng(number) for number in range(count)]
+
+
+def slow_evaluation(level, settings, rng):
+    """Ten copies in lock-step, one step at a time, as the description has it."""
+    walls = level == 1
+    endpoints = find_endpoints(walls[None])
+    drawn = rng.integers(4, size=(settings.num_envs, settings.num_episodes))
+    if settings.shares_first_direction:
+        drawn[:, 0] = 0
+    ways = []
+    for direction in range(4):
+        walks = play(WallFollower(), walls[None], endpoints.start, endpoints.goal, np.array([direction]), rng)
+        ways.append(walks.cells[0, : walks.lengths[0]].tolist())
+    occupancy, lengths, repeats = np.zeros(256), [], []
+    episode, at = [0] * settings.num_envs, [0] * settings.num_envs
+    while len(lengths) < settings.num_episodes:
+        for copy in range(settings.num_envs):
+            way = ways[drawn[copy, episode[copy]]]
+            occupancy[way[at[copy]]] += 1
+            at[copy] += 1
+        for copy in range(settings.num_envs):
+            way = ways[drawn[copy, episode[copy]]]
+            if at[copy] == len(way):
+                if len(lengths) < settings.num_episodes:
+                    lengths.append(len(way))
+                    repeats.append(len(way) - len(set(way)))
+                episode[copy], at[copy] = episode[copy] + 1, 0
+    return {
+        "path_length": np.sum(lengths) / settings.num_episodes,
+        "repeated_visits": np.sum(repeats) / settings.num_episodes,
+        "explored": (occupancy > 0).sum() / endpoints.reachable[0],
+    }, occupancy / settings.num_episodes
+
+
+@pytest.mark.parametrize("shares", [True, False])
+@pytest.mark.parametrize("episodes", [7, 50])
+def test_an_evaluation_equals_ten_copies_that_are_stepped_one_by_one(episodes, shares):
+    settings = Play(agent="wall_follower", num_episodes=episodes, shares_first_direction=shares)
+    levels = random_levels(12)
+    found = MAZE.evaluate(levels, settings, rngs(12))
+    for number, level in enumerate(levels):
+        values, occupancy = slow_evaluation(level, settings, np.random.default_rng(number))
+        for name, value in values.items():
+            assert found.values[name][number] == np.float32(value)
+        np.testing.assert_array_equal(found.occupancy[number].reshape(256), occupancy.astype(np.float32))
+
+
+def test_ties_are_won_by_the_first_copies():
+    counts, cut = _drawn(np.full(4, 10), Play(agent="", num_episodes=3, num_envs=2), np.random.default_rng(0))
+    assert counts.sum() == 3
+    assert [steps for _, steps in cut] == [10]  # the second copy's second episode ends with the first copy's
+
+
+def test_fixed_episodes_do_not_favour_short_ones():
+    levels = random_levels(60, seed=3)
+    settings = Play(agent="wall_follower", sampling="fixed", shares_first_direction=False)
+    fixed, first = (MAZE.evaluate(levels, each, rngs(60)) for each in (settings, PLAY))
+    assert fixed.values["path_length"].mean() > first.values["path_length"].mean() + 5
+    np.testing.assert_allclose(fixed.occupancy.sum(axis=(1, 2)), fixed.values["path_length"], rtol=1e-5)
+
+
+def test_a_level_counts_the_same_in_every_batch():
+    levels = random_levels(9)
+    together = MAZE.evaluate(levels, PLAY, rngs(9))
+    for number in (0, 4, 8):
+        alone = MAZE.evaluate(levels[number : number + 1], PLAY, [np.random.default_rng(number)])
+        assert {name: array[0] for name, array in alone.values.items()} == {
+            name: array[number] for name, array in together.values.items()
+        }
+        np.testing.assert_array_equal(alone.occupancy[0], together.occupancy[number])
+
+
+@pytest.mark.parametrize(("unsolvable", "sum_of_occupancy"), [("walls", 255), ("zeros", 0)])
+def test_an_unsolvable_maze_has_no_agent_and_no_objective(unsolvable, sum_of_occupancy):
+    levels = np.ones((2, SIDE, SIDE), np.uint8)
+    levels[0, 3, 3] = 0
+    levels[1, 3, 3:5] = 0
+    settings = Play(agent="wall_follower", unsolvable_occupancy=unsolvable)
+    found = MAZE.evaluate(levels, settings, rngs(2))
+    assert found.objectives.tolist() == [0, 1]
+    assert {name: array[0] for name, array in found.values.items()} == {
+        "walls": 255, "path_length": 0, "repeated_visits": 0, "explored": 0, "left_turns": 0, "right_turns": 0,
+        "solved": 0, "optimal_path_length": -1,
+    }  # fmt: skip
+    assert found.occupancy[0].sum() == sum_of_occupancy
+    np.testing.assert_array_equal(found.levels[0], levels[0])
+    assert sorted(found.levels[1, 3, 3:5]) == [2, 3]
+
+
+def test_real_numbers_are_rounded_to_walls():
+    level = MAZE.decode(np.r_[0.4, 0.6, -3.0, 7.0, np.zeros(252)])[0]
+    assert level[0, :4].tolist() == [0, 1, 0, 1]
+
+
+def test_the_way_that_pages_show_is_the_episode_that_counted():
+    levels = np.concatenate([random_levels(3), np.ones((1, SIDE, SIDE), np.uint8)])
+    ways = MAZE.ways(levels, "wall_follower", direction=0)
+    settings = Play(agent="wall_follower", num_episodes=1, num_envs=1)
+    assert [len(way) for way in ways] == MAZE.evaluate(levels, settings, rngs(4)).values["path_length"].tolist()
+    assert len(ways[3]) == 0
+
+
+def test_unknown_domains_and_agents_get_a_sentence():
+    with pytest.raises(NeurozooError, match="did you mean 'maze'"):
+        get_level_domain("mase")
+    with pytest.raises(NeurozooError, match="agent 'astar' cannot be sent into levels of 'maze'"):
+        check_agent(MAZE, "astar")

@@ -1,0 +1,98 @@
+"""Archives of levels: pyribs' grid archive, and the candidates that are drawn from one.
+
+Importing this module imports pyribs.
+"""
+
+from typing import Any
+
+import numpy as np
+from ribs.archives import GridArchive
+
+from neurozoo.algorithms.quality_diversity.settings import CmaMeSettings, LevelSearchSettings
+from neurozoo.environments.level_domains import LevelDomain
+
+
+class LevelArchive(GridArchive):
+    """A grid archive whose random draws can be given an address."""
+
+    def draw_from(self, rng: np.random.Generator) -> None:
+        """Lets `sample_elites` draw from a generator from now on."""
+        self._rng = rng
+
+
+def solution_type(domain: LevelDomain) -> type[np.generic]:
+    """Returns the type of a solution's entries: bytes for whole numbers."""
+    return np.float32 if domain.num_values is None else np.int8
+
+
+def make_archive(
+    domain: LevelDomain, settings: LevelSearchSettings, *, dtype: type[np.generic] | None = None
+) -> LevelArchive:
+    """Returns an empty archive with the published index of cells.
+
+    An integer measure lies in the cell of its number, and what is outside of a range in the cell at its border. Of two
+    equal objectives the first stays.
+
+    Args:
+        domain: The domain of the levels.
+        settings: They name the measures.
+        dtype: Type of the solutions' entries; default: that of the domain.
+
+    Source: section 3.1 of the description of DSAGE.
+    """
+    axes = settings.axes(domain).values()
+    thresholds: dict[str, Any] = {}
+    if isinstance(settings, CmaMeSettings) and settings.archive_learning_rate is not None:
+        assert settings.threshold_min is not None
+        thresholds = {"learning_rate": settings.archive_learning_rate, "threshold_min": settings.threshold_min}
+    return LevelArchive(
+        solution_dim=domain.solution_size,
+        dims=settings.dims(domain),
+        ranges=[(axis.low, axis.high) for axis in axes],
+        qd_score_offset=domain.objective_range[0],
+        solution_dtype=dtype or solution_type(domain),
+        objective_dtype=np.float32,
+        measures_dtype=np.float32,
+        extra_fields={"evaluation": ((), np.int64)},
+        **thresholds,
+    )
+
+
+def regions_of(cells: np.ndarray, dims: tuple[int, int], coarse_dims: tuple[int, int]) -> np.ndarray:
+    """Returns the region in which each cell lies.
+
+    Args:
+        cells: int, shape (elites,): index of a cell in row-major order.
+        dims: Cells along each measure.
+        coarse_dims: Regions along each measure.
+
+    Returns:
+        int64, shape (elites,), in row-major order; -1 for a cell beyond the last whole region.
+    """
+    size = [fine // coarse for fine, coarse in zip(dims, coarse_dims, strict=True)]
+    row, column = np.divmod(np.asarray(cells, np.int64), dims[1])
+    row, column = row // size[0], column // size[1]
+    inside = (row < coarse_dims[0]) & (column < coarse_dims[1])
+    return np.where(inside, row * coarse_dims[1] + column, -1)
+
+
+def one_per_region(
+    cells: np.ndarray, dims: tuple[int, int], coarse_dims: tuple[int, int], rng: np.random.Generator
+) -> np.ndarray:
+    """Draws one elite of each region that has any, all with the same probability.
+
+    Args:
+        cells: int, shape (elites,): index of each elite's cell in row-major order.
+        dims: Cells along each measure.
+        coarse_dims: Regions along each measure.
+        rng: Draws.
+
+    Returns:
+        Numbers of elites, ordered by region.
+
+    Source: section 1.4 of the description of DSAGE.
+    """
+    shuffled = rng.permutation(len(cells))
+    regions = regions_of(cells[shuffled], dims, coarse_dims)
+    found, first = np.unique(regions, return_index=True)
+    return shuffled[first[found >= 0]]

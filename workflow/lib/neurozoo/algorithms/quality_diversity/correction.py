@@ -1,0 +1,81 @@
+"""Corrected archives: elites are evaluated again, because an archive of lucky evaluations promises too much."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from neurozoo.algorithms.quality_diversity.archives import make_archive
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.algorithms.results import read_archive
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.environments.level_domains import get_level_domain
+from neurozoo.errors import NeurozooError
+from neurozoo.files import write_json
+from neurozoo.randomness import NEW_RULE, Purpose, generator, run_entropy
+
+_CHUNK = 500  # levels that are evaluated at once
+
+
+def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> dict[str, object]:
+    """Evaluates all elites of a run again, puts them where they now belong, and writes what is left of the archive.
+
+    Args:
+        run_dir: Folder of a finished run.
+        output: The JSON file to write: reported and corrected QD score, coverage and number of elites, `moved` (share
+            of elites that left their cells), `mean_shift` (mean distance along each measure, in its unit) and, under
+            `replayed`, cell and measures of each elite now.
+
+    Returns:
+        What was written.
+
+    Raises:
+        NeurozooError: A file of the run is missing or damaged.
+    """
+    run_dir = Path(run_dir)
+    arrays = read_archive(run_dir / "archive.npz")
+    try:
+        record = yaml.safe_load((run_dir / "config.yaml").read_text(encoding="utf-8"))
+        names = {name: record[name] for name in ("algo", "game", "model")}
+        spec = get_algorithm(names["algo"])
+        fields = spec.settings.__dataclass_fields__
+        settings = resolve_settings(
+            names["algo"], preset="demo", overrides={name: record[name] for name in fields if name in record}
+        )
+        entropy = run_entropy(record.get("entropy", NEW_RULE), seed=record["seed"], run=record["run"], **names)
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise NeurozooError(
+            f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
+        ) from error
+    domain = get_level_domain(names["game"])
+    levels = domain.decode(arrays["solutions"])
+    axes, fresh = tuple(settings.axes(domain)), []
+    for begin in range(0, len(levels), _CHUNK):
+        chosen = range(begin, min(begin + _CHUNK, len(levels)))
+        rngs = [generator(entropy, Purpose.LEVEL_EPISODE_AGAIN, number) for number in chosen]
+        found = domain.evaluate(levels[begin : chosen.stop], settings.play, rngs)
+        fresh.append(np.stack([found.objectives, *(found.values[name] for name in axes)], axis=1))
+    again = np.concatenate(fresh) if fresh else np.zeros((0, 1 + len(axes)))
+    archive = make_archive(domain, settings, dtype=arrays["solutions"].dtype.type)
+    if len(again):
+        archive.add(arrays["solutions"], again[:, 0], again[:, 1:], evaluation=np.arange(len(again)))
+    cells = np.asarray(archive.index_of(again[:, 1:])) if len(again) else np.zeros(0, int)
+    offset, before = float(archive.qd_score_offset), np.asarray(arrays["objectives"], float)
+    kept = np.asarray(archive.data("objective"), float)
+    shift = np.abs(again[:, 1:] - arrays["measures"]).mean(axis=0) if len(again) else np.zeros(len(axes))
+    written: dict[str, object] = {
+        "reported_qd_score": float(np.sum(before - offset)),
+        "reported_coverage": len(before) / int(archive.cells),
+        "qd_score": float(np.sum(kept - offset)),
+        "coverage": len(kept) / int(archive.cells),
+        "elites": len(kept),
+        "moved": float(np.mean(cells != arrays["metadata_cell"])) if len(cells) else 0.0,
+        "mean_shift": dict(zip(axes, map(float, shift), strict=True)),
+        "replayed": {
+            "cell": cells.tolist(),
+            **{name: again[:, 1 + number].round(4).tolist() for number, name in enumerate(axes)},
+        },
+    }
+    write_json(output, written)
+    return written

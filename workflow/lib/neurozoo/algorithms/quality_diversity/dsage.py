@@ -1,0 +1,204 @@
+"""DSAGE: a surrogate is searched for levels that fill its archive, and some of these are evaluated.
+
+Source: Bhatt et al. 2022, arXiv:2206.04199; section 1 of its description.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Self
+
+import numpy as np
+from ribs.schedulers import Scheduler
+
+from neurozoo.algorithms.compiled import keep_to_threads
+from neurozoo.algorithms.quality_diversity.archives import LevelArchive, make_archive, one_per_region
+from neurozoo.algorithms.quality_diversity.direct_search import (
+    map_elites_emitters,
+    random_solutions,
+    require_whole_numbers,
+)
+from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
+from neurozoo.algorithms.quality_diversity.settings import DsageSettings
+from neurozoo.algorithms.quality_diversity.variants import VARIANTS
+from neurozoo.algorithms.session import RunContext, Watch
+from neurozoo.environments.level_domains import LevelDomain
+from neurozoo.errors import NeurozooError
+from neurozoo.randomness import Entropy, Purpose, generator
+
+Predict = Callable[[np.ndarray], np.ndarray]  # from solutions to objective and both measures
+
+
+class DsageSession(LevelSearchSession):
+    """One run of DSAGE. In each iteration the surrogate learns, is searched, and its elites are evaluated.
+
+    Nothing of a surrogate's archive is carried over to the next iteration, but the surrogate learns on.
+
+    Args:
+        context: The run; its model is a variant.
+
+    Raises:
+        NeurozooError: Domain, variant and settings do not fit together.
+    """
+
+    settings: DsageSettings
+
+    def __init__(self, context: RunContext) -> None:
+        self.variant = VARIANTS[context.model]
+        self.predicts_occupancy = self.variant.predicts_occupancy
+        super().__init__(context)
+        require_whole_numbers(self.domain, "The search in the surrogate")
+        self._saved: Mapping[str, np.ndarray] | None = None  # the surrogate as of the last finished iteration
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of training per iteration."""
+        return max(1, round(self.settings.train_epochs * self.variant.epochs.get(self.domain.name, 1)))
+
+    def __enter__(self) -> Self:
+        keep_to_threads(self.context.threads)
+        from neurozoo.algorithms.quality_diversity.surrogate import Surrogate
+
+        self._surrogate = Surrogate(
+            self.domain,
+            self.settings,
+            predicts_occupancy=self.predicts_occupancy,
+            rng=generator(self.context.entropy, Purpose.INITIAL_WEIGHTS),
+        )
+        if self._saved is None:
+            self._saved = self._surrogate.get_arrays()
+            self.announcements.append(f"Number of parameters: {self._surrogate.parameter_count}")
+        else:
+            try:
+                self._surrogate.set_arrays(dict(self._saved))
+            except (ValueError, KeyError) as error:
+                raise NeurozooError(f"The state is damaged ({error}). {self.context.remedy}") from error
+        return self
+
+    def propose(self, watch: Watch) -> Proposal:
+        """Returns random solutions at first, and later what the surrogate's archive holds."""
+        s, entropy = self.settings, self.context.entropy
+        if self.iteration == 0:
+            rng = generator(entropy, Purpose.OFFSPRING, 0)
+            return Proposal(random_solutions(self.domain, s.initial_solutions, rng))
+        began = time.monotonic()
+        main_loss, occupancy_loss = self._train(watch)
+        trained = time.monotonic()
+
+        def tell(done: int) -> None:
+            watch.advanced(0, steps=0, phase="search", done=done, total=s.inner_iterations, unit="searches")
+
+        archive = search(self.domain, s, lambda solutions: self._predict(solutions)[0], entropy, self.iteration, tell)
+        chosen = self._choose(archive)
+        predicted, occupancy = zip(
+            *(self._predict(chosen[begin : begin + 1000]) for begin in range(0, len(chosen), 1000)), strict=True
+        )
+        return Proposal(
+            chosen,
+            np.concatenate(predicted),
+            np.concatenate(occupancy) if self.predicts_occupancy else None,
+            {
+                "surrogate_elites": len(archive),
+                "surrogate_loss": main_loss,
+                "occupancy_loss": occupancy_loss,
+                "seconds_training": trained - began,
+                "seconds_searching": time.monotonic() - trained,
+            },
+        )
+
+    def tell(self, batch: np.ndarray, add_info: Mapping[str, np.ndarray]) -> None:
+        """Keeps the surrogate that proposed this batch: the next iteration begins with it."""
+        if self.iteration and hasattr(self, "_surrogate"):
+            self._saved = self._surrogate.get_arrays()
+
+    def extra_state(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Returns the surrogate after its last finished iteration."""
+        saved = self._saved or {}
+        return {}, {f"surrogate-{name}-{self.iteration}": array for name, array in saved.items()}
+
+    def extra_restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues with this surrogate."""
+        end = f"-{self.iteration}"
+        self._saved = {
+            name.removeprefix("surrogate-").removesuffix(end): array
+            for name, array in arrays.items()
+            if name.startswith("surrogate-")
+        }
+        if set(self._saved) != {"weights", "updates"}:
+            raise ValueError(f"the surrogate has the arrays {sorted(self._saved)}")
+
+    # ---- inside
+
+    def _train(self, watch: Watch) -> tuple[float, float]:
+        s, entropy = self.settings, self.context.entropy
+        levels = np.concatenate(self.batches)
+        levels = levels[~levels["failed"]]
+        if s.train_sample_size is not None:
+            levels = levels[-s.train_sample_size :]
+        targets = np.concatenate([levels["objective"][:, None], self._measures(levels)], axis=1)
+        shown = np.ascontiguousarray(levels["level"])
+        if s.endpoints == "neither":
+            shown = self.domain.decode(levels["solution"])
+        rngs = (generator(entropy, Purpose.MINIBATCH, self.iteration, epoch) for epoch in range(self.epochs))
+        losses = (0.0, 0.0)
+        trained = self._surrogate.train(shown, targets, np.ascontiguousarray(levels["occupancy"]), rngs)
+        for epoch, latest in enumerate(trained, start=1):
+            losses = latest
+            watch.advanced(0, steps=0, phase="surrogate", done=epoch, total=self.epochs, unit="epochs")
+        return losses
+
+    def _predict(self, solutions: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        levels = self.domain.decode(solutions)
+        if self.settings.endpoints == "both":
+            levels = self.domain.with_endpoints(levels)
+        predicted, occupancy = self._surrogate.predict(levels)
+        if not np.isfinite(predicted).all():
+            raise NeurozooError(
+                f"The surrogate predicts numbers that are not finite in iteration {self.iteration + 1}. Lower "
+                f"learning_rate, which is {self.settings.learning_rate}."
+            )
+        return predicted, occupancy
+
+    def _choose(self, archive: LevelArchive) -> np.ndarray:
+        s, selection = self.settings, self.variant.selection
+        found = archive.data(["solution", "index"])
+        order = np.argsort(found["index"], kind="stable")
+        solutions, cells = found["solution"][order], found["index"][order]
+        rng = generator(self.context.entropy, Purpose.CANDIDATE, self.iteration)
+        if selection == "regions":
+            return solutions[one_per_region(cells, s.dims(self.domain), s.coarse_dims(self.domain), rng)]
+        if selection == "random":
+            return solutions[np.sort(rng.permutation(len(cells))[: s.num_random])]
+        # The budget may cut all elites short; in the order of cells it would leave out a corner of the archive.
+        return solutions[rng.permutation(len(cells))]
+
+
+def search(
+    domain: LevelDomain,
+    settings: DsageSettings,
+    predict: Predict,
+    entropy: Entropy,
+    iteration: int,
+    tell: Callable[[int], None],
+) -> LevelArchive:
+    """Fills a new archive with predictions.
+
+    Args:
+        domain: The domain of the levels.
+        settings: Emitters and iterations.
+        predict: Returns objective and both measures of solutions: float32, shape (solutions, 3).
+        entropy: What all random numbers depend on.
+        iteration: The iteration of the run.
+        tell: Gets the number of finished iterations of this search.
+    """
+    archive = make_archive(domain, settings)
+    emitters = map_elites_emitters(archive, settings, domain, algo="dsage")
+    archive.draw_from(generator(entropy, Purpose.EMITTER, iteration))
+    for number, emitter in enumerate(emitters):
+        emitter.draw_from(generator(entropy, Purpose.EMITTER, iteration, number))
+    scheduler = Scheduler(archive, emitters)
+    nothing = np.zeros(settings.num_emitters * settings.batch_size, np.int64)
+    for done in range(1, settings.inner_iterations + 1):
+        predicted = predict(scheduler.ask())
+        scheduler.tell(predicted[:, 0], predicted[:, 1:], evaluation=nothing)
+        tell(done)
+    return archive

@@ -1,0 +1,225 @@
+"""The settings of quality-diversity searches through levels."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from neurozoo.algorithms.run_settings import Settings
+from neurozoo.environments.level_domains import LevelDomain, Measure, Play, check_agent
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.validation import Flag, Number, Whole
+
+EmitterBatch = Field(default=30, ge=1, description="Solutions that each emitter proposes at a time.")
+NumEmitters = Field(default=5, ge=1, description="Number of emitters.")
+InitialPopulation = Field(default=100, ge=1, description="Random solutions of each emitter before its first children.")
+NumMutations = Field(
+    default=10, ge=1, description="Entries of a child that are drawn anew; some of them keep their value."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelSearchSettings(Settings):
+    """What all searches share: the budget, the archive, and how a level is evaluated.
+
+    The defaults are those of the published runs in mazes.
+
+    Source: Bhatt et al. 2022, arXiv:2206.04199.
+    """
+
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed",)
+
+    # budget
+    evaluations: Whole = Field(
+        default=100_000, ge=1, description="Budget: levels that an agent is sent into. The last batch is cut to it."
+    )
+    seed: Whole = Field(default=0, ge=0, description="Seed of the experiment; every run adds its number.")
+    # archive
+    measures: tuple[str, str] | None = Field(
+        default=None, description="The two measures of the archive, by name; empty for the domain's own."
+    )
+    cells: tuple[Whole, Whole] | None = Field(
+        default=None, description="Cells of the archive along each measure; empty for the published number."
+    )
+    # evaluation of a level
+    agent: str = Field(default="wall_follower", description="Who is sent into the levels.")
+    num_episodes: Whole = Field(default=50, ge=1, description="Episodes in each level.")
+    num_envs: Whole = Field(default=10, ge=1, description="Copies of a level that are played side by side.")
+    episode_sampling: Literal["first_finished", "fixed"] = Field(
+        default="first_finished",
+        description="first_finished (as published: the first episodes to finish count, which favours short ones, and "
+        "the occupancy contains what the others had begun) or fixed (every episode that begins counts).",
+    )
+    shares_first_direction: Flag = Field(
+        default=True, description="Whether the first episodes of all copies begin in one direction, as published."
+    )
+    unsolvable_occupancy: Literal["walls", "zeros"] = Field(
+        default="walls", description="The occupancy of a level without a way: its walls, as published, or zeros."
+    )
+
+    def __post_init__(self) -> None:
+        if self.cells is not None and min(self.cells) < 1:
+            raise NeurozooError(f"cells should be at least 1 along each measure, but are {list(self.cells)}.")
+        if self.measures is not None and self.measures[0] == self.measures[1]:
+            raise NeurozooError(f"measures should name two different ones, but both are {self.measures[0]!r}.")
+
+    @property
+    def play(self) -> Play:
+        """How a level is evaluated."""
+        return Play(
+            agent=self.agent,
+            num_episodes=self.num_episodes,
+            num_envs=self.num_envs,
+            sampling=self.episode_sampling,
+            shares_first_direction=self.shares_first_direction,
+            unsolvable_occupancy=self.unsolvable_occupancy,
+        )
+
+    def axes(self, domain: LevelDomain) -> dict[str, Measure]:
+        """Returns the measures of the archive by name.
+
+        Raises:
+            NeurozooError: The domain does not know one; the message suggests the most similar name.
+        """
+        names = self.measures or domain.default_measures
+        for name in names:
+            if name not in domain.measures:
+                raise unknown_name(f"measure of {domain.name}", name, domain.measures)
+        return {name: domain.measures[name] for name in names}
+
+    def dims(self, domain: LevelDomain) -> tuple[int, int]:
+        """Returns the cells of the archive along each measure."""
+        first, second = self.axes(domain).values()
+        return self.cells or (first.cells, second.cells)
+
+    def check(self, domain: LevelDomain) -> None:
+        """Checks that a domain has what the settings name.
+
+        Raises:
+            NeurozooError: It has not.
+        """
+        check_agent(domain, self.agent)
+        self.axes(domain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainRandomizationSettings(LevelSearchSettings):
+    """Settings of domain randomization: independent random levels.
+
+    The original evaluates all of them in one iteration. In batches the archive is the same.
+    """
+
+    batch_size: Whole = Field(default=150, ge=1, description="Levels between two reports; does not change the archive.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapElitesSettings(LevelSearchSettings):
+    """Settings of MAP-Elites, whose children are changed copies of elites.
+
+    Source: Mouret and Clune 2015, arXiv:1504.04909.
+    """
+
+    num_emitters: Whole = NumEmitters
+    batch_size: Whole = EmitterBatch
+    initial_population: Whole = InitialPopulation
+    num_mutations: Whole = NumMutations
+
+
+@dataclass(frozen=True, kw_only=True)
+class CmaMeSettings(LevelSearchSettings):
+    """Settings of CMA-ME with improvement emitters, or of CMA-MAE, which has thresholds instead.
+
+    Sources: Fontaine et al. 2020, arXiv:1912.02400; Fontaine and Nikolaidis 2023, arXiv:2205.10752.
+    """
+
+    num_emitters: Whole = NumEmitters
+    batch_size: Whole = EmitterBatch
+    sigma0: Number = Field(default=0.2, gt=0, description="First step size of the evolution strategies.")
+    ranker: Literal["2imp", "imp", "2rd", "rd", "2obj", "obj"] = Field(
+        default="2imp", description="How solutions are ranked, in the words of pyribs; CMA-MAE has imp."
+    )
+    selection_rule: Literal["filter", "mu"] = Field(
+        default="filter", description="Parents: filter (solutions that entered the archive) or mu (the better half)."
+    )
+    restart_rule: Literal["no_improvement", "basic"] = Field(
+        default="no_improvement", description="When an emitter starts again from a random elite."
+    )
+    archive_learning_rate: Number | None = Field(
+        default=None, ge=0, le=1, description="Learning rate of the thresholds of CMA-MAE; empty for CMA-ME."
+    )
+    threshold_min: Number | None = Field(
+        default=None, description="First threshold of CMA-MAE; empty for CMA-ME. Give both or neither."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.archive_learning_rate is None) != (self.threshold_min is None):
+            raise NeurozooError("archive_learning_rate and threshold_min belong together: give both or neither.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DsageSettings(LevelSearchSettings):
+    """Settings of DSAGE. The variant, such as `full`, says which of its parts are used.
+
+    The defaults are those of the paper for mazes.
+
+    Source: Bhatt et al. 2022, arXiv:2206.04199.
+    """
+
+    initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
+    # inner loop: the search in the surrogate
+    inner_iterations: Whole = Field(
+        default=10_000, ge=1, description="Iterations of the search that asks the surrogate, between two evaluations."
+    )
+    num_emitters: Whole = NumEmitters
+    batch_size: Whole = EmitterBatch
+    initial_population: Whole = InitialPopulation
+    num_mutations: Whole = NumMutations
+    # candidates
+    coarse_cells: tuple[Whole, Whole] | None = Field(
+        default=None,
+        description="Regions of the archive along each measure, of which each gives one candidate; they divide cells. "
+        "Empty for the published number.",
+    )
+    num_random: Whole = Field(
+        default=432, ge=1, description="Candidates of the variant random_sample: about half of the regions."
+    )
+    # surrogate
+    channels: Whole = Field(default=64, ge=1, description="Channels of the first layer that predicts the measures.")
+    occupancy_channels: Whole = Field(
+        default=64, ge=1, description="Channels of the layers that predict the occupancy."
+    )
+    residual_blocks: Whole = Field(default=2, ge=0, description="Residual blocks that predict the occupancy.")
+    occupancy_weight: Number = Field(default=10.0, ge=0, description="Factor on the loss of the occupancy.")
+    endpoints: Literal["train_only", "both", "neither"] = Field(
+        default="train_only",
+        description="Where the surrogate sees start and goal: train_only (as published: levels to predict have none), "
+        "both or neither.",
+    )
+    train_epochs: Whole = Field(
+        default=200, ge=1, description="Epochs of training per iteration; the long variants multiply it."
+    )
+    train_batch_size: Whole = Field(default=64, ge=1, description="Levels of an update.")
+    train_sample_size: Whole | None = Field(
+        default=20_000, ge=1, description="Latest levels that the surrogate learns from; empty for all."
+    )
+    learning_rate: Number = Field(default=0.001, gt=0, description="Learning rate of Adam.")
+
+    def coarse_dims(self, domain: LevelDomain) -> tuple[int, int]:
+        """Returns the regions of the archive along each measure."""
+        first, second = self.axes(domain).values()
+        return self.coarse_cells or (first.coarse_cells, second.coarse_cells)
+
+    def check(self, domain: LevelDomain) -> None:
+        """Checks that a domain has what the settings name, and that regions divide the archive.
+
+        Raises:
+            NeurozooError: It has not, or they do not.
+        """
+        super().check(domain)
+        dims, coarse = self.dims(domain), self.coarse_dims(domain)
+        if min(coarse) < 1 or any(fine % region for fine, region in zip(dims, coarse, strict=True)):
+            raise NeurozooError(
+                f"coarse_cells should divide the cells of the archive, {list(dims)}, but are {list(coarse)}. "
+                "Change coarse_cells or cells."
+            )

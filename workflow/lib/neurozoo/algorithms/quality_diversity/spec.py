@@ -1,0 +1,104 @@
+"""The specs of quality-diversity searches through levels."""
+
+from collections.abc import Callable
+from typing import Any
+
+from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DOMAIN_RANDOMIZATION, DSAGE, MAP_ELITES
+from neurozoo.algorithms.quality_diversity.settings import (
+    CmaMeSettings,
+    DomainRandomizationSettings,
+    DsageSettings,
+    LevelSearchSettings,
+    MapElitesSettings,
+)
+from neurozoo.algorithms.quality_diversity.variants import check_plain, check_variant
+from neurozoo.algorithms.session import RunContext, Session
+from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.environments.level_domains import check_level_domain, get_level_domain
+
+
+def _open_dsage(context: RunContext) -> Session:
+    from neurozoo.algorithms.quality_diversity.dsage import DsageSession
+
+    return DsageSession(context)
+
+
+def _open_map_elites(context: RunContext) -> Session:
+    from neurozoo.algorithms.quality_diversity.direct_search import MapElitesSession
+
+    return MapElitesSession(context)
+
+
+def _open_cma_me(context: RunContext) -> Session:
+    from neurozoo.algorithms.quality_diversity.direct_search import CmaMeSession
+
+    return CmaMeSession(context)
+
+
+def _open_domain_randomization(context: RunContext) -> Session:
+    from neurozoo.algorithms.quality_diversity.direct_search import DomainRandomizationSession
+
+    return DomainRandomizationSession(context)
+
+
+def _check_fit(game: str, settings: LevelSearchSettings) -> None:
+    settings.check(get_level_domain(game))
+
+
+def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, object]:
+    """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
+    domain, play = get_level_domain(game), settings.play
+    return {
+        "name": f"{game}_{'_'.join(settings.axes(domain))}",
+        "measures": list(settings.axes(domain)),
+        "cells": list(settings.dims(domain)),
+        "agent": play.agent,
+        "num_episodes": play.num_episodes,
+        "num_envs": play.num_envs,
+        "episode_sampling": play.sampling,
+        "shares_first_direction": play.shares_first_direction,
+    }
+
+
+def _memory(settings: LevelSearchSettings) -> int:
+    """A level and its record take 2 kB, and are held twice while they are saved."""
+    return 2500 + settings.evaluations // 250
+
+
+def _spec(
+    name: str,
+    title: str,
+    settings: type[LevelSearchSettings],
+    presets: Any,
+    open_session: Callable[[RunContext], Session],
+    check: Callable[[str], str] = check_plain,
+) -> AlgorithmSpec:
+    return AlgorithmSpec(
+        name=name,
+        title=title,
+        settings=settings,
+        presets=presets,
+        open_session=open_session,
+        budget_unit="evaluations",
+        result="archive",
+        has_levels=True,
+        check_game=check_level_domain,
+        check_variant=check,
+        check_fit=_check_fit,
+        describe_protocol=_describe_protocol,
+        memory=_memory,
+    )
+
+
+SPECS = (
+    _spec("dsage", "DSAGE", DsageSettings, DSAGE, _open_dsage, check_variant),
+    _spec("map_elites", "MAP-Elites", MapElitesSettings, MAP_ELITES, _open_map_elites),
+    _spec("cma_me", "CMA-ME", CmaMeSettings, CMA_ME, _open_cma_me),
+    _spec(
+        "domain_randomization",
+        "Domain randomization",
+        DomainRandomizationSettings,
+        DOMAIN_RANDOMIZATION,
+        _open_domain_randomization,
+    ),
+)

@@ -1,0 +1,138 @@
+"""A page of an archive: a heat map, and behind every cell its level, the agent's way through it, and its occupancy."""
+
+import base64
+import os
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from neurozoo.algorithms.results import read_archive
+from neurozoo.comparison.page import fill_template
+from neurozoo.environments.level_domains import LevelDomain, get_level_domain
+from neurozoo.errors import NeurozooError
+from neurozoo.figures.archives import measure_title
+from neurozoo.files import read_json, write_text
+from neurozoo.records.archives import CORRECTED
+from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
+
+MOST_LEVELS = 6_000  # on a page: about a kilobyte each
+_SHADES = 255  # of an occupancy; the largest value of a level is stored beside it
+
+
+def write_archive_page(
+    run_dir: str | os.PathLike, output: str | os.PathLike, *, most_levels: int = MOST_LEVELS
+) -> dict[str, int]:
+    """Writes a page that shows the archive, and the level in each cell that is clicked.
+
+    The page works offline. Its ways are single episodes that begin towards the right, played again for the page.
+
+    Args:
+        run_dir: Folder of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
+        output: The `.html` to write.
+        most_levels: Most levels on the page. If there are more elites, only every second, third ... can be clicked.
+
+    Returns:
+        The number of `elites` and of `levels` that can be clicked.
+
+    Raises:
+        NeurozooError: A file is missing or damaged.
+    """
+    run_dir = Path(run_dir)
+    stored, arrays = read_stored_archive(run_dir / "archive.npz"), read_archive(run_dir / "archive.npz")
+    facts = stored.facts
+    domain = get_level_domain(str(facts.get("game")))
+    every = max(1, -(-len(stored.cells) // most_levels))
+    shown = np.arange(0, len(stored.cells), every)
+    data = {
+        "run": "/".join(str(facts.get(name)) for name in ("algo", "game", "model", "run")),
+        "facts": {name: facts.get(name) for name in ("qd_score", "coverage", "elites", "evaluations", "iteration")},
+        "corrected": _corrected(run_dir),
+        "dims": list(stored.dims),
+        "ranges": stored.ranges.tolist(),
+        "titles": [measure_title(domain.name, name) for name in stored.measures],
+        "shape": list(domain.shape),
+        "cells": stored.cells.tolist(),
+        "colours": {
+            "Objective": _rounded(stored.objectives),
+            "Iteration in which it was found": (stored.iterations + 1).tolist(),
+            **{
+                _words(name): _rounded(arrays[f"metadata_{name}"])
+                for name in domain.recorded
+                if f"metadata_{name}" in arrays
+            },
+        },
+        "repeated": [_words(name) for name in stored.measures],  # among the colours
+        "every": every,
+        "levels": _levels(domain, stored, arrays, shown, _agent_of(run_dir, domain)),
+    }
+    title = f"Archive of {data['run']}"
+    write_text(output, fill_template("archive_page.html", data, title=title))
+    return {"elites": len(stored.cells), "levels": len(shown)}
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _agent_of(run_dir: Path, domain: LevelDomain) -> str:
+    path = run_dir / "config.yaml"
+    try:
+        agent = yaml.safe_load(path.read_text(encoding="utf-8"))["agent"]
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise NeurozooError(f"{path} is missing or damaged ({type(error).__name__}). Train the run again.") from error
+    return agent if agent in domain.agents else domain.agents[0]
+
+
+def _corrected(run_dir: Path) -> dict | None:
+    path = run_dir / CORRECTED
+    if not path.exists():
+        return None
+    record = read_json(path, "Delete it and make it again.")
+    return {name: record[name] for name in ("qd_score", "coverage", "elites", "moved")}
+
+
+def _levels(
+    domain: LevelDomain, stored: StoredArchive, arrays: dict[str, np.ndarray], shown: np.ndarray, agent: str
+) -> list[dict]:
+    try:
+        levels = arrays["metadata_level"][shown].astype(np.uint8).reshape(len(shown), *domain.shape)
+        occupancy = arrays["metadata_occupancy"][shown].astype(float).reshape(len(shown), -1)
+        evaluations = arrays["metadata_evaluation"][shown]
+        predicted = arrays["metadata_predicted"][shown].astype(float)
+        measures = arrays["measures"][shown].astype(float)
+    except (KeyError, ValueError, IndexError) as error:
+        raise NeurozooError(f"The archive lacks its levels ({error}). Train the run again.") from error
+    guessed = arrays.get("metadata_predicted_occupancy")
+    guessed = None if guessed is None else guessed[shown].astype(float).reshape(len(shown), -1)
+    ways = domain.ways(levels, agent)
+    found = []
+    for number, elite in enumerate(shown):
+        entry = {
+            "elite": int(elite),
+            "evaluation": int(evaluations[number]),
+            "measures": _rounded(measures[number]),
+            "level": _packed(levels[number]),
+            "way": _packed(ways[number].astype(np.uint16)),
+            "occupancy": _shades(occupancy[number]),
+        }
+        if np.isfinite(predicted[number]).all():
+            entry["predicted"] = _rounded(predicted[number])
+        if guessed is not None and np.isfinite(guessed[number]).all():
+            entry["guessed"] = _shades(np.maximum(guessed[number], 0))
+        found.append(entry)
+    return found
+
+
+def _shades(values: np.ndarray) -> list:
+    largest = float(values.max())
+    shades = np.round(values * (_SHADES / largest)) if largest > 0 else np.zeros_like(values)
+    return [round(largest, 3), _packed(shades.astype(np.uint8))]
+
+
+def _packed(array: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    return [round(float(value), 4) if np.isfinite(value) else None for value in values]

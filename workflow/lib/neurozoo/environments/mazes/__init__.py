@@ -1,0 +1,1 @@
+"""Mazes that agents are sent into: levels, endpoints, simulator and scripted agents."""

@@ -1,0 +1,216 @@
+"""The domain of mazes: 16 x 16 tiles, endpoints as far from each other as possible, and an agent that looks for one.
+
+Source: section 4 of the description of DSAGE.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from neurozoo.environments.level_domains import Evaluations, Measure, Play
+from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
+from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
+from neurozoo.environments.mazes.wall_follower import WallFollower
+
+_AGENTS: Mapping[str, type[MazeAgent]] = {"wall_follower": WallFollower}
+_MOST_EPISODES = 4096  # that are played at once: 8 MB of ways
+
+
+class MazeDomain:
+    """Mazes of walls and free cells; see `LevelDomain`.
+
+    A solution has 256 entries: 1 is a wall, 0 is free. There is no repair: start and goal are put where they are
+    farthest apart, so a maze is solvable as soon as two free cells touch.
+
+    The measures are those of the published archives: `walls`, `path_length` (mean steps of an episode; a failure counts
+    as 648), `repeated_visits` (mean steps on a cell that the episode has visited before) and `explored` (share of the
+    reachable cells that any episode visited).
+    """
+
+    name = "maze"
+    solution_size = CELLS
+    num_values: int | None = 2
+    num_tiles = 4
+    spare_channels = 1  # for the drawn path, which the original never draws
+    shape = (SIDE, SIDE)
+    measures: Mapping[str, Measure] = MappingProxyType(
+        {
+            "walls": Measure("Walls", 0, CELLS, 256, 32),
+            "path_length": Measure("Mean path length of the agent (steps)", 0, TIME_LIMIT, 162, 27),
+            "repeated_visits": Measure("Mean repeated visits (steps)", 0, TIME_LIMIT, 162, 27),
+            "explored": Measure("Explored share of the reachable cells", 0, 1, 100, 25),
+        }
+    )
+    recorded: tuple[str, ...] = (
+        "walls", "path_length", "repeated_visits", "explored", "left_turns", "right_turns", "solved",
+        "optimal_path_length",
+    )  # fmt: skip
+    default_measures = ("walls", "path_length")
+    agents = tuple(_AGENTS)
+    objective_range = (0.0, 1.0)
+
+    def decode(self, solutions: np.ndarray) -> np.ndarray:
+        """Returns mazes without start and goal; real numbers above 0.5 are walls."""
+        return (np.asarray(solutions) > 0.5).astype(np.uint8).reshape(-1, SIDE, SIDE)
+
+    def with_endpoints(self, levels: np.ndarray) -> np.ndarray:
+        """Returns the mazes with start (2) and goal (3); unsolvable ones stay as they are."""
+        return _marked(levels, find_endpoints(levels == WALL))
+
+    def evaluate(self, levels: np.ndarray, play: Play, rngs: list[np.random.Generator]) -> Evaluations:
+        """Sends an agent into mazes; see `LevelDomain.evaluate`."""
+        walls = levels == WALL
+        endpoints = find_endpoints(walls)
+        count, solvable = len(levels), np.flatnonzero(endpoints.is_solvable)
+        values = {name: np.zeros(count) for name in self.recorded}
+        occupancy = np.zeros((count, CELLS))
+        if play.unsolvable_occupancy == "walls":
+            occupancy[~endpoints.is_solvable] = walls.reshape(count, CELLS)[~endpoints.is_solvable]
+        agent = _AGENTS[play.agent]()
+        for chosen, walks in _walks_of_directions(agent, walls, endpoints, solvable):
+            for place, number in enumerate(chosen):
+                found, visits = _summary(
+                    Walks(*(array[place] for array in walks)), play, rngs[number], int(endpoints.reachable[number])
+                )
+                occupancy[number] = visits
+                for name, value in found.items():
+                    values[name][number] = value
+        values["walls"] = walls.sum(axis=(1, 2))
+        values["optimal_path_length"] = endpoints.distance
+        return Evaluations(
+            levels=_marked(levels, endpoints),
+            objectives=endpoints.is_solvable.astype(np.float32),
+            values={name: np.asarray(array, np.float32) for name, array in values.items()},
+            occupancy=occupancy.reshape(count, SIDE, SIDE).astype(np.float32),
+        )
+
+    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+        """Returns the cells of one episode in each maze, for pages and movies.
+
+        Args:
+            levels: uint8, shape (levels, 16, 16), with or without endpoints.
+            agent: Name of the agent.
+            direction: Where it looks at first.
+
+        Returns:
+            Arrays of int16, shape (steps,), row * 16 + column before each action; empty for an unsolvable maze.
+        """
+        walls = np.asarray(levels) == WALL
+        endpoints = find_endpoints(walls)
+        ways = [np.zeros(0, np.int16)] * len(walls)
+        solvable = np.flatnonzero(endpoints.is_solvable)
+        for begin in range(0, len(solvable), _MOST_EPISODES):
+            chosen = solvable[begin : begin + _MOST_EPISODES]
+            walks = play(
+                _AGENTS[agent](),
+                walls[chosen],
+                endpoints.start[chosen],
+                endpoints.goal[chosen],
+                np.full(len(chosen), direction),
+                np.random.default_rng(0),
+            )
+            for place, number in enumerate(chosen):
+                ways[number] = walks.cells[place, : walks.lengths[place]]
+        return ways
+
+
+def _marked(levels: np.ndarray, endpoints: Endpoints) -> np.ndarray:
+    marked = np.array(levels, np.uint8).reshape(-1, CELLS)
+    solvable = np.flatnonzero(endpoints.is_solvable)
+    marked[solvable, endpoints.start[solvable]] = START
+    marked[solvable, endpoints.goal[solvable]] = GOAL
+    return marked.reshape(-1, SIDE, SIDE)
+
+
+def _walks_of_directions(
+    agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, solvable: np.ndarray
+) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
+    """Plays one episode from each direction in each maze; a deterministic agent has no others.
+
+    Yields:
+        Numbers of mazes, and the fields of `Walks` with the shape (mazes, directions, ...).
+    """
+    if not agent.is_deterministic:
+        raise NotImplementedError(f"The agent {agent.name!r} chooses at random, which mazes do not support yet.")
+    size = _MOST_EPISODES // 4
+    for begin in range(0, len(solvable), size):
+        chosen = solvable[begin : begin + size]
+        number, direction = np.repeat(chosen, 4), np.tile(np.arange(4), len(chosen))
+        walks = play(
+            agent,
+            walls[number],
+            endpoints.start[number],
+            endpoints.goal[number],
+            direction,
+            np.random.default_rng(0),  # not used: the agent is deterministic
+        )
+        fields = (walks.cells, walks.actions, walks.lengths, walks.is_solved)
+        yield chosen, tuple(array.reshape(len(chosen), 4, *array.shape[1:]) for array in fields)
+
+
+def _summary(walks: Walks, play: Play, rng: np.random.Generator, reachable: int) -> tuple[dict[str, float], np.ndarray]:
+    """Draws first directions and averages the episodes that follow from them.
+
+    Args:
+        walks: The episode from each of the four directions in one maze.
+        play: How a level is evaluated.
+        rng: Where the directions come from.
+        reachable: Number of cells that can be reached.
+
+    Returns:
+        The values by name, and visits per cell and episode: float64, shape (256,).
+    """
+    counts, cut = _drawn(walks.lengths, play, rng)
+    visits = walks.visits()
+    repeats = walks.lengths - (visits > 0).sum(axis=1)
+    left, right = (np.sum(walks.actions == turn, axis=1) for turn in (TURN_LEFT, TURN_RIGHT))
+    total = counts @ visits
+    for direction, steps in cut:  # episodes that had begun when the last one that counts ended
+        np.add.at(total, walks.cells[direction, :steps], 1)
+    episodes = play.num_episodes
+    return {
+        "path_length": counts @ walks.lengths / episodes,
+        "repeated_visits": counts @ repeats / episodes,
+        "explored": np.count_nonzero(total) / reachable,
+        "left_turns": float(np.median(np.repeat(left, counts))),
+        "right_turns": float(np.median(np.repeat(right, counts))),
+        "solved": counts @ walks.is_solved / episodes,
+    }, total / episodes
+
+
+def _drawn(lengths: np.ndarray, play: Play, rng: np.random.Generator) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Draws the first directions of episodes.
+
+    Args:
+        lengths: Steps of the episode from each direction, shape (4,).
+        play: How a level is evaluated.
+        rng: Where the directions come from.
+
+    Returns:
+        How many of the episodes that count begin in each direction, shape (4,); and direction and steps of those that
+        were cut off, because enough had finished. Of copies that finish at the same step the first ones count; a copy
+        that finishes then, too, but does not count, is cut off there.
+    """
+    if play.sampling == "fixed":
+        drawn = rng.integers(4, size=play.num_episodes)
+        if play.shares_first_direction:
+            drawn[: min(play.num_envs, play.num_episodes)] = 0
+        return np.bincount(drawn, minlength=4), []
+    drawn = rng.integers(4, size=(play.num_envs, play.num_episodes))
+    if play.shares_first_direction:
+        drawn[:, 0] = 0
+    ends = np.cumsum(lengths[drawn], axis=1)  # a copy can finish all episodes that count
+    copies = np.repeat(np.arange(play.num_envs), play.num_episodes)
+    order = np.lexsort((copies, ends.reshape(-1)))[: play.num_episodes]  # by step, then by copy
+    copy, episode = np.divmod(order, play.num_episodes)
+    counting = drawn[copy, episode]
+    last = ends[copy[-1], episode[-1]]
+    finished = np.bincount(copy, minlength=play.num_envs)
+    cut = []
+    for number in range(play.num_envs):
+        if finished[number] < play.num_episodes:
+            begun = ends[number, finished[number] - 1] if finished[number] else 0
+            if steps := int(last - begun):
+                cut.append((int(drawn[number, finished[number]]), steps))
+    return np.bincount(counting, minlength=4), cut

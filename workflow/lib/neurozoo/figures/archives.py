@@ -1,0 +1,168 @@
+"""Draws archives: heat maps, and QD score and coverage over evaluations."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotnine as p9
+
+from neurozoo.environments.level_domains import LEVEL_DOMAINS, get_level_domain
+from neurozoo.errors import NeurozooError
+from neurozoo.figures.learning_curves import common_grid
+from neurozoo.figures.style import (
+    ENOUGH_RUNS,
+    TOO_FEW_RUNS,
+    agent_name,
+    categorical_colours,
+    check_formats,
+    figure_theme,
+    number_labels,
+    save_figure,
+    si_label,
+)
+from neurozoo.records.comparability import VARIANT, with_names
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
+
+PANELS = {"qd_score": "QD score", "coverage": "Coverage of the archive"}
+_SIZE = (9.5, 4.2)  # inches
+_RESAMPLES = 2_000
+
+
+def measure_title(game: str, measure: str) -> str:
+    """Returns the title of a measure for an axis; an unknown one keeps its name."""
+    if game in LEVEL_DOMAINS and measure in (measures := get_level_domain(game).measures):
+        return measures[measure].title
+    return measure.replace("_", " ").capitalize()
+
+
+def draw_heatmap(archive: str | os.PathLike, outputs: Sequence[str | os.PathLike]) -> None:
+    """Draws the objective of every elite at its place in the archive.
+
+    Args:
+        archive: The run's `archive.npz`.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+
+    Raises:
+        NeurozooError: The file is missing, damaged, or no archive of two measures.
+    """
+    check_formats(outputs)
+    save_figure(_heatmap(read_stored_archive(archive)), outputs)
+
+
+def _heatmap(stored: StoredArchive) -> p9.ggplot:
+    facts, (first, second) = stored.facts, stored.measures
+    widths = (stored.ranges[:, 1] - stored.ranges[:, 0]) / np.array(stored.dims)
+    row, column = np.divmod(stored.cells, stored.dims[1])
+    points = pd.DataFrame(
+        {
+            "x": stored.ranges[0, 0] + (row + 0.5) * widths[0],
+            "y": stored.ranges[1, 0] + (column + 0.5) * widths[1],
+            "objective": stored.objectives,
+        }
+    )
+    game = str(facts.get("game", ""))
+    name = agent_name(str(facts.get("algo", "")), str(facts.get("model", "")), f"run {facts.get('run', '')}")
+    text = (
+        f"{len(stored.cells):,} of {stored.dims[0] * stored.dims[1]:,} cells after {facts.get('evaluations', 0):,} "
+        f"evaluations; QD score {facts.get('qd_score') or 0:,.1f}"
+    )
+    return (
+        p9.ggplot(points, p9.aes("x", "y", fill="objective"))
+        + p9.geom_tile(width=widths[0], height=widths[1])
+        + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
+        + p9.coord_cartesian(xlim=tuple(stored.ranges[0]), ylim=tuple(stored.ranges[1]), expand=False)
+        + p9.labs(title=name, subtitle=text, x=measure_title(game, first), y=measure_title(game, second))
+        + figure_theme((6.5, 4.2), has_legend=False)
+        + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
+    )
+
+
+def draw_archive_curves(
+    metrics: pd.DataFrame, outputs: Sequence[str | os.PathLike], *, confidence: float = 0.95, seed: int = 0
+) -> None:
+    """Draws QD score and coverage over evaluations: means over runs with their bootstrap intervals.
+
+    Args:
+        metrics: The merged table.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+        confidence: Confidence level of the intervals.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        NeurozooError: No run has an archive.
+    """
+    check_formats(outputs)
+    curves = archive_curves(metrics, confidence=confidence, seed=seed)
+    save_figure(_curves_figure(curves, confidence), outputs)
+
+
+def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd.DataFrame:
+    """Computes the curves of `draw_archive_curves`.
+
+    Returns:
+        Rows with `panel`, `game`, `curve`, `runs`, `evaluations`, `mean`, `low` and `high`.
+
+    Raises:
+        NeurozooError: No run has an archive.
+    """
+    wanted = ["evaluations", *PANELS]
+    reports = metrics.dropna(subset=wanted) if set(wanted) <= set(metrics) else metrics.iloc[:0]
+    if reports.empty:
+        raise NeurozooError(
+            "No run has an archive, so there is nothing to show. Plan runs such as map_elites or dsage."
+        )
+    reports = with_names(reports)
+    parts = []
+    for (game, algo, model, variant), group in reports.groupby(["game", "algo", "model", VARIANT], sort=False):
+        runs = [run for _, run in group.groupby("run", sort=False)]
+        for panel, title in PANELS.items():
+            grid, values = common_grid(
+                [(run["evaluations"].to_numpy(float), run[panel].to_numpy(float)) for run in runs]
+            )
+            low: float | np.ndarray = np.nan
+            high: float | np.ndarray = np.nan
+            if len(runs) > 1:
+                low, high = bootstrap_intervals(
+                    [values], {"": mean_over_games}, replications=_RESAMPLES, confidence=confidence, seed=seed
+                )[""]
+            part = {"panel": title, "game": game, "curve": agent_name(str(algo), str(model), str(variant))}
+            points = {"runs": len(runs), "evaluations": grid, "mean": values.mean(axis=-1), "low": low, "high": high}
+            parts.append(pd.DataFrame(part | points))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _labels(values: Sequence[Any]) -> list[str]:
+    return [si_label(value) for value in values]
+
+
+def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
+    names = list(dict.fromkeys(curves["curve"]))
+    games = list(dict.fromkeys(curves["game"]))
+    runs = sorted(set(curves["runs"]))
+    counted = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    curves = curves.assign(
+        panel=curves["panel"] if len(games) == 1 else curves["panel"] + ", " + curves["game"],
+        curve=pd.Categorical(curves["curve"], names),
+    )
+    panels = list(dict.fromkeys(curves["panel"]))
+    text = f"Mean of {counted} runs and its {100 * confidence:g} % bootstrap interval."
+    if runs[0] < ENOUGH_RUNS:
+        text += f" {TOO_FEW_RUNS}"
+    return (
+        p9.ggplot(
+            curves.assign(panel=pd.Categorical(curves["panel"], panels)),
+            p9.aes("evaluations", "mean", colour="curve", fill="curve"),
+        )
+        + p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), alpha=0.2, colour="none", na_rm=True)
+        + p9.geom_line(size=0.8)
+        + p9.facet_wrap("panel", ncol=2, scales="free_y")
+        + p9.scale_x_continuous(labels=_labels)
+        + p9.scale_y_continuous(labels=number_labels)
+        + p9.scale_colour_manual(values=categorical_colours(len(names)))
+        + p9.scale_fill_manual(values=categorical_colours(len(names)))
+        + p9.labs(title="Archives", subtitle=text, x="Evaluations", y="", colour="", fill="")
+        + figure_theme(_SIZE, has_legend=True)
+    )

@@ -1,0 +1,71 @@
+"""`levels.parquet`: everything that a search has evaluated, one row per level."""
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.files import written_whole
+
+
+def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> None:
+    """Writes a table of levels. Equal arrays give equal bytes.
+
+    Args:
+        path: The `.parquet` to write.
+        columns: Arrays with one entry per level. Entries of several dimensions become lists; their shape is in the
+            column's metadata.
+
+    Raises:
+        NeurozooError: The disk is full.
+    """
+    fields, arrays = [], []
+    for name, column in columns.items():
+        array, shape = np.asarray(column), np.asarray(column).shape[1:]
+        flat = pa.array(array.reshape(-1))
+        values = flat if not shape else pa.FixedSizeListArray.from_arrays(flat, int(np.prod(shape)))
+        about = {"shape": ",".join(map(str, shape))} if shape else None
+        fields.append(pa.field(name, values.type, metadata=about))
+        arrays.append(values)
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    try:
+        with written_whole(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+    except OSError as error:
+        raise explained(error, path) from error
+
+
+def read_levels(path: str | os.PathLike, columns: list[str] | None = None) -> dict[str, np.ndarray]:
+    """Reads a table of levels. A file from a stranger is safe to read.
+
+    Args:
+        path: The table.
+        columns: Names of the columns to read; default: all.
+
+    Returns:
+        The arrays by name, in their shapes.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, or lacks a column.
+    """
+    try:
+        table = pq.read_table(path, columns=columns)
+        if missing := [name for name in columns or () if name not in table.column_names]:
+            raise ValueError(f"it lacks {', '.join(missing)}")
+        found = {}
+        for field in table.schema:
+            column = table.column(field.name).combine_chunks()
+            text = (field.metadata or {}).get(b"shape")
+            if text is None:
+                found[field.name] = column.to_numpy(zero_copy_only=False)
+            else:
+                shape = tuple(int(part) for part in text.decode().split(","))
+                found[field.name] = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), *shape)
+        return found
+    except FileNotFoundError as error:
+        raise NeurozooError(f"{path} is missing. Train the run, or copy all its files.") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise NeurozooError(f"{path} is no table of levels ({error}). Delete it and train the run again.") from error

@@ -1,0 +1,85 @@
+"""A run's archive as figures, movies and pages need it: which cell holds which elite, and when it came."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.npz_files import DAMAGE, read_npz
+
+_ARRAYS = ("objectives", "measures", "ranges", "metadata_cell", "metadata_dims", "metadata_iteration")
+
+
+@dataclass(frozen=True)
+class StoredArchive:
+    """The elites of an archive of two measures.
+
+    Attributes:
+        facts: What the archive says of itself: names, `measures`, `qd_score`, `coverage` ...
+        dims: Cells along each measure.
+        ranges: float, shape (2, 2): lower and upper bound of each measure.
+        cells: int64, shape (elites,): index of each elite's cell in row-major order.
+        objectives: float, shape (elites,).
+        iterations: int64, shape (elites,): when each elite was found, from 0.
+    """
+
+    facts: dict
+    dims: tuple[int, int]
+    ranges: np.ndarray
+    cells: np.ndarray
+    objectives: np.ndarray
+    iterations: np.ndarray
+
+    @property
+    def measures(self) -> tuple[str, str]:
+        """Names of the two measures."""
+        first, second = self.facts.get("measures") or ("measure 1", "measure 2")
+        return str(first), str(second)
+
+    def grid(self, values: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+        """Returns values of elites on the grid: float64, shape (first measure, second measure), NaN where is none.
+
+        Args:
+            values: Shape (elites,).
+            chosen: bool, shape (elites,): which elites are drawn; default: all.
+        """
+        grid = np.full(self.dims[0] * self.dims[1], np.nan)
+        wanted = np.ones(len(self.cells), bool) if chosen is None else chosen
+        grid[self.cells[wanted]] = np.asarray(values, float)[wanted]
+        return grid.reshape(self.dims)
+
+
+def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
+    """Reads `archive.npz`. A file from a stranger is safe to read.
+
+    Raises:
+        NeurozooError: The file is missing, damaged, or no archive of two measures.
+    """
+    remedy = "Train the run again."
+    if not Path(path).exists():
+        raise NeurozooError(f"The archive {path} is missing. Train the run, or copy all its files.")
+    try:
+        arrays = read_npz(path)
+        if missing := [name for name in ("facts", *_ARRAYS) if name not in arrays]:
+            raise ValueError(f"it lacks {', '.join(missing)}")
+        facts = json.loads(str(arrays["facts"]))
+        cells, dims = arrays["metadata_cell"].astype(np.int64), arrays["metadata_dims"].astype(int).tolist()
+        if len(dims) != 2 or arrays["ranges"].shape != (2, 2) or not isinstance(facts, dict):
+            raise ValueError(f"{len(dims)} measures")
+        if len(cells) and not (cells.min() >= 0 and cells.max() < dims[0] * dims[1]):
+            raise ValueError("a cell outside of the archive")
+        if not len(cells) == len(arrays["objectives"]) == len(arrays["metadata_iteration"]):
+            raise ValueError("arrays of different lengths")
+    except (*DAMAGE, OSError, TypeError) as error:
+        raise NeurozooError(f"{path} is no archive of two measures ({error}). {remedy}") from error
+    return StoredArchive(
+        facts=facts,
+        dims=(dims[0], dims[1]),
+        ranges=arrays["ranges"].astype(float),
+        cells=cells,
+        objectives=arrays["objectives"].astype(float),
+        iterations=arrays["metadata_iteration"].astype(np.int64),
+    )

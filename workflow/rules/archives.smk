@@ -1,0 +1,141 @@
+"""
+Shows archives of levels: heat maps, movies, pages, and tables and curves over all runs.
+
+REQUIRED INPUTS:
+
+    config     = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
+    archive    = <results>/runs/{algo}/{game}/{model}/{run}/archive.npz
+    levels     = <results>/runs/{algo}/{game}/{model}/{run}/levels.parquet
+    result     = <results>/runs/{algo}/{game}/{model}/{run}/result.json
+    metrics    = <results>/tables/metrics.parquet
+
+OUTPUTS:
+
+    corrected  = <results>/runs/{algo}/{game}/{model}/{run}/corrected.json
+    heatmap    = <results>/runs/{algo}/{game}/{model}/{run}/heatmap.png
+    movie      = <results>/runs/{algo}/{game}/{model}/{run}/archive.mp4
+    page       = <results>/runs/{algo}/{game}/{model}/{run}/archive.html
+    table      = <results>/tables/archives.csv
+    figures    = <results>/figures/archives.{pdf,svg,png}
+
+A corrected archive has its elites evaluated again: what was lucky leaves its cell.
+"""
+
+
+rule correct_archive:
+    input:
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
+    output:
+        corrected="<results>/runs/{algo}/{game}/{model}/{run}/corrected.json",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/correct_archive.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="1h",
+    script:
+        "../scripts/correct_archive.py"
+
+
+rule draw_archive:
+    input:
+        archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
+    output:
+        heatmap=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/heatmap.png",
+            caption="../report/heatmap.rst",
+            category="Archives",
+            labels={"algorithm": "{algo}", "game": "{game}", "variant": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_archive.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    script:
+        "../scripts/draw_archive.py"
+
+
+rule film_archive:
+    input:
+        archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
+        levels="<results>/runs/{algo}/{game}/{model}/{run}/levels.parquet",
+    output:
+        movie="<results>/runs/{algo}/{game}/{model}/{run}/archive.mp4",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/film_archive.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="30m",
+    script:
+        "../scripts/film_archive.py"
+
+
+rule archive_page:
+    input:
+        config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
+        archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
+        corrected="<results>/runs/{algo}/{game}/{model}/{run}/corrected.json",
+    output:
+        page="<results>/runs/{algo}/{game}/{model}/{run}/archive.html",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/archive_page.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="30m",
+    script:
+        "../scripts/archive_page.py"
+
+
+rule archive_table:
+    input:
+        results=planned("result.json", runs_with_levels(config)),
+        corrected=planned("corrected.json", runs_with_levels(config)),
+    output:
+        csv="<results>/tables/archives.csv",
+    log:
+        "<results>/logs/archive_table.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    params:
+        statistics=config["statistics"],
+    script:
+        "../scripts/archive_table.py"
+
+
+rule plot_archives:
+    input:
+        metrics="<results>/tables/metrics.parquet",
+    output:
+        figures=[
+            report(
+                f"<results>/figures/archives.{format}",
+                caption="../report/archives.rst",
+                category="Figures",
+                labels={"figure": "Archives", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_archives.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    params:
+        confidence=config["statistics"]["confidence"],
+        seed=config["statistics"]["seed"],
+    script:
+        "../scripts/plot_archives.py"
