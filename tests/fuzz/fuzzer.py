@@ -129,7 +129,7 @@ def work(project: Path, names: Sequence[str], *, inputs: int, seed: int, start: 
             shutil.rmtree(project / folder, ignore_errors=True)
         _limit_memory()
         first = start[1] if number == start[0] else 0
-        for each in range(first, inputs):
+        for each in range(first, form.share(inputs)):
             print(json.dumps([number, each]), flush=True)
             print(json.dumps(read_damaged(form, each, seed=seed, project=project)), flush=True)
 
@@ -163,7 +163,7 @@ def fuzz(names: Sequence[str], *, inputs: int, seed: int, start: int = 0) -> Ite
         subprocess.run([*_command(folder), "--make"], check=True, stdout=sys.stderr)
         place = (0, start)
         while place[0] < len(forms):
-            if place[1] >= inputs:
+            if place[1] >= forms[place[0]].share(inputs):
                 place = (place[0] + 1, start)
                 continue
             with tempfile.TemporaryDirectory(prefix="fuzz-") as copy:
