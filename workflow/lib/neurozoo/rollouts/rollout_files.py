@@ -218,6 +218,10 @@ class RolloutFile:
             "ep_rewards": ("episodes",),
             "starts": ("episodes", 3),
         }
+        for key in keys:
+            is_whole = key in ("frames", "starts") or (key == "actions" and not frozen.is_continuous)
+            if (dtype := self._reader.dtype(key)).kind not in ("iu" if is_whole else "iuf"):
+                self._refuse(f"{'whole numbers' if is_whole else 'numbers'} as {key}", str(dtype))
         held = {key: self._reader.shape(key) for key in keys}
         sizes = {
             side: size
