@@ -10,7 +10,7 @@ FOUNDATIONS := $(OP) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-long test-cluster sanitize foundations golden lint format schema bench bench-page bench-dqn lock clean
+.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-dqn lock clean
 
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
@@ -56,6 +56,12 @@ test-cluster: foundations ## make jobs fail on a real Grid Engine, Slurm and Das
 
 sanitize: foundations ## test the native code with sanitizers
 	@$(BIN)/python -m pytest tests/native/test_sanitizers.py -m "long or not long"
+
+# Minutes on an idle core. SEED=2 makes other damages; FUZZ_INPUTS=20000 is for a night.
+SEED ?= 1
+FUZZ_INPUTS ?= 1000
+fuzz: $(VENV)/.dev ## give thousands of damaged files of every format to the code that reads it
+	@$(BIN)/python tests/fuzz/fuzzer.py --inputs $(FUZZ_INPUTS) --seed $(SEED)
 
 golden: foundations ## renew the hashes of the golden runs, after a change that is meant to change results
 	@$(BIN)/python tests/workflow/golden.py build/golden

@@ -21,13 +21,15 @@ class Format:
         name: Its row in docs/security.md.
         path: The example in the project that `make_project` makes.
         read: Reads the example as the program does: `read(project, path)`. It may write into `project / "out"`.
-        is_slow: Whether reading it takes half a second; the suite reads fewer of these.
     """
 
     name: str
     path: str
     read: Callable[[Path, Path], object]
-    is_slow: bool = False
+
+    def share(self, inputs: int) -> int:
+        """Returns how many of the inputs of a format it gets: the seven of the gallery, which take long, are one."""
+        return -(-inputs // 7) if self.name.startswith("gallery: ") else inputs
 
 
 # ---- examples
@@ -283,8 +285,9 @@ def _metrics(project: Path, path: Path) -> None:
     out = project / "out"
     merge_metrics([path], csv=out / "metrics.csv", parquet=out / "metrics.parquet", labels={"x": "y"})
     metrics = read_metrics(path)
-    score_table(metrics, out / "scores.csv", replications=20)
-    comparison_table(metrics, out / "comparison.csv", replications=20)
+    if metrics["test_score"].notna().any():
+        score_table(metrics, out / "scores.csv", replications=20)
+        comparison_table(metrics, out / "comparison.csv", replications=20)
 
 
 def _merged_metrics(project: Path, path: Path) -> None:
@@ -295,8 +298,9 @@ def _merged_metrics(project: Path, path: Path) -> None:
     from neurozoo.records.tables import read_metrics, score_table
 
     metrics = read_metrics(path)
-    score_table(metrics, project / "out/scores.csv", replications=20)
-    comparison_table(metrics, project / "out/comparison.csv", replications=20)
+    if metrics["test_score"].notna().any():
+        score_table(metrics, project / "out/scores.csv", replications=20)
+        comparison_table(metrics, project / "out/comparison.csv", replications=20)
     reports = with_names(scores_to_draw(metrics))
     if len(reports):
         reports = reports.assign(curve=curve_labels(reports, "algo"))
@@ -318,7 +322,8 @@ def _lineage(project: Path, path: Path) -> None:
     lineage = read_lineage(path)
     individuals(lineage)
     parent_ages(lineage)
-    ancestors(lineage)
+    if lineage["is_elite"].any():
+        ancestors(lineage)
 
 
 def _lean(project: Path, path: Path) -> None:
@@ -481,7 +486,7 @@ FORMATS = (
     Format("embedding.npz", "embedding.npz", _embedding),
     Format("movie", f"{RUN}/activation.mp4", _movie),
     *(
-        Format(f"gallery: {name}", f"{RUN}/{name}", _gallery, is_slow=True)
+        Format(f"gallery: {name}", f"{RUN}/{name}", _gallery)
         for name in (
             "config.yaml",
             "metrics.csv",

@@ -34,7 +34,7 @@ from formats import FORMATS, Format, make_project  # noqa: E402, found by the li
 from mutations import damage  # noqa: E402
 
 CPU_SECONDS = 10  # for one input
-WALL_SECONDS = 20  # for one input, on a machine that has much else to do
+WALL_SECONDS = 60  # for one input, on a machine that has much else to do
 GROWTH = 2**29  # bytes that one input may add to the peak of memory: 512 MiB
 ADDRESSES = 2**32  # bytes that all inputs together may add to the address space: 4 GiB
 PASSED = ("accepted", "refused")
@@ -129,7 +129,7 @@ def work(project: Path, names: Sequence[str], *, inputs: int, seed: int, start: 
             shutil.rmtree(project / folder, ignore_errors=True)
         _limit_memory()
         first = start[1] if number == start[0] else 0
-        for each in range(first, inputs):
+        for each in range(first, form.share(inputs)):
             print(json.dumps([number, each]), flush=True)
             print(json.dumps(read_damaged(form, each, seed=seed, project=project)), flush=True)
 
@@ -163,7 +163,7 @@ def fuzz(names: Sequence[str], *, inputs: int, seed: int, start: int = 0) -> Ite
         subprocess.run([*_command(folder), "--make"], check=True, stdout=sys.stderr)
         place = (0, start)
         while place[0] < len(forms):
-            if place[1] >= inputs:
+            if place[1] >= forms[place[0]].share(inputs):
                 place = (place[0] + 1, start)
                 continue
             with tempfile.TemporaryDirectory(prefix="fuzz-") as copy:
@@ -239,10 +239,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--formats", nargs="+", default=names, choices=names, metavar="FORMAT")
     parser.add_argument("--json", action="store_true", help="print a line for each input")
+    parser.add_argument("--names", action="store_true", help="print the names of the formats")
     parser.add_argument("--project", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--make", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--place", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.names:
+        print("\n".join(names))
+        return 0
     if options.make:
         make_project(options.project)
         return 0

@@ -1,4 +1,7 @@
 import json
+import resource
+import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -84,3 +87,21 @@ def test_activations_come_in_the_order_that_was_asked_for(frozen_folder):
     frozen = open_frozen(frozen_folder("small"))
     outputs = frozen.activations_model(["out", "conv1"])(np.zeros((2, 84, 84, 4), np.float32))
     assert [output.shape for output in outputs] == [(2, 4), (2, 21, 21, 16)]
+
+
+def test_a_model_that_asks_for_more_weights_than_its_file_holds_is_refused(frozen_folder, tmp_path):
+    folder = tmp_path / "frozen"
+    shutil.copytree(frozen_folder("small"), folder)
+    with zipfile.ZipFile(folder / "model.keras") as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    assert members["config.json"].count(b'"units": 256') == 1
+    members["config.json"] = members["config.json"].replace(b'"units": 256', b'"units": 2000000')  # 31 GB
+    layer = b'"build_config": {"input_shape": [null, 256]}'
+    members["config.json"] = members["config.json"].replace(layer, layer.replace(b"256", b"2000000"))
+    with zipfile.ZipFile(folder / "model.keras", "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(NeurozooError, match=r"model\.keras is damaged .*it asks for [0-9,]+ weights, but its file has"):
+        open_frozen(folder).load_keras()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # kB

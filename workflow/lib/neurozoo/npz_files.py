@@ -164,6 +164,11 @@ class NpzReader:
         with self._explained(), self._file.open(f"{key}.npy") as member:
             return self._header(member)[0]
 
+    def dtype(self, key: str) -> np.dtype:
+        """Returns the type of a member's numbers without reading them."""
+        with self._explained(), self._file.open(f"{key}.npy") as member:
+            return self._header(member)[1]
+
     def text(self, key: str) -> str | None:
         """Returns a member that is a short text; None if the file lacks it."""
         if f"{key}.npy" not in self._file.namelist():

@@ -6,7 +6,9 @@ writes such folders.
 """
 
 import contextlib
+import math
 import os
+import zipfile
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import NoneType
@@ -16,7 +18,8 @@ from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import ObservationShape, Protocol, has_continuous_outputs, observation_shape
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json
+from neurozoo.files import open_file, parse_json, read_json
+from neurozoo.npz_files import GROWTH, MOST_TEXT
 from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.records.run_result import GENOME, read_run_result
 
@@ -123,6 +126,7 @@ class FrozenModel:
         if not path.exists():
             raise NeurozooError(f"{path} is missing. {REMEDY}")
         try:
+            check_size(path)
             model = keras.models.load_model(path, compile=False, safe_mode=True)
         except Exception as error:  # Keras passes on what its parsers raise
             raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
@@ -183,6 +187,26 @@ class FrozenModel:
             raise NeurozooError(
                 f"{self.folder / KERAS_FILE} lacks a layer that {RECORD_FILE} names ({first_line(error)}). {REMEDY}"
             ) from error
+
+
+def check_size(path: Path) -> None:
+    """Compares the weights that a Keras model asks for with its file, before there is memory for them.
+
+    Raises:
+        ValueError: It has more weights than its file can hold.
+    """
+    import keras
+
+    with open_file(path) as whole, zipfile.ZipFile(whole) as file:
+        size = os.fstat(whole.fileno()).st_size
+        if file.getinfo("config.json").file_size > MOST_TEXT:
+            raise ValueError(f"its config.json has more than {MOST_TEXT:,} bytes")
+        config = parse_json(file.read("config.json"))
+    with keras.StatelessScope(initialize_variables=False):  # shapes are known there, but no variable has a value
+        model = keras.saving.deserialize_keras_object(config, safe_mode=True)
+    weights = sum(math.prod(variable.shape) for variable in model.variables)
+    if 4 * weights > MOST_TEXT + GROWTH * size:
+        raise ValueError(f"it asks for {weights:,} weights, but its file has {size:,} bytes")
 
 
 def observation_range(protocol: Protocol) -> list[float] | None:

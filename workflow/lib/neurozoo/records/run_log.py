@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
@@ -106,6 +107,8 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
         all(isinstance(found[name], str) for name in IDENTITY if name != "run")
         and isinstance(found["run"], int)
         and all(isinstance(found.get(name) or {}, dict) for name in _RECORDS)
+        and isinstance(found.get("frames"), int | float | NoneType)
+        and isinstance(found.get("commit"), str | NoneType)
     )
     if not are_right:
         raise NeurozooError(

@@ -44,7 +44,10 @@ def write_run_result(
             raise NeurozooError(f"{run_dir / name} is missing, so {FILE} cannot name it. Train the run again.")
         hashes[name] = {"sha256": sha256_of(run_dir / name)}
     record = {"kind": kind, **facts, "files": hashes}
-    write_json(run_dir / FILE, record)
+    try:
+        write_json(run_dir / FILE, record)
+    except ValueError as error:  # a number that JSON cannot hold
+        raise NeurozooError(f"{run_dir / FILE} cannot be written: a fact in {files[0]} is {error}.") from error
     return record
 
 

@@ -233,6 +233,10 @@ class RolloutFile:
                 ", ".join(f"{key} ({', '.join(map(str, wanted[key]))})" for key in keys) + ", of at least one step",
                 ", ".join(f"{key} {shape}" for key, shape in held.items()),
             )
+        for key in keys:
+            is_whole = key in ("frames", "starts") or (key == "actions" and not frozen.is_continuous)
+            if (dtype := self._reader.dtype(key)).kind not in ("iu" if is_whole else "iuf"):
+                self._refuse(f"{'whole numbers' if is_whole else 'numbers'} as {key}", str(dtype))
         return sizes["steps"]
 
     def _refuse(self, wanted: str, held: str) -> NoReturn:
