@@ -24,6 +24,7 @@ def add_frozen_agent_commands(commands: Commands) -> None:
         "--forms",
         nargs="*",
         choices=["saved_model", "graph"],
+        default=["saved_model", "graph"],
         help="what to keep besides model.keras, each as large as the checkpoint (default: both)",
     )
     add_engine(freeze, threads=False)
