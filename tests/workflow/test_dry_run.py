@@ -262,3 +262,18 @@ def test_a_run_that_starts_from_another_one_waits_for_it(project, snakemake):
     answer = snakemake(*chosen, "--", target).stdout
     assert "MissingInputException" in answer
     assert "mine.json" in answer
+
+
+def test_forms_of_frozen_networks_that_nobody_wants_are_not_planned(plan):
+    """Each form of a network takes as much disk space as its checkpoint."""
+    wanted = ["--profile", "profiles/local", "results/runs/ga/frostbite/small/1/frozen/model.json"]
+    made = {}
+    for forms in ("[saved_model,graph]", "[]"):
+        run = plan(*wanted, "--config", f"freeze={{forms: {forms}}}")
+        assert run.returncode == 0, run.stdout
+        outputs = " ".join(re.findall(r"^    output: (.*)$", run.stdout, re.MULTILINE))
+        made[forms] = set(re.findall(r"frozen/([\w.]+)", outputs))
+    assert made == {
+        "[saved_model,graph]": {"model.json", "model.keras", "model.pb", "saved_model"},
+        "[]": {"model.json", "model.keras"},
+    }

@@ -141,3 +141,8 @@ def foundations_of(wildcards):
 def share_of_cores(wildcards):
     """Returns the cores of each run if all run side by side on this machine; profiles of clusters set their own."""
     return max(1, workflow.cores // max(1, len(PLANNED_RUNS)))
+
+
+def chosen_forms(**files):
+    """Returns those of a frozen model's forms that the configuration keeps besides the Keras model."""
+    return {form: file for form, file in files.items() if form in config["freeze"]["forms"]}

@@ -23,9 +23,9 @@ OUTPUTS:
 Tagged moments of a run can have all these files, too, such as tags/human/rollout.npz. The rule
 freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
-A model is frozen only if its three forms act like the native op on a recorded episode. Keras networks have no graph and
-need neither op nor noise table: Keras plays their episode. A rollout needs only the frozen model, so it can be made again
-wherever that folder is.
+A model is frozen only if its three forms act like the native op on a recorded episode; `freeze` in the configuration
+says which of them are kept besides the Keras model. Keras networks have no graph and need neither op nor noise table: Keras
+plays their episode. A rollout needs only the Keras model and its record, so it can be made again wherever that folder is.
 """
 
 
@@ -35,9 +35,11 @@ rule freeze_model:
         ops=ancient("results/native/libneurozoo_ops.so"),
         noise=ancient("<noise>/table.f32"),
     output:
+        **chosen_forms(
+            saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
+            graph="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb",
+        ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
-        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
-        graph="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/freeze_model.log",
@@ -56,8 +58,8 @@ use rule freeze_model as freeze_keras_model with:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
+        **chosen_forms(saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model")),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
-        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
     wildcard_constraints:
         model=KERAS_NETWORK,
@@ -71,9 +73,11 @@ rule freeze_tag:
         ops=ancient("results/native/libneurozoo_ops.so"),
         noise=ancient("<noise>/table.f32"),
     output:
+        **chosen_forms(
+            saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
+            graph="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.pb",
+        ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.keras",
-        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
-        graph="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.pb",
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/logs/freeze_tag.log",
@@ -96,8 +100,10 @@ use rule freeze_tag as freeze_keras_tag with:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     output:
+        **chosen_forms(
+            saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model")
+        ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.keras",
-        saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
     wildcard_constraints:
         model=KERAS_NETWORK,

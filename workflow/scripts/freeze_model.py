@@ -10,5 +10,6 @@ with plain_errors(snakemake.log[0]):
         Path(snakemake.input.checkpoint).parent,
         ops=snakemake.input.get("ops"),
         noise=snakemake.input.get("noise"),
+        forms=snakemake.output.keys(),
         log=snakemake.log[0],
     )

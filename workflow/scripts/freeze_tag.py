@@ -11,5 +11,6 @@ with plain_errors(snakemake.log[0]):
         ops=snakemake.input.get("ops"),
         noise=snakemake.input.get("noise"),
         tag=snakemake.params.tag,
+        forms=snakemake.output.keys(),
         log=snakemake.log[0],
     )

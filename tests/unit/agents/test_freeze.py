@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from neurozoo.agents.freeze import check_same_actions, freeze, freeze_run, stacked
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 
@@ -42,6 +43,16 @@ def test_all_three_forms_of_a_frozen_model_act_like_the_agent(agent, played, tmp
     assert check == {"steps": 8, "ties": 0}
     assert names(tmp_path / "frozen") == FILES
     assert names(tmp_path) == ["frozen"]
+
+
+@pytest.mark.parametrize(("forms", "left_out"), [((), {"saved_model", "model.pb"}), (("graph",), {"saved_model"})])
+def test_only_the_forms_that_are_wanted_stay_after_all_were_checked(checkpoint, trace, tmp_path, forms, left_out):
+    check = freeze(checkpoint, tmp_path / "frozen", trace=trace, forms=(*forms, "keras", "record"))
+    assert check == {"steps": len(trace.actions), "ties": 0}
+    assert set(names(tmp_path / "frozen")) == set(FILES) - left_out
+    files = json.loads((tmp_path / "frozen" / "model.json").read_text())["files"]
+    assert set(files.values()) == set(FILES) - left_out - {"model.json"}
+    assert open_frozen(tmp_path / "frozen").load_keras().count_params() == len(checkpoint.theta)
 
 
 def test_model_json_tells_a_stranger_everything(frozen_folder):
@@ -158,6 +169,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.agents.freeze import freeze
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.networks.catalogue import get_network
 from neurozoo.agents.checkpoint import Checkpoint
 theta = np.random.default_rng(0).standard_normal(get_network("small").layout(4).parameter_count, np.float32)

@@ -257,3 +257,15 @@ def test_a_reader_that_has_read_enough_ends_a_command_quietly(python):
     )
     assert "Traceback" not in read.stdout
     assert "BrokenPipe" not in read.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "forms"),
+    [([], ["saved_model", "graph"]), (["--forms"], []), (["--forms", "graph"], ["graph"])],
+)
+def test_freezing_keeps_all_forms_unless_others_are_wanted(tmp_path, monkeypatch, words, forms):
+    seen = {}
+    check = {"steps": 1, "ties": 0}
+    monkeypatch.setattr("neurozoo.agents.freeze.freeze_run", lambda folder, **options: seen.update(options) or check)
+    main(["freeze", str(tmp_path), *words])
+    assert seen["forms"] == forms

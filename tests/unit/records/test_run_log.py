@@ -8,7 +8,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import parse_log, read_identity, read_last_complete, read_log
+from neurozoo.records.run_log import iter_log, parse_log, read_identity, read_last_complete, read_log
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
@@ -81,6 +81,16 @@ def test_genomes_are_put_together_from_what_the_log_says_is_new(tmp_path):
     rows = parsed(log, tmp_path, columns=["TruncatedPopulationEliteSeeds"])
     assert json.loads(rows[-1]["TruncatedPopulationEliteSeeds"]) == LONG[:30]
     assert read_last_complete(log)["TruncatedPopulationEliteSeeds"] == LONG[:30]
+
+
+def test_whole_genomes_of_earlier_versions_are_skipped_and_nothing_else(tmp_path):
+    genome = {"TruncatedPopulationEliteSeeds": LONG[:9]}
+    first, last = {**genome, **report(1, Note="x", **genome)}, {**report(2), "Note": "y", **genome}
+    complete = read_log(written(tmp_path, first, last, as_changes(report(3, **genome), last)))
+    assert [record["TruncatedPopulationEliteSeeds"] for record in complete] == [LONG[:9]] * 3
+    short = [{name: value for name, value in record.items() if name not in genome} for record in complete]
+    assert list(iter_log(tmp_path / "log.jsonl")) == short
+    assert [record.get("Note") for record in short] == ["x", "y", None]
 
 
 def test_a_change_that_continues_no_report_is_damage(tmp_path):

@@ -9,7 +9,7 @@ import glob
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,7 @@ _RULES = {
     "sampled": "drawn with the probabilities softmax(outputs)",
     "continuous": "all outputs are obeyed",
 }
+FORMS = ("saved_model", "graph")  # besides the Keras model, which everything here reads
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
 CHUNK = 64  # observations per batch
 
@@ -88,6 +89,7 @@ def freeze_run(
     generation: int | None = None,
     snapshot: int | None = None,
     tag: str | None = None,
+    forms: Collection[str] = FORMS,
     log: str | os.PathLike | None = None,
 ) -> dict[str, int]:
     """Freezes a run's result as `frozen/` in its folder, or an earlier agent of the run.
@@ -106,6 +108,7 @@ def freeze_run(
         generation: Number of a generation, from 1.
         snapshot: Number of frames in the name of a snapshot.
         tag: A tag such as `human` or `2HR`, see `agents.tags`.
+        forms: Which of `FORMS` to keep besides the Keras model; all of them are made and checked.
         log: Optional file for a line about the check.
 
     Returns:
@@ -123,7 +126,7 @@ def freeze_run(
         checkpoint, genome, folder, scores = _snapshot_agent(run_dir, snapshot)
     else:
         checkpoint, genome, folder, scores = _run_agent(run_dir, noise or "", generation)
-    moment: dict[str, Any] = {"scores": scores, "generation": generation, "tag": tag}
+    moment: dict[str, Any] = {"scores": scores, "generation": generation, "tag": tag, "forms": forms}
     if isinstance(checkpoint.layout, KerasLayout):
         check = freeze_policy(checkpoint, folder, **moment)
     elif ops is None or noise is None:
@@ -196,6 +199,7 @@ def freeze_policy(
     scores: dict | None = None,
     generation: int | None = None,
     tag: str | None = None,
+    forms: Collection[str] = FORMS,
     steps: int = CHECKED_STEPS,
 ) -> dict[str, int]:
     """Writes a frozen model of a Keras network, and checks on an episode that it computes what the trained agent does.
@@ -206,6 +210,7 @@ def freeze_policy(
         scores: See `freeze`.
         generation: See `freeze`.
         tag: See `freeze`.
+        forms: See `freeze`.
         steps: Longest episode for the check, in steps.
 
     Returns:
@@ -224,7 +229,7 @@ def freeze_policy(
         write_json(new / RECORD_FILE, record)
         trace = play_policy(checkpoint, layout, steps=steps)
         record["check"] = check_same_outputs(open_frozen(new), trace)
-        write_json(new / RECORD_FILE, record)
+        _keep_forms(new, record, forms)
     return record["check"]
 
 
@@ -236,6 +241,7 @@ def freeze(
     scores: dict | None = None,
     generation: int | None = None,
     tag: str | None = None,
+    forms: Collection[str] = FORMS,
 ) -> dict[str, int]:
     """Writes a frozen model, and checks on a recorded episode that it acts like the trained agent.
 
@@ -246,6 +252,7 @@ def freeze(
         scores: Optional facts of `genome.json`, which `model.json` repeats.
         generation: Generation of the weights; None for the run's result.
         tag: Tag of the weights; None for the run's result.
+        forms: Which of `FORMS` to keep besides the Keras model; all of them are made and checked.
 
     Returns:
         `steps` that were compared, and `ties` among them in which a form took the other of two equal actions.
@@ -266,8 +273,20 @@ def freeze(
         (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
         write_json(new / RECORD_FILE, record)
         record["check"] = check_same_actions(new, trace)
-        write_json(new / RECORD_FILE, record)
+        _keep_forms(new, record, forms)
     return record["check"]
+
+
+def _keep_forms(folder: Path, record: dict, forms: Collection[str]) -> None:
+    """Deletes the forms that are not wanted, and writes the record of the others."""
+    for name, file in list(record["files"].items()):
+        if name in FORMS and name not in forms:
+            del record["files"][name]
+            if (folder / file).is_dir():
+                shutil.rmtree(folder / file)
+            else:
+                (folder / file).unlink()
+    write_json(folder / RECORD_FILE, record)
 
 
 def _save_served(model: "keras.Model", signatures: dict, path: Path) -> None:

@@ -20,6 +20,13 @@ def add_frozen_agent_commands(commands: Commands) -> None:
     earlier.add_argument("--generation", type=int, help="freeze this generation's elite instead of the run's result")
     earlier.add_argument("--snapshot", type=whole, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
     earlier.add_argument("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
+    freeze.add_argument(
+        "--forms",
+        nargs="*",
+        choices=["saved_model", "graph"],
+        default=["saved_model", "graph"],
+        help="what to keep besides model.keras, each as large as the checkpoint (default: both)",
+    )
     add_engine(freeze, threads=False)
 
     rollout = add_command(commands, "rollout", _rollout, "let a frozen agent play and record every step")
@@ -86,7 +93,7 @@ def add_frozen_agent_commands(commands: Commands) -> None:
 def _freeze(options):
     from neurozoo.agents.freeze import freeze_run
 
-    check = freeze_run(options.run_dir, **chosen(options, "ops", "noise", "generation", "snapshot", "tag"))
+    check = freeze_run(options.run_dir, **chosen(options, "ops", "noise", "generation", "snapshot", "tag", "forms"))
     print(json.dumps(check))
 
 

@@ -94,10 +94,8 @@ def plot_learning_curves(
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
-    drawn = scores_to_draw(metrics)
-    if drawn.empty:
-        raise NeurozooError("The metrics contain no score to draw. Let a run reach its first report.")
-    reports, runs = _labelled(drawn, colour_by)
+    reports, runs = _labelled(metrics, colour_by)
+    del metrics
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)
     records = best_so_far(reports) if best else None
     labels = list(dict.fromkeys(reports["curve"]))
@@ -140,14 +138,22 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
     return reports.astype({"frames": float, "score": float})
 
 
-def _labelled(drawn: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns the reports with their `curve`, and one row per kind of run with all that tells it from others.
 
-    Reports by the million have few kinds of runs, so the texts of the latter are not repeated.
+    A million reports have few kinds of runs, so what these differ in is not copied with the reports.
+
+    Raises:
+        NeurozooError: There is no score to draw.
     """
-    facts = [name for name in drawn if is_fact(name) or name in ("algo", "game", "model", "protocol")]
-    ids, runs = distinct_rows(drawn, facts)
-    runs = with_names(runs)
+    metrics = metrics.set_axis(range(len(metrics)))
+    facts = [name for name in metrics if is_fact(name) or name in ("algo", "game", "model", "protocol")]
+    kinds, _ = distinct_rows(metrics, facts)
+    drawn = scores_to_draw(metrics[[name for name in metrics if not is_fact(name)]].assign(kind=kinds))
+    if drawn.empty:
+        raise NeurozooError("The metrics contain no score to draw. Let a run reach its first report.")
+    ids, _ = pd.factorize(drawn["kind"])
+    runs = with_names(metrics.loc[drawn.index[~drawn["kind"].duplicated()], facts])
     labels = curve_labels(runs, colour_by).array.take(ids)
     return drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=labels), runs
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, number_label, reservations, si_label
-from neurozoo.files import write_json, write_text, written_whole
+from neurozoo.files import write_text, written_whole
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
@@ -135,7 +135,7 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
         root = "../" * path.count("/")
         write_text(site / path, templates.get_template(template).render(**common, **values, root=root))
     _delete_others(site, pages, manifest)
-    write_json(site / "manifest.json", manifest.to_json())
+    write_text(site / "manifest.json", json.dumps(manifest.to_json(), allow_nan=False) + "\n")
     write_index(manifest, site, files=files)
 
 

@@ -111,7 +111,7 @@ class Genome:
 
     def to_json(self) -> list:
         """Returns the published list form."""
-        return [self.initial, *([mutation.index, mutation.power] for mutation in self.mutations)]
+        return [self.initial, *map(list, self.mutations)]
 
     def mutated(self, index: int, power: float) -> "Genome":
         """Returns a child: this genome and one more mutation."""

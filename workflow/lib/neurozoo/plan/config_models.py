@@ -14,6 +14,7 @@ from neurozoo.plan.config_sections import (
     Evaluation,
     Figures,
     Filters,
+    Freeze,
     Generations,
     Metrics,
     Movie,
@@ -178,6 +179,7 @@ class Config(Section):
     statistics: Statistics = Statistics()
     figures: Figures = Figures()
     zoo: Zoo = Zoo()
+    freeze: Freeze = Freeze()
     test: Test = Test()
     rollout: Rollout = Rollout()
     movie: Movie = Movie()
