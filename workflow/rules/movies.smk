@@ -49,7 +49,7 @@ rule activation_movie:
         runtime="1h",
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
     params:
-        movie={key: config["movie"][key] for key in ("fps", "max_steps")},
+        movie={key: config["movie"][key] for key in ("layout", "theme", "rows", "fps", "max_steps")},
     script:
         "../scripts/activation_movie.py"
 

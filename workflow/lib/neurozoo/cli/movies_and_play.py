@@ -25,6 +25,9 @@ def add_movie_and_play_commands(commands: Commands) -> None:
         "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
     )
     kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
+    movie.add_argument("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
+    movie.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
+    movie.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
     movie.add_argument("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
     movie.add_argument("--fps", type=int, help="pictures per second, not with --game (default: 60)")
     movie.add_argument("--max-steps", type=int, default=0, help="number of steps to show (default: all)")
@@ -105,7 +108,8 @@ def _movie(options):
         movie = render_layer_movie(frozen, rollout, output, layer=options.layer, overlay=options.overlay, **given)
     else:
         output = options.output or folder / "activation.mp4"
-        movie = render_activation_movie(frozen, rollout, output, **given)
+        looks = {key: value for key in ("layout", "theme", "rows") if (value := getattr(options, key)) is not None}
+        movie = render_activation_movie(frozen, rollout, output, **given, **looks)
     print(json.dumps(asdict(movie)) if options.json else f"{output}: {movie.frames} frames")
 
 

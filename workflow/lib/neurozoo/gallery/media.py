@@ -12,7 +12,7 @@ from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, tit
 from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.gallery.videos import VideoFacts, crop_picture, draw_poster, read_video
-from neurozoo.movies.panels import Canvas
+from neurozoo.movies.places import places_on
 from neurozoo.npz_files import NpzReader
 
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
@@ -96,7 +96,5 @@ def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:
         with NpzReader(folder / "rollout.npz", keys=("frames",), remedy=REMAKE) as reader:
             height, width, colours = reader.shape("frames")[1:]
             shape = (height, width, colours)
-    canvas = Canvas(frozen, screen_shape=shape, steps=facts.frames)
-    if (canvas.width, canvas.height) != (facts.width, facts.height):
-        return ()
-    return tuple(PanelBox(place.name, place.label, place.box, place.view) for place in canvas.places)
+    places = places_on(frozen, screen_shape=shape, width=facts.width, height=facts.height, steps=facts.frames)
+    return tuple(PanelBox(place.name, place.label, place.box, place.view) for place in places)

@@ -187,6 +187,15 @@ class Rollout(Section):
 class Movie(Section):
     """Movies of rollouts."""
 
+    layout: Literal["wide", "classic"] = Field(
+        default="wide",
+        description="activation.mp4: wide (16:9, from the screen on the left to the action on the right) or classic "
+        "(550 x 1000 pixels, a column of layers, as in the Atari Zoo).",
+    )
+    theme: Literal["dark", "light"] = Field(default="dark", description="Colours of the wide activation.mp4.")
+    rows: Literal[720, 1080] = Field(
+        default=720, description="Height in pixels of the wide activation.mp4: 1280 x 720 or 1920 x 1080."
+    )
     fps: Whole = Field(default=60, ge=1, description="Pictures per second.")
     max_steps: Whole = Field(default=0, ge=0, description="Steps of the rollout that are shown; 0 for all.")
     overlay: Flag = Field(
