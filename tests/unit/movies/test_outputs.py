@@ -19,6 +19,7 @@ def frozen(algo="ga", *, rule="greedy"):
         ("UP", "↑ up"),
         ("DOWNLEFT", "↙ down left"),
         ("UPRIGHTFIRE", "↗ + fire"),
+        ("downleft+hands", "↙ + hands"),
         ("torque_1", "torque 1"),
     ],
 )

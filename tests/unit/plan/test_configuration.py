@@ -86,7 +86,7 @@ def test_checking_does_not_change_what_the_user_wrote_and_nothing_is_shared():
     found["movie"]["grids"].append("frostbite")
     found["experiments"]["demo"]["games"].append("frostbite")
     assert config == yaml.safe_load(text)
-    assert checked(DEMO)["movie"]["grids"] == []
+    assert checked(DEMO)["movie"]["grids"] is None
 
 
 def test_keys_keep_the_order_of_the_file_and_defaults_follow_because_snakemake_compares_their_text():
@@ -116,7 +116,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (
             DEMO + "movie: {fsp: 30}",
-            ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, game, grids, layers, max_steps, overlay."],
+            [
+                "movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, game, grids, layers, "
+                "layout, max_steps, overlay, rows, theme."
+            ],
         ),
         (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
         (DEMO + "movie: {fps: true}", ["movie.fps should be a whole number, but is True."]),

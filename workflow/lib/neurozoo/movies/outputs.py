@@ -38,9 +38,10 @@ def action_title(name: str) -> str:
     """Returns the name of an action as people write it, such as "↗ + fire" for UPRIGHTFIRE."""
     if name == "NOOP":
         return "do nothing"
-    move = name.removesuffix("FIRE")
-    if move in _DIRECTIONS:
-        return _DIRECTIONS[move] if move == name else f"{_DIRECTIONS[move][0]} + fire"
+    for button in ("", "FIRE", "+HANDS"):
+        move = name.upper().removesuffix(button)
+        if move in _DIRECTIONS and f"{move}{button}" == name.upper():
+            return f"{_DIRECTIONS[move][0]} + {button.strip('+').lower()}" if button else _DIRECTIONS[move]
     return name.replace("_", " ").lower()
 
 

@@ -207,7 +207,10 @@ class Movie(Section):
         default=[],
         description="Layers that get a movie of their own, in every run whose network has a layer of this name.",
     )
-    grids: Names = Field(default=[], description="Games whose runs are all shown side by side in one movie.")
+    grids: Names | None = Field(
+        default=None,
+        description="Games whose runs are all shown side by side in one movie; empty for all games with several runs.",
+    )
 
 
 class Generations(Section):
