@@ -263,3 +263,29 @@ def test_a_movie_that_went_away_is_named_in_the_player(browser, visit, site):
     wait(browser, "!document.querySelector('dialog .trouble').hidden")
     assert f"{MOVIE} cannot be played here" in browser.find_element("css selector", "dialog .trouble").text
     browser.complaints()
+
+
+def test_a_loop_plays_on_a_card_only_while_the_mouse_is_on_it(visit):
+    from selenium.webdriver import ActionChains
+
+    browser = visit()
+    screen = browser.find_element("css selector", ".card .screen[data-loop]")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", screen)
+    assert not browser.find_elements("css selector", ".loop")
+    ActionChains(browser).move_to_element(screen).perform()
+    wait(browser, "document.querySelectorAll('.loop').length === 1")
+    ActionChains(browser).move_to_element(browser.find_element("css selector", "h1")).perform()
+    wait(browser, "document.querySelectorAll('.loop').length === 0")
+
+
+def test_play_plays(visit):
+    browser = visit()
+    browser.find_element("css selector", ".hero .button.main").click()
+    wait(browser, "document.querySelector('dialog video').currentTime > 0.2")
+
+
+def test_filters_are_folded_away_on_a_phone_only(visit):
+    browser = visit()
+    assert browser.execute_script("return document.querySelector('.fold').open")
+    browser.set_window_size(500, 800)
+    wait(browser, "!document.querySelector('.fold').open")

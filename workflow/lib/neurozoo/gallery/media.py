@@ -15,6 +15,7 @@ from neurozoo.gallery.videos import VideoFacts, crop_picture, draw_poster, read_
 from neurozoo.movies.places import places_on
 from neurozoo.npz_files import NpzReader
 
+LOOP = "loop.webp"  # of an activation movie, beside it
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
 SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask
 
@@ -51,8 +52,13 @@ class MediaReader:
                     crop_picture(poster, panels[0].box, screen)
                 unit = "frames" if has_frames and path.name in BY_FRAME else "steps"
                 pictures = self._drawn(poster), self._drawn(screen if panels else poster)
-                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures))
+                loop = self._loop(folder) if path.name == "activation.mp4" else ""
+                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures, loop))
         return found
+
+    def _loop(self, folder: Path) -> str:
+        path = folder / LOOP
+        return path.relative_to(self._results).as_posix() if path.is_file() and self._missing.has(path) else ""
 
     def _drawn(self, path: Path) -> tuple[str, int, int]:
         with Image.open(path) as picture:

@@ -139,7 +139,7 @@ class SceneLayout:
 
     def _places(self, frozen: FrozenModel) -> tuple[Place, ...]:
         label = self.px(_LABEL)
-        boxes = [("screen", "the game's screen", self.frame, self.frame.corners)]
+        boxes = [("screen", "the game's screen", self.screen, self.frame.corners)]
         named = [(each.stage.name, f"{each.stage.title}: {each.stage.note}", each.box) for each in self.stages]
         last = frozen.layers[-1]
         for name, text, box in [*named, (last.name, f"actions: {self.meaning}", self.output)]:

@@ -131,7 +131,7 @@ def _layer(layer: LayerRecord, number: int, *, cells: int | None, height: int, u
         note = _counted(layer.shape[0], "unit")
         if cells is not None:
             arrays.append((cells, "diverging"))
-            note = f"{layer.shape[0]} units, cells"
+            note = f"{layer.shape[0]} outputs, cells"
         forms = _unit_forms(layer.shape[0], arrays, height=height, unit=unit)
         return Stage(layer.name, layer.name.upper() if layer.kind == "lstm" else layer.name, note, tuple(forms))
     rows, columns, channels = layer.shape
@@ -192,7 +192,7 @@ def _unit_forms(units: int, arrays: Sequence[tuple[int, Scale]], *, height: int,
             total = across * pitch - gap, down * pitch - gap
             if total[1] > height:
                 break
-            between = round(8 * unit) * (len(arrays) - 1)
+            between = round(10 * unit) * (len(arrays) - 1)
 
             def draw(across: int = across, down: int = down, pitch: int = pitch, gap: int = gap) -> tuple[Block, ...]:
                 row, y = _cells(down, values=1, length=pitch - gap, gap=gap)

@@ -65,7 +65,7 @@ class LearningCurves(Section):
     panel_width: Inches = Field(default=3, description="Width of a panel in inches.")
     panel_height: Inches = Field(default=3, description="Height of a panel in inches.")
     interval: Literal["mean", "median", "none"] = Field(
-        default="mean",
+        default="median",
         description="Statistic of the runs whose bootstrap interval is the ribbon; the line is always the median.",
     )
     best: Flag = Field(default=True, description="Whether a dashed line shows the best run.")

@@ -432,13 +432,14 @@ class Viewer {
     });
   }
 
-  open(card, state) {
+  open(card, state, { plays = false } = {}) {
     const title = this.dialog.querySelector("h2 a");
     title.textContent = card.dataset.title;
     title.href = card.dataset.url;
     if (!this.dialog.open) this.dialog.showModal();
     this.player.load(JSON.parse(card.querySelector(".movies").textContent), state);
     this.player.part.play.focus();
+    if (plays) this.player.toggle();
   }
 
   restore() {
@@ -459,10 +460,47 @@ function viewOfPlayer() {
   return { movie: view.get("movie"), step: Number(view.get("step")) || 1, panel: view.get("panel") || "" };
 }
 
+// ---- loops on cards, while a mouse is on them ----
+
+function startLoops() {
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+  for (const screen of document.querySelectorAll(".screen[data-loop]")) {
+    screen.addEventListener("pointerenter", (event) => {
+      if (event.pointerType !== "mouse" || isStill.matches || screen.querySelector(".loop")) return;
+      const loop = new Image();
+      loop.className = "loop";
+      loop.alt = "";
+      loop.addEventListener("load", () => screen.matches(":hover") && screen.querySelector("img").after(loop));
+      loop.src = screen.dataset.loop;
+    });
+    screen.addEventListener("pointerleave", () => screen.querySelector(".loop")?.remove());
+  }
+}
+
+// The best agent plays while it is in view, at half the movie's speed; not on touch screens, nor with reduced motion.
+function startHero(video) {
+  if (!matchMedia("(hover: hover)").matches || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  video.muted = true;
+  video.defaultPlaybackRate = video.playbackRate = 0.5;
+  const watch = ([entry]) => (entry.isIntersecting ? video.play().catch(() => {}) : video.pause());
+  new IntersectionObserver(watch, { threshold: 0.25 }).observe(video);
+}
+
+// On a narrow screen, filters are folded away.
+function startFold(fold) {
+  const narrow = matchMedia("(max-width: 899px)");
+  const set = () => (fold.open = !narrow.matches);
+  narrow.addEventListener("change", set);
+  set();
+}
+
 // ---- start ----
 
 function start() {
   startTheme(document.getElementById("theme"));
+  startLoops();
+  for (const video of document.querySelectorAll("[data-hero]")) startHero(video);
+  for (const fold of document.querySelectorAll(".fold")) startFold(fold);
   const form = document.getElementById("filters");
   const filters = form && new Filters(form, document.querySelector("#runs .cards"));
   const dialog = document.getElementById("viewer");
@@ -482,7 +520,8 @@ function start() {
     if (!viewer || !link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     writeView({ movie: link.dataset.open, step: "", panel: "" }, { adds: true });
-    viewer.open(link.closest(".card"), { movie: link.dataset.open });
+    const card = link.closest(".card") || [...document.querySelectorAll(".card")].find((one) => holds(one, link.dataset.open));
+    viewer.open(card, { movie: link.dataset.open }, { plays: true });
   });
 
   document.addEventListener("keydown", (event) => {
