@@ -289,3 +289,10 @@ def test_filters_are_folded_away_on_a_phone_only(visit):
     assert browser.execute_script("return document.querySelector('.fold').open")
     browser.set_window_size(500, 800)
     wait(browser, "!document.querySelector('.fold').open")
+
+
+def test_a_panel_that_is_shown_alone_has_its_label_as_text(visit):
+    browser = visit("index.html", f"#movie={quote(MOVIE, safe='')}&panel=conv1")
+    wait(browser, "document.querySelector('dialog .caption').textContent.startsWith('conv1: 16 maps')")
+    browser.execute_script("document.querySelector('dialog .panels button').click()")
+    wait(browser, "document.querySelector('dialog .caption').textContent === ''")

@@ -227,6 +227,7 @@ class Player {
     part.speed.replaceChildren(
       ...RATES.map((rate) => new Option(`${+(rate * movie.fps).toFixed(1)} ${movie.unit}/s`, rate, rate === 1, rate === 1)),
     );
+    this.stage.classList.toggle("wide", movie.width > 1.3 * movie.height);
     this.layer.style.width = `${movie.width}px`;
     this.layer.style.height = `${movie.height}px`;
     this.showPanels();
@@ -292,6 +293,7 @@ class Player {
       if (isChosen) button.parentNode.scrollLeft = button.offsetLeft - button.parentNode.offsetLeft - MARGIN;
     }
     this.root.classList.toggle("zoomed", Boolean(panel));
+    this.root.querySelector(".caption").textContent = panel ? panel.label : "";
     this.layer.classList.toggle("moves", moves);
     this.place();
     this.remember();
