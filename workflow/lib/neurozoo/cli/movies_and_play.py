@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, chosen
+from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, check_is_run, chosen
 from neurozoo.errors import NeurozooError
 
 
@@ -84,6 +84,8 @@ def _movie(options):
     from neurozoo.movies.grid import GridMovie, film_grid
     from neurozoo.movies.loop import make_loop
 
+    for run_dir in options.run_dir:
+        check_is_run(run_dir)
     if options.grid:  # a grid shows the runs that are frozen already, and names the others
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):

@@ -336,7 +336,7 @@ def _figure(
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
-        + p9.scale_y_continuous(labels=number_labels)
+        + p9.scale_y_continuous(labels=number_labels, expand=(0.05, 0, 0.12, 0))  # with room for a label at the top
         + p9.scale_colour_manual(values=colours, limits=entries)
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))
         + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
