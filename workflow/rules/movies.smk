@@ -70,8 +70,6 @@ rule loop:
     resources:
         mem_mb=1000,
         runtime="30m",
-    params:
-        max_steps=config["movie"]["max_steps"],
     script:
         "../scripts/loop.py"
 

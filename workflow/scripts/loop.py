@@ -4,6 +4,4 @@ from neurozoo.errors import plain_errors
 from neurozoo.movies.loop import make_loop
 
 with plain_errors(snakemake.log[0]):
-    make_loop(
-        snakemake.input.movie, snakemake.input.rollout, snakemake.output.loop, max_steps=snakemake.params.max_steps
-    )
+    make_loop(snakemake.input.movie, snakemake.input.rollout, snakemake.output.loop)

@@ -55,6 +55,13 @@ def test_the_stretch_with_most_points_is_shown():
     assert best_start(np.zeros(5), 5) == 0
 
 
+def test_a_movie_of_the_first_steps_has_a_loop_of_these(rollout_file, tmp_path):
+    with video_written_whole(tmp_path / "short.mp4", width=32, height=18, fps=60) as show:
+        for _ in range(9):  # of 40 steps
+            show(np.zeros((18, 32, 3), np.uint8))
+    assert make_loop(tmp_path / "short.mp4", rollout_file("small"), tmp_path / "loop.webp").pictures == 9
+
+
 def test_a_movie_that_cannot_be_read_is_named(rollout_file, tmp_path):
     (tmp_path / "x.mp4").write_bytes(b"no movie")
     with pytest.raises(NeurozooError, match=r"x\.mp4 could not be made into a loop"):

@@ -39,22 +39,19 @@ class Loop:
     size: int
 
 
-def make_loop(
-    movie: str | os.PathLike, rollout: str | os.PathLike, output: str | os.PathLike, *, max_steps: int = 0
-) -> Loop:
+def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str | os.PathLike) -> Loop:
     """Cuts a loop out of an activation movie, where the agent scores most.
 
     Args:
-        movie: The movie, with a picture per step.
+        movie: The movie, with a picture per step; it may show only the first steps.
         rollout: The rollout it shows.
         output: The `.webp` to write, at most `LARGEST` bytes.
-        max_steps: Steps that the movie shows; 0 for all.
 
     Raises:
         NeurozooError: A file is missing or damaged, or even the lowest quality is too large.
     """
     with RolloutReader(rollout, keys=("score",)) as reader:
-        scores = reader.whole("score")[: max_steps or None]
+        scores = reader.whole("score")[: _count_pictures(movie)]
     steps = min(len(scores), SECONDS * FPS * STRIDE)
     first = best_start(scores, steps)
     stride = STRIDE if steps > SECONDS * FPS else 1
@@ -68,6 +65,21 @@ def make_loop(
             f"{output} should have at most {LARGEST:,} bytes, but has {size:,} even at the lowest quality. Make the "
             "movie with movie.rows: 720."
         )
+
+
+def _count_pictures(movie: str | os.PathLike) -> int:
+    import imageio_ffmpeg
+
+    ffmpeg_path()  # complains if there is none
+    try:
+        return imageio_ffmpeg.count_frames_and_secs(os.fspath(movie))[0]
+    except RuntimeError as error:
+        raise _unreadable(movie, str(error)) from error
+
+
+def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
+    last = (said.strip().splitlines() or ["it wrote no message"])[-1].strip()
+    return NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {last}. Make the movie again.")
 
 
 def best_start(scores: Sequence[float] | np.ndarray, steps: int) -> int:
@@ -96,5 +108,4 @@ def _encode(
     ]  # fmt: skip
     answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if answer.returncode != 0:
-        said = (answer.stderr.strip().splitlines() or ["it wrote no message"])[-1]
-        raise NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {said}. Make the movie again.")
+        raise _unreadable(movie, answer.stderr)
