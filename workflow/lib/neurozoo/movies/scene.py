@@ -138,15 +138,14 @@ class SceneLayout:
         return tuple(placed)
 
     def _places(self, frozen: FrozenModel) -> tuple[Place, ...]:
-        label = self.px(_LABEL)
-        boxes = [("screen", "the game's screen", self.screen, self.frame.corners)]
-        named = [(each.stage.name, f"{each.stage.title}: {each.stage.note}", each.box) for each in self.stages]
         last = frozen.layers[-1]
-        for name, text, box in [*named, (last.name, f"actions: {self.meaning}", self.output)]:
-            width = max(box.width, self.px(_CARD) // 2)
-            left = box.left - (width - box.width) // 2
-            boxes.append((name, text, box, (left, box.top - label, width, box.height + label)))
-        return tuple(Place(name, text, box.corners, view) for name, text, box, view in boxes)
+        boxes = [
+            ("screen", "the game's screen", self.screen),
+            *((each.stage.name, f"{each.stage.title}: {each.stage.note}", each.box) for each in self.stages),
+            (last.name, f"action: {self.meaning}", self.output),
+        ]
+        # Pages write the labels themselves, so the views are without text.
+        return tuple(Place(name, text, box.corners, box.corners) for name, text, box in boxes)
 
 
 class Scene:

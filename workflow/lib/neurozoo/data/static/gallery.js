@@ -116,6 +116,7 @@ class Filters {
 
 const RATES = [0.1, 0.25, 0.5, 1, 2];
 const MARGIN = 10; // pixels around the panel that is shown
+const CAPTION = 34; // pixels above it, for its label
 const NEAR = 1.6; // magnification from which pixels get sharp edges
 
 class Player {
@@ -306,9 +307,10 @@ class Player {
     const [left, top, width, height] = panel ? panel.view : [0, 0, this.movie.width, this.movie.height];
     const { clientWidth, clientHeight } = this.stage;
     const margin = panel ? MARGIN : 0;
-    const scale = Math.min((clientWidth - 2 * margin) / width, (clientHeight - 2 * margin) / height);
+    const caption = panel ? CAPTION : 0;
+    const scale = Math.min((clientWidth - 2 * margin) / width, (clientHeight - caption - 2 * margin) / height);
     const x = (clientWidth - scale * width) / 2 - scale * left;
-    const y = (clientHeight - scale * height) / 2 - scale * top;
+    const y = (clientHeight + caption - scale * height) / 2 - scale * top;
     this.layer.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     this.layer.style.setProperty("--scale", scale);
     const right = this.movie.width - left - width;
