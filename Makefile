@@ -32,9 +32,9 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## run config.yaml: from source to activation movies in some minutes
+demo: setup ## run config.yaml, from source to activation movies in some minutes, and open the gallery
 	@$(SNAKEMAKE) --profile profiles/local
-	@$(BIN)/python -m neurozoo show
+	@$(BIN)/python -m neurozoo show --open
 
 foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the op, the noise table
 	@$(RENEW_OP)

@@ -66,3 +66,8 @@ def test_a_program_ends_with_a_sentence_about_what_the_system_refuses(capsys, tm
 def test_other_errors_keep_their_traceback(error):
     with pytest.raises(type(error)), plain_errors():
         raise error
+
+
+def test_capital_letters_do_not_hide_the_name_that_was_meant():
+    assert nearest("GA", ["ga", "es"]) == "ga"
+    assert nearest("hopperV4", ["HopperV4"]) == "HopperV4"

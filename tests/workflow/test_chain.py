@@ -16,7 +16,7 @@ LEARNER = "dqn/breakout/small/1"
 RUN_FILES = (
     "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "result.json",
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
-    "rollout.parquet", "activation.mp4", "game.mp4",
+    "rollout.parquet", "activation.mp4", "loop.webp", "game.mp4",
 )  # fmt: skip
 OPTIONS = ("--profile", "profiles/local", "--configfile", "config/test.yaml")
 

@@ -222,13 +222,16 @@ def test_hundreds_of_jobs_are_planned_each_once(project, snakemake):
     run = snakemake("-n", "--quiet", "rules", "--configfile", "many.yaml")
     assert run.returncode == 0, run.stdout
     counts = job_counts(run.stdout)
-    per_run = ("train", "describe_result", "parse_log", "freeze_model", "rollout", "activation_movie", "generations")
+    per_run = (
+        *("train", "describe_result", "parse_log", "freeze_model", "rollout", "activation_movie", "loop"),
+        "generations",
+    )
     assert {rule: counts[rule] for rule in (*per_run, "lineage", "plot_lineage")} == dict.fromkeys(
         (*per_run, "lineage", "plot_lineage"), 75
     )
-    # Besides: all, fetch_ale, build_native_op, noise_table, merge_metrics, two tables, four figures, and the rules
-    # provenance and build_site.
-    assert counts["total"] == 9 * 75 + 13
+    # Besides: five grids, all, fetch_ale, build_native_op, noise_table, merge_metrics, two tables, four figures, and
+    # the rules provenance and build_site.
+    assert counts["total"] == 10 * 75 + 5 + 13
 
 
 def test_reading_a_configuration_imports_no_tensorflow():

@@ -14,12 +14,13 @@ REQUIRED INPUTS:
 OUTPUTS:
 
     activation  = <results>/runs/{algo}/{game}/{model}/{run}/activation.mp4
+    loop        = <results>/runs/{algo}/{game}/{model}/{run}/loop.webp
     game        = <results>/runs/{algo}/{game}/{model}/{run}/game.mp4
     layer       = <results>/runs/{algo}/{game}/{model}/{run}/layer_{layer}.mp4
     grid        = <results>/movies/{game}.mp4
     generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
-Tagged moments of a run can have the first three, too. For what the configuration does not list under `movie` or
+Tagged moments of a run can have the first four, too. For what the configuration does not list under `movie` or
 `generations`, request the file by its path. The frozen models and rollouts for generations.mp4 stay in
 generations/{N}/. That folder is not a declared output, because it can also hold generations that were frozen by hand.
 """
@@ -49,9 +50,28 @@ rule activation_movie:
         runtime="1h",
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
     params:
-        movie={key: config["movie"][key] for key in ("fps", "max_steps")},
+        movie={key: config["movie"][key] for key in ("layout", "theme", "rows", "fps", "max_steps")},
     script:
         "../scripts/activation_movie.py"
+
+
+rule loop:
+    input:
+        movie="<results>/runs/{algo}/{game}/{model}/{run}/activation.mp4",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        loop="<results>/runs/{algo}/{game}/{model}/{run}/loop.webp",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/loop.log",
+    wildcard_constraints:
+        run=RUN_OR_TAG,
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="30m",
+    script:
+        "../scripts/loop.py"
 
 
 rule game_movie:

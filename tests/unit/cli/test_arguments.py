@@ -32,3 +32,21 @@ def test_the_last_of_two_values_of_a_setting_counts():
 
 def test_options_are_handed_on_under_their_names():
     assert chosen(argparse.Namespace(seed=1, game="pong", noise=None), "noise", "seed") == {"noise": None, "seed": 1}
+
+
+def test_a_folder_of_runs_is_not_taken_for_a_run(tmp_path):
+    from neurozoo.cli.arguments import check_is_run
+
+    for number in ("10", "2"):
+        (tmp_path / number).mkdir()
+    with pytest.raises(NeurozooError, match=r"should be the folder of one run, but holds 2 of them\. Name one, .*/2$"):
+        check_is_run(tmp_path)
+    check_is_run(tmp_path / "2")
+
+
+def test_runs_are_counted_from_1():
+    from neurozoo.cli.arguments import run_number
+
+    assert run_number("7") == 7
+    with pytest.raises(argparse.ArgumentTypeError, match="should be >= 1, but is 0"):
+        run_number("0")

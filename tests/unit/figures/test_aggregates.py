@@ -37,7 +37,8 @@ def drawn(tmp_path, plot, source, **settings):
 
 
 def layers(figure):
-    return [type(layer.geom).__name__ for layer in figure.layers]
+    names = [type(layer.geom).__name__ for layer in figure.layers]
+    return [name for name in names if name != "geom_blank"]
 
 
 def scores_of(tmp_path, metrics):
@@ -179,3 +180,9 @@ def test_other_tables_and_formats_are_refused(tmp_path):
         plot_improvement(tmp_path / "comparison.csv", [tmp_path / "a.pgn"])
     with pytest.raises(NeurozooError, match="No run has a test_score"):
         plot_performance_profile(runs_of([np.nan]), [tmp_path / "a.png"])
+
+
+def test_the_axes_of_aggregates_contain_zero(tmp_path):
+    figure = drawn(tmp_path, plot_aggregates, scores_of(tmp_path, two_agents()))
+    (blank,) = [layer for layer in figure.layers if type(layer.geom).__name__ == "geom_blank"]
+    assert blank.geom.data["x"].tolist() == [0]

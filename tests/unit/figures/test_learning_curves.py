@@ -8,7 +8,13 @@ import plotnine as p9
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.figures import learning_curves as plots
-from neurozoo.figures.learning_curves import best_so_far, common_grid, median_curves, plot_learning_curves
+from neurozoo.figures.learning_curves import (
+    best_so_far,
+    common_grid,
+    median_curves,
+    plot_learning_curves,
+    reference_levels,
+)
 
 
 def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018", settings="5e77"):
@@ -112,9 +118,12 @@ def drawn(table, tmp_path, **settings):
     return save.call_args.args[0]
 
 
+LEVELS = ("geom_hline", "geom_text")  # of random play and a human
+
+
 def layers(figure):
     names = [type(layer.geom).__name__ for layer in figure.layers]
-    return [name for name in names if name != "geom_blank"]
+    return [name for name in names if name not in ("geom_blank", *LEVELS)]
 
 
 def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
@@ -131,7 +140,7 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
 
 def tables(figure):
     """Returns what is drawn in layers with data of their own."""
-    named = [layer for layer in figure.layers if type(layer.geom).__name__ != "geom_blank"]
+    named = [layer for layer in figure.layers if type(layer.geom).__name__ not in ("geom_blank", *LEVELS)]
     return [layer.geom.data for layer in named if isinstance(layer.geom.data, pd.DataFrame)]
 
 
@@ -281,3 +290,24 @@ def test_an_unknown_format_stops_before_anything_is_drawn(tmp_path):
     with pytest.raises(NeurozooError, match="figure format 'pgn' is unknown; did you mean 'png'"):
         plot_learning_curves(small(), [tmp_path / "a.png", tmp_path / "b.pgn"])
     assert not (tmp_path / "a.png").exists()
+
+
+def test_a_curve_is_judged_by_random_play_and_by_a_human_who_is_not_too_far_above():
+    # Pong: -20.7 at random, 14.6 by a human. Frostbite: 65.2 and 4,334.7.
+    scores = pd.DataFrame(
+        [("pong", -3.0), ("pong", 0.0), ("frostbite", 300.0), ("river_crossing", 1.0)], columns=["game", "score"]
+    )
+    assert reference_levels(scores).values.tolist() == [
+        ["frostbite", "random", 65.2],
+        ["pong", "random", -20.7],
+        ["pong", "human", 14.6],
+    ]
+
+
+def test_band_and_line_are_of_the_same_statistic_by_default():
+    from inspect import signature
+
+    from neurozoo.plan.config_sections import LearningCurves
+
+    assert signature(plot_learning_curves).parameters["interval"].default == "median"
+    assert LearningCurves().interval == "median"

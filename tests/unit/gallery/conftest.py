@@ -92,6 +92,7 @@ def pristine(tmp_path_factory):
         write_frozen(folder / "frozen", run=number)
         if number == 1:
             write_activation_movie(folder)
+            Image.new("RGB", (64, 36), "navy").save(folder / "loop.webp")
         else:
             shutil.copy(folder.parent / "1" / "activation.mp4", folder)
         Image.new("RGB", (320, 200), "white").save(folder / "lineage.png")

@@ -140,8 +140,7 @@ def test_search_and_order(visit):
 def test_a_movie_plays_from_its_card(visit):
     browser = visit()
     browser.find_element("css selector", f"[data-open='{MOVIE}']").click()
-    wait(browser, "document.querySelector('dialog').open")
-    browser.find_element("css selector", "dialog [data-do=play]").click()
+    wait(browser, "document.querySelector('dialog').open")  # and plays without another click
     wait(browser, "document.querySelector('dialog video').currentTime > 0.2")
     wait(browser, "Number(document.querySelector('dialog [data-do=step]').value) > 8")
     assert browser.execute_script("return document.querySelector('dialog video').videoWidth") == 550
@@ -198,15 +197,16 @@ def test_a_panel_fills_the_stage_and_the_keyboard_chooses_it(visit, site):
     (movie,) = next(run for run in site.manifest.runs if run.id == "ga/frostbite/small/1").movies
     whole = browser.execute_script(where, [0, 0, 550, 1000])
     assert whole[5] - 4 < whole[3] <= whole[5]
+    label = 30  # pixels above a panel at least, for its label
     for number, panel in enumerate(movie.panels, 1):
         press(browser, str(number))
         wait(browser, "document.getAnimations().length == 0")  # it glides
         left, top, width, height, room, tall, scale = browser.execute_script(where, panel.view)
         assert left >= 0
-        assert top >= 0
+        assert top >= label
         assert left + width <= room
         assert top + height <= tall
-        assert room - width < 30 or tall - height < 30
+        assert room - width < 30 or tall - label - height < 30
         assert scale > 1
     press(browser, "\ue00c")  # Escape: first the whole picture, then out
     wait(browser, "!location.hash.includes('panel')")
@@ -320,3 +320,36 @@ def test_cards_are_drawn_as_they_come_near(thousand, browser, wait_until):
     browser.execute_script("document.querySelector('.cards').lastElementChild.scrollIntoView()")
     last = "return document.querySelector('.cards').lastElementChild.querySelector('polyline.run') !== null"
     wait_until(lambda: browser.execute_script(last))
+
+
+def test_a_loop_plays_on_a_card_only_while_the_mouse_is_on_it(visit):
+    from selenium.webdriver import ActionChains
+
+    browser = visit()
+    screen = browser.find_element("css selector", ".card .screen[data-loop]")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", screen)
+    assert not browser.find_elements("css selector", ".loop")
+    ActionChains(browser).move_to_element(screen).perform()
+    wait(browser, "document.querySelectorAll('.loop').length === 1")
+    ActionChains(browser).move_to_element(browser.find_element("css selector", "h1")).perform()
+    wait(browser, "document.querySelectorAll('.loop').length === 0")
+
+
+def test_play_plays(visit):
+    browser = visit()
+    browser.find_element("css selector", ".hero .button.main").click()
+    wait(browser, "document.querySelector('dialog video').currentTime > 0.2")
+
+
+def test_filters_are_folded_away_on_a_phone_only(visit):
+    browser = visit()
+    assert browser.execute_script("return document.querySelector('.fold').open")
+    browser.set_window_size(500, 800)
+    wait(browser, "!document.querySelector('.fold').open")
+
+
+def test_a_panel_that_is_shown_alone_has_its_label_as_text(visit):
+    browser = visit("index.html", f"#movie={quote(MOVIE, safe='')}&panel=conv1")
+    wait(browser, "document.querySelector('dialog .caption').textContent.startsWith('conv1: 16 maps')")
+    browser.execute_script("document.querySelector('dialog .panels button').click()")
+    wait(browser, "document.querySelector('dialog .caption').textContent === ''")

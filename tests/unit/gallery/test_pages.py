@@ -266,3 +266,26 @@ def test_a_bundle_leaves_out_what_links_bring_from_outside(results, tmp_path):
     # The gallery beside the results still shows what its owner has linked.
     build_site(results, replications=100)
     assert "hunter2" in (results / "site" / f"{RUN}.html").read_text()
+
+
+def test_the_index_opens_with_the_best_agent_and_links_to_it_show_a_picture(site):
+    text = (site.folder / "index.html").read_text()
+    hero = text.partition('class="hero"')[2].partition("</section>")[0]
+    assert "data-hero" in hero
+    assert f"{RUN.replace('/1', '/2')}/activation.mp4" in hero  # 100 points are more than 60
+    assert "of human" in hero
+    page = (site.folder / f"{RUN}.html").read_text()
+    assert f'<meta property="og:image" content="../../../../../{RUN}/loop.webp">' in page
+    assert '<meta property="og:title" content="Frostbite, GA, small, run 1">' in page
+
+
+def test_codes_are_explained_where_they_stand(site):
+    card = (site.folder / "index.html").read_text().partition('class="cards"')[2]
+    assert 'title="Genetic algorithm">GA</span>' in card
+    assert 'title="conv 16 8/4, conv 32 4/2, dense 256' in card
+    assert 'title="How episodes are played: 4 frames per step' in card
+
+
+def test_a_bundle_has_the_loops(results, tmp_path):
+    bundle_site(results, tmp_path / "bundle", replications=100)
+    assert (tmp_path / "bundle" / "files" / RUN / "loop.webp").exists()

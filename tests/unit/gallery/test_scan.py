@@ -38,8 +38,9 @@ def test_everything_that_is_there_is_found(site):
     assert movie.screen == ("posters/runs/ga/frostbite/small/1/activation.screen.png", 160, 210)
     assert [picture.title for picture in run.pictures] == ["Lineage"]
     assert [file.path for file in run.files] == [
-        f"{RUN}/{name}" for name in ("config.yaml", "metrics.csv", "frozen/model.json", "checkpoint.npz")
+        f"{RUN}/{name}" for name in ("loop.webp", "config.yaml", "metrics.csv", "frozen/model.json", "checkpoint.npz")
     ]
+    assert movie.loop == f"{RUN}/loop.webp"
     assert [picture.title for picture in site.manifest.overall.pictures] == ["Learning curves"]
     assert [file.title for file in site.manifest.overall.files] == ["Scores with intervals"]
     assert (

@@ -14,7 +14,7 @@ from neurozoo.movies.video import video_written_whole
 @pytest.fixture(scope="module")
 def movie(frozen_folder, rollout_file, tmp_path_factory):
     path = tmp_path_factory.mktemp("movie") / "activation.mp4"
-    render_activation_movie(frozen_folder("large"), rollout_file("large"), path)
+    render_activation_movie(frozen_folder("large"), rollout_file("large"), path, layout="classic")
     return path
 
 
@@ -41,13 +41,18 @@ def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollou
 
 
 def test_the_same_rollout_gives_the_same_bytes(movie, frozen_folder, rollout_file, tmp_path):
-    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "again.mp4")
+    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "again.mp4", layout="classic")
     assert (tmp_path / "again.mp4").read_bytes() == movie.read_bytes()
 
 
 def test_a_movie_can_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path, decode):
     result = render_activation_movie(
-        frozen_folder("recurrent_large"), rollout_file("recurrent_large"), tmp_path / "x.mp4", fps=15, max_steps=5
+        frozen_folder("recurrent_large"),
+        rollout_file("recurrent_large"),
+        tmp_path / "x.mp4",
+        layout="classic",
+        fps=15,
+        max_steps=5,
     )
     frames, facts = decode(tmp_path / "x.mp4")
     assert result.frames == len(frames) == 5
@@ -60,7 +65,7 @@ def test_a_rollout_that_is_read_in_chunks_is_shown_whole(frozen_folder, rollout_
     seen = []
     compose = "neurozoo.movies.panels.Canvas.compose"
     monkeypatch.setattr(compose, lambda self, pictures, screen, **facts: seen.append((screen, facts)) or self._base)
-    render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4")
+    render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", layout="classic")
     with np.load(rollout_file("small")) as rollout:
         np.testing.assert_array_equal([screen for screen, _ in seen], rollout["frames"])
         assert [facts["score"] for _, facts in seen] == rollout["score"].tolist()
@@ -73,7 +78,7 @@ def test_the_framed_action_is_the_agents_action(frozen_folder, rollout_file, tmp
         "neurozoo.movies.panels.Canvas.compose",
         lambda self, pictures, screen, **facts: actions.append(facts["action"]) or self._base,
     )
-    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "x.mp4")
+    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "x.mp4", layout="classic")
     model = open_frozen(frozen_folder("large")).load_keras()
     with np.load(rollout_file("large")) as rollout:
         assert actions == np.argmax(model(rollout["observations"]), axis=-1).tolist()

@@ -13,7 +13,9 @@ SCREEN = np.full((210, 160, 3), 77, np.uint8)
 
 
 def step_of(layer, *, value=200, action=0, number=4):
-    return WatchedStep(number, (np.zeros(1), np.full(layer.shape, value, np.uint8)), SCREEN, 1230.0, action)
+    return WatchedStep(
+        number, (np.zeros(1), np.full(layer.shape, value, np.uint8)), np.zeros(1), SCREEN, 1230.0, action
+    )
 
 
 def test_each_frame_shows_the_layer_beside_the_game(frozen_folder, rollout_file, tmp_path, decode):

@@ -1,4 +1,5 @@
 import inspect
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def test_checking_does_not_change_what_the_user_wrote_and_nothing_is_shared():
     found["movie"]["grids"].append("frostbite")
     found["experiments"]["demo"]["games"].append("frostbite")
     assert config == yaml.safe_load(text)
-    assert checked(DEMO)["movie"]["grids"] == []
+    assert checked(DEMO)["movie"]["grids"] is None
 
 
 def test_keys_keep_the_order_of_the_file_and_defaults_follow_because_snakemake_compares_their_text():
@@ -116,7 +117,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (
             DEMO + "movie: {fsp: 30}",
-            ["movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, game, grids, layers, max_steps, overlay."],
+            [
+                "movie: key 'fsp' is unknown; did you mean 'fps'? Known: fps, game, grids, layers, "
+                "layout, max_steps, overlay, rows, theme."
+            ],
         ),
         (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
         (DEMO + "movie: {fps: true}", ["movie.fps should be a whole number, but is True."]),
@@ -355,3 +359,21 @@ def test_noise_and_streamlined_rollouts_are_allowed_beside_products_that_need_no
     others = "\nfilters: {experiments: [demo], products: [weights, lean]}\ncomparisons: {games: [pong]}"
     assert checked(DEMO + "rollout: {parameter_noise: 0.1, action_noise: 0.1, sticky_probability: 0.1}" + others)
     assert checked(DEMO + "rollout: {streamlined: true}" + others.partition("\ncomparisons")[0])
+
+
+@pytest.mark.parametrize(
+    ("entry", "hint"),
+    [
+        ("seed: 3", "The number of a run decides its seed: write runs: [7] for run 7."),
+        ("population_size: 10", "This is a setting of the algorithm: write it under overrides."),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(entry, hint):
+    text = f"experiments: {{demo: {{algo: ga, games: [pong], models: [small], runs: 1, {entry}}}}}"
+    with pytest.raises(NeurozooError, match=re.escape(hint)):
+        checked(text)
+
+
+def test_text_that_looks_like_a_number_is_told_from_one_that_yaml_misreads():
+    with pytest.raises(NeurozooError, match=r"is '3'. This is text: write 3 without quotes, in a --configfile"):
+        checked("experiments: {demo: {algo: ga, games: [pong], models: [small], runs: '3'}}")

@@ -23,6 +23,7 @@ from neurozoo.plan.planned_runs import (
     runs_with_lean,
     runs_with_phases,
 )
+from neurozoo.plan.products import games_in_grids
 
 DEMO = "experiments: {demo: {algo: ga, games: [pong], models: [large]}}\n"
 
@@ -184,6 +185,13 @@ def test_layers_are_filmed_of_the_networks_that_have_them_and_grids_show_all_run
     assert runs_with_layer(config, "fc") == runs_of_game(config, "pong") == [large, small]
     with pytest.raises(NeurozooError, match="planned game 'frostbite' is unknown"):
         runs_of_game(config, "frostbite")
+
+
+def test_grids_are_filmed_of_all_games_with_several_runs_unless_the_configuration_names_them():
+    two = DEMO + "imports: {a: {game: pong, model: small, genome: [1]}}\n"
+    assert games_in_grids(checked(two)) == ["pong"]
+    assert games_in_grids(checked(DEMO)) == []  # a single run
+    assert games_in_grids(checked(two + "movie: {grids: []}")) == []
 
 
 def test_generations_are_filmed_for_the_configured_experiments():

@@ -343,6 +343,15 @@ def test_the_results_are_described_with_scores_intervals_and_the_paths_of_movies
     assert re.search(r" 2 +30 +4,000 .* uber2018", text)  # runs, episodes, frames, protocol
     assert str(run / "activation.mp4") in text
     assert " all " not in text
+    assert "Open the gallery" not in text
+
+
+def test_the_description_ends_with_what_to_open(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "scores.csv").write_text("algo,model,protocol,game,games,runs,episodes,frames,score_mean\n")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").touch()
+    assert describe_results(tmp_path).splitlines()[-1] == f"Open the gallery: {tmp_path / 'site' / 'index.html'}"
 
 
 def test_a_parquet_of_something_else_is_no_metrics_table(tmp_path):

@@ -24,8 +24,9 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
     Returns:
         The most similar valid name, or None if none is similar.
     """
-    matches = difflib.get_close_matches(str(name), list(allowed), n=1, cutoff=0.6)
-    return matches[0] if matches else None
+    by_letters = {each.lower(): each for each in map(str, allowed)}
+    matches = difflib.get_close_matches(str(name).lower(), by_letters, n=1, cutoff=0.6)
+    return by_letters[matches[0]] if matches else None
 
 
 def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:

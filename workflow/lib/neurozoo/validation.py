@@ -188,6 +188,10 @@ def _number_hint(value: object, kinds: Sequence[str]) -> str:
             number = float(value)
         except ValueError:
             return ""
+        if value.strip().isdigit():  # YAML reads this as a number, if it sees it
+            return (
+                f" This is text: write {value} without quotes, in a --configfile; in --config, nested values are text."
+            )
         if math.isfinite(number):
             return f" YAML reads {value} as text; write {f'{int(number):_}' if number.is_integer() else number}."
     return ""

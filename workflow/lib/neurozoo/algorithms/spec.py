@@ -125,6 +125,7 @@ class AlgorithmSpec:
         has_phases: Whether a run learns in epochs of random play, training and tests.
         has_levels: Whether an archive of two measures holds levels, so that heat map, movie and page can be made.
         learns_by_steps: Whether playing, prediction and training can be measured apart (`python -m neurozoo profile`).
+        outputs_are_returns: Whether a network's outputs estimate returns (Q-values).
         score_is_selected: Whether `score` is the best of many, and therefore too optimistic; `test_score` never is.
         check_game: Returns a game's id, or raises an error that says what is wrong with it.
         check_variant: Returns the canonical name of a `{model}`, or raises an error that says what is wrong with it.
@@ -156,6 +157,7 @@ class AlgorithmSpec:
     has_phases: bool = False
     has_levels: bool = False
     learns_by_steps: bool = False
+    outputs_are_returns: bool = False
     score_is_selected: bool = False
     check_game: Callable[[str], str] = check_game
     check_variant: Callable[[str], str] = check_network

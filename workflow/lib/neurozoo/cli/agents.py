@@ -13,6 +13,7 @@ from neurozoo.cli.arguments import (
     chosen,
     named_game,
     protocol_choices,
+    run_number,
     whole,
 )
 from neurozoo.errors import NeurozooError
@@ -24,7 +25,7 @@ def add_agent_commands(commands: Commands) -> None:
     brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file that holds one")
     brought.add_argument("--game", type=named_game, help="default: the game in the genome's file")
     brought.add_argument("--model", help="network, such as large (default: the network in the genome's file)")
-    brought.add_argument("--run", type=int, default=1, help="number of the run (default: %(default)s)")
+    brought.add_argument("--run", type=run_number, default=1, help="number of the run (default: %(default)s)")
     add_protocol(brought)
     brought.add_argument(
         "--format",

@@ -37,6 +37,27 @@ def add_run_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument("run_dir", type=Path, help="folder of a run, such as results/runs/ga/frostbite/large/1")
 
 
+def run_number(text: str) -> int:
+    """Reads the number of a run, which is at least 1, as the workflow demands."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"should be >= 1, but is {number}: runs are counted from 1")
+    return number
+
+
+def check_is_run(run_dir: Path) -> None:
+    """Refuses a folder that holds runs but is none itself.
+
+    Raises:
+        NeurozooError: The folder has numbered folders, and neither a frozen agent nor settings.
+    """
+    runs = sorted((each for each in run_dir.glob("*") if each.name.isdigit()), key=lambda each: int(each.name))
+    if runs and not any((run_dir / name).exists() for name in ("frozen", "config.yaml", "rollout.npz")):
+        raise NeurozooError(
+            f"{run_dir} should be the folder of one run, but holds {len(runs)} of them. Name one, such as {runs[0]}"
+        )
+
+
 def add_results(command: argparse.ArgumentParser, meaning: str = "folder of all results") -> None:
     """Adds the folder of all results; `meaning` may say what it should hold."""
     command.add_argument("--results", type=Path, default=Path("results"), help=f"{meaning} (default: %(default)s)")

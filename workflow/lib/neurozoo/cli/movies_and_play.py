@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, chosen
+from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, check_is_run, chosen
 from neurozoo.errors import NeurozooError
 
 
@@ -24,7 +24,13 @@ def add_movie_and_play_commands(commands: Commands) -> None:
     kind.add_argument(
         "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
     )
+    kind.add_argument(
+        "--loop", action="store_true", help="cut ten seconds that repeat out of activation.mp4, below 2 MB, as WebP"
+    )
     kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
+    movie.add_argument("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
+    movie.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
+    movie.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
     movie.add_argument("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
     movie.add_argument("--fps", type=int, help="pictures per second, not with --game (default: 60)")
     movie.add_argument("--max-steps", type=int, default=0, help="number of steps to show (default: all)")
@@ -32,7 +38,7 @@ def add_movie_and_play_commands(commands: Commands) -> None:
     movie.add_argument(
         "--output",
         type=Path,
-        help="file to write (default: activation.mp4, layer_NAME.mp4 or game.mp4 in RUN_DIR; with --grid "
+        help="file to write (default: activation.mp4, layer_NAME.mp4, game.mp4 or loop.webp in RUN_DIR; with --grid "
         "results/movies/GAME.mp4)",
     )
     add_json(movie, "frames and speed as JSON")
@@ -76,7 +82,10 @@ def _movie(options):
     from neurozoo.movies.activation_movie import Movie, render_activation_movie, render_layer_movie
     from neurozoo.movies.game_movie import GameMovie, film_game
     from neurozoo.movies.grid import GridMovie, film_grid
+    from neurozoo.movies.loop import make_loop
 
+    for run_dir in options.run_dir:
+        check_is_run(run_dir)
     if options.grid:  # a grid shows the runs that are frozen already, and names the others
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):
@@ -100,12 +109,17 @@ def _movie(options):
     elif options.game:
         output = options.output or folder / "game.mp4"
         movie = film_game(frozen, rollout, output, overlay=options.overlay, **given)
+    elif options.loop:
+        loop = make_loop(folder / "activation.mp4", rollout, options.output or folder / "loop.webp")
+        print(json.dumps(asdict(loop)) if options.json else f"{loop.pictures} pictures, {loop.size:,} bytes")
+        return
     elif options.layer:
         output = options.output or folder / f"layer_{options.layer}.mp4"
         movie = render_layer_movie(frozen, rollout, output, layer=options.layer, overlay=options.overlay, **given)
     else:
         output = options.output or folder / "activation.mp4"
-        movie = render_activation_movie(frozen, rollout, output, **given)
+        looks = {key: value for key in ("layout", "theme", "rows") if (value := getattr(options, key)) is not None}
+        movie = render_activation_movie(frozen, rollout, output, **given, **looks)
     print(json.dumps(asdict(movie)) if options.json else f"{output}: {movie.frames} frames")
 
 

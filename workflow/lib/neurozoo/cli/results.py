@@ -1,5 +1,7 @@
 """`python -m neurozoo site`, `provenance`, `show` and `check-op`: shows a results folder, and checks the op library."""
 
+import os
+import webbrowser
 from pathlib import Path
 
 from neurozoo.cli.arguments import OPS, Commands, add_command, add_results
@@ -21,6 +23,7 @@ def add_result_commands(commands: Commands) -> None:
 
     show = add_command(commands, "show", _show, "list the files that a finished workflow has made")
     add_results(show)
+    show.add_argument("--open", action="store_true", help="open the gallery in a browser, where there is a desktop")
 
     check = add_command(
         commands, "check-op", _check_op, "check whether the op library was built from the sources in this checkout"
@@ -51,6 +54,14 @@ def _show(options):
     from neurozoo.records.tables import describe_results
 
     print(describe_results(options.results))
+    page = (options.results / "site" / "index.html").resolve()
+    if options.open and page.exists() and has_desktop():
+        webbrowser.open(page.as_uri())
+
+
+def has_desktop() -> bool:
+    """Returns whether a browser window could be seen."""
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _check_op(options):

@@ -19,6 +19,7 @@ from neurozoo.cli.arguments import (
     chosen,
     named_game,
     read_overrides,
+    run_number,
     whole,
 )
 
@@ -29,7 +30,9 @@ def add_training_commands(commands: Commands) -> None:
     train.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
     train.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     train.add_argument("--model", required=True, help="network, such as large")
-    train.add_argument("--run", type=int, default=1, help="number of the run; part of the seed (default: %(default)s)")
+    train.add_argument(
+        "--run", type=run_number, default=1, help="number of the run; part of the seed (default: %(default)s)"
+    )
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
     add_settings(train)
     train.add_argument("--run-dir", type=Path, help="folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)")

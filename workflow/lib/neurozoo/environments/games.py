@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -52,8 +53,22 @@ def check_game(game: str) -> str:
         return game
     games = (*game_names(), "hard_maze", "river_crossing")
     if game not in games:
-        raise unknown_name("game", game, games)
+        raise _unknown_game(game, games)
     return game
+
+
+def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
+    """Explains an unknown game; ids of Gymnasium's Atari games, such as FrostbiteNoFrameskip-v4, name theirs."""
+    if game == "all":
+        return NeurozooError(f"game 'all' is unknown: name each game. Known: {', '.join(games)}.")
+    own = re.sub(r"^ALE/|(NoFrameskip|Deterministic)?(-ram)?(-v\d+)?$", "", str(game))
+    known = {name.replace("_", ""): name for name in games}
+    if own != game and own.lower() in known:
+        return NeurozooError(
+            f"game {game!r} is unknown: this is Gymnasium's id of it. Write {known[own.lower()]!r}; the protocol "
+            "decides about frame skip and sticky actions."
+        )
+    return unknown_name("game", str(game), games)
 
 
 def trust_module_of(game: object) -> None:

@@ -164,6 +164,7 @@ def plot_aggregates(
         notes.append(_UNLIKE)
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
     figure += p9.scale_x_continuous(labels=number_labels)
+    figure += p9.expand_limits(x=0)  # without the 0, noise looked decisive
     used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
     used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
     figure += _labels(title, notes, used, x="", y="", more=reservations(used, of="agents"))

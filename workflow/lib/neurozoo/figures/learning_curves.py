@@ -10,6 +10,8 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.environments.game_titles import game_title
+from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import (
     COLOUR_BY,
@@ -20,7 +22,6 @@ from neurozoo.figures.style import (
     check_formats,
     curve_labels,
     figure_theme,
-    game_title,
     mean_of,
     number_labels,
     number_range,
@@ -52,7 +53,7 @@ def plot_learning_curves(
     columns: int = 4,
     panel_width: float = 3.0,
     panel_height: float = 3.0,
-    interval: str | None = "mean",
+    interval: str | None = "median",
     best: bool = True,
     frames_axis: str = "linear",
     confidence: float = 0.95,
@@ -72,8 +73,8 @@ def plot_learning_curves(
         columns: Panels per row.
         panel_width: Inches, including axes.
         panel_height: Inches, including axes and title.
-        interval: The statistic whose bootstrap interval is the ribbon: `mean` (as in the published figure), `median`,
-            or `none`. A single run has no ribbon.
+        interval: The statistic whose bootstrap interval is the ribbon: `median`, as the line; `mean`, as in the
+            published figure; or `none`. A single run has no ribbon.
         best: Whether to draw the best score so far of any run as a dashed line.
         frames_axis: `linear`, starting at 0, or `log`, for runs and references of very different lengths.
         confidence: Confidence of the ribbon.
@@ -104,14 +105,17 @@ def plot_learning_curves(
     columns = min(columns, len(games))
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
     named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"
-    figure = _figure(curves, records, others, labels=labels, columns=columns, axis=frames_axis, size=(width, height))
+    levels = reference_levels(reports)
+    figure = _figure(
+        curves, records, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
+    )
     figure += p9.labs(y=named)
     figure += p9.labs(
         title=textwrap.fill(
             "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
         ),
         subtitle=textwrap.fill(
-            _legend_text(curves, others, interval=interval, best=best, confidence=confidence), int(13 * width)
+            _legend_text(curves, others, levels, interval=interval, best=best, confidence=confidence), int(13 * width)
         ),
         caption=textwrap.fill(_score_caption(reports, runs), int(16 * width)),
     )
@@ -240,7 +244,37 @@ def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
     return ordered.loc[rises | is_last, ["game", "curve", "frames", "best"]]
 
 
-def _legend_text(curves: pd.DataFrame, others: pd.DataFrame, *, interval: str, best: bool, confidence: float) -> str:
+def reference_levels(reports: pd.DataFrame) -> pd.DataFrame:
+    """Lists the scores of random play and of a human, by which a curve can be judged.
+
+    A human's score that is more than twice as far from random play as the best report is left out, because nothing
+    else could be seen beside it.
+
+    Args:
+        reports: Rows with `game` and `score`.
+
+    Returns:
+        Rows with `game`, `level` (`random` or `human`) and `score`.
+    """
+    rows = []
+    for game, best in reports.groupby("game")["score"].max().items():
+        if game in reference_scores():
+            random, human = reference_scores()[game]
+            rows.append((game, "random", random))
+            if human - random <= 2 * (best - random):
+                rows.append((game, "human", human))
+    return pd.DataFrame(rows, columns=["game", "level", "score"])
+
+
+def _legend_text(
+    curves: pd.DataFrame,
+    others: pd.DataFrame,
+    levels: pd.DataFrame,
+    *,
+    interval: str,
+    best: bool,
+    confidence: float,
+) -> str:
     """Explains the lines, so that the figure can stand alone."""
     most = curves["runs"].max()
     if most == 1:
@@ -252,6 +286,8 @@ def _legend_text(curves: pd.DataFrame, others: pd.DataFrame, *, interval: str, b
     is_narrow = interval != "none" and curves["runs"].between(2, ENOUGH_RUNS - 1).any()
     if best:
         parts.append("dashed: best so far" if most == 1 else "dashed: best so far of any run")
+    if len(levels):
+        parts.append(f"dotted: {' and '.join(dict.fromkeys(levels['level']))} play")
     if len(others):
         parts.append("grey: one published run each, for comparison, with its own settings")
     return " ".join(["; ".join(parts) + ".", *([TOO_FEW_RUNS] if is_narrow else [])])
@@ -277,6 +313,7 @@ def _figure(
     curves: pd.DataFrame,
     records: pd.DataFrame | None,
     others: pd.DataFrame,
+    levels: pd.DataFrame,
     *,
     labels: Sequence[str],
     columns: int,
@@ -292,6 +329,14 @@ def _figure(
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
     figure = p9.ggplot(curves, aesthetics)
+    if len(levels):
+        levels = levels.assign(panel=levels["game"].map(game_title))
+        figure += p9.geom_hline(p9.aes(yintercept="score"), levels, linetype="dotted", colour="#6B6B6B", size=0.6)
+        figure += p9.geom_text(
+            p9.aes(x="frames", y="score", label="level"),
+            levels.assign(frames=0.0 if axis == "linear" else curves["frames"].min()),
+            inherit_aes=False, colour="#6B6B6B", size=7, ha="left", va="bottom",
+        )  # fmt: skip
     if names:
         figure += p9.geom_line(p9.aes(y="score"), ordered(others), size=0.6)
     ribbon = curves.dropna(subset=["low", "high"])
@@ -310,7 +355,7 @@ def _figure(
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
-        + p9.scale_y_continuous(labels=number_labels)
+        + p9.scale_y_continuous(labels=number_labels, expand=(0.05, 0, 0.12, 0))  # with room for a label at the top
         + p9.scale_colour_manual(values=colours, limits=entries)
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))
         + p9.scale_fill_manual(values=colours, limits=entries, guide=None)

@@ -89,11 +89,6 @@ def algo_name(algo: str) -> str:
     return algo.replace("_", "-").upper()
 
 
-def game_title(game: str) -> str:
-    """Formats the name of a game: `Ms Pacman` for `ms_pacman`."""
-    return game.replace("_", " ").title()
-
-
 def si_label(value: float) -> str:
     """Formats a number of frames: 500k, 1.5M, 4B."""
     for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import (
     categorical_colours,
     check_formats,
     curve_labels,
     figure_theme,
-    game_title,
     save_figure,
 )
 from neurozoo.records.comparability import with_names

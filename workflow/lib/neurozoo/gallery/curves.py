@@ -23,7 +23,7 @@ class Series:
     Attributes:
         label: Its name.
         colour: Index of its colour, from 0.
-        role: `run`, `other` (drawn faintly) or `median`.
+        role: `run`, `other` (drawn faintly), `median`, or `level` (a flat, dotted line).
         frames: Shape (reports,), emulator frames, ascending.
         scores: Shape (reports,).
     """

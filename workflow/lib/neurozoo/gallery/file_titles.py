@@ -47,6 +47,7 @@ TABLES: Titles = (
 )
 # Files of a run that are neither movies nor pictures nor pages.
 RUN_FILES: Titles = (
+    ("loop.webp", "Ten seconds that repeat, for a README or a link preview"),
     ("config.yaml", "All settings, with version and commit"),
     ("metrics.csv", "Every report as a table"),
     ("phases.csv", "Phases, in the columns of simple_dqn"),
@@ -80,7 +81,7 @@ FOLDERS = (
     "comparisons/*",
 )  # fmt: skip
 # Suffixes of files that are copied into a bundle. Pages of a bundle only name the others.
-BUNDLED = (".mp4", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml")
+BUNDLED = (".mp4", ".webp", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml")
 
 
 def title_of(name: str, titles: Titles) -> tuple[int, str] | None:

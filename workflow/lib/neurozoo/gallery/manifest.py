@@ -53,6 +53,7 @@ class MovieFile(File):
         panels: Parts to zoom into; empty for movies without panels.
         poster: One of its pictures: a path relative to the folder of the pages, width and height.
         screen: The same with only the game's screen.
+        loop: Path of a picture that repeats ten seconds of it, relative to the results folder; empty if there is none.
     """
 
     tag: str
@@ -61,6 +62,7 @@ class MovieFile(File):
     panels: tuple[PanelBox, ...]
     poster: tuple[str, int, int]
     screen: tuple[str, int, int]
+    loop: str = ""
 
 
 @dataclass(frozen=True)

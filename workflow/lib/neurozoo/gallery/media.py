@@ -16,10 +16,11 @@ from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, tit
 from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.gallery.videos import VideoFacts, crop_picture, find_poster, read_video
-from neurozoo.movies.panels import Canvas
+from neurozoo.movies.places import places_on
 from neurozoo.movies.video import POSTER
 from neurozoo.npz_files import NpzReader
 
+LOOP = "loop.webp"  # of an activation movie, beside it
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
 SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask
 
@@ -55,8 +56,13 @@ class MediaReader:
                     crop_picture(poster, panels[0].box, screen)
                 unit = "frames" if has_frames and path.name in BY_FRAME else "steps"
                 pictures = self._drawn(poster), self._drawn(screen if panels else poster)
-                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures))
+                loop = self._loop(folder) if path.name == "activation.mp4" else ""
+                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures, loop))
         return found
+
+    def _loop(self, folder: Path) -> str:
+        path = folder / LOOP
+        return path.relative_to(self._results).as_posix() if path.is_file() and self._missing.has(path) else ""
 
     def prepare(self, *patterns: str) -> None:
         """Finds the posters of all movies that match, several at once, because ffmpeg takes its time for each.
@@ -124,7 +130,5 @@ def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:
         with NpzReader(folder / "rollout.npz", keys=("frames",), remedy=REMAKE) as reader:
             height, width, colours = reader.shape("frames")[1:]
             shape = (height, width, colours)
-    canvas = Canvas(frozen, screen_shape=shape, steps=facts.frames)
-    if (canvas.width, canvas.height) != (facts.width, facts.height):
-        return ()
-    return tuple(PanelBox(place.name, place.label, place.box, place.view) for place in canvas.places)
+    places = places_on(frozen, screen_shape=shape, width=facts.width, height=facts.height, steps=facts.frames)
+    return tuple(PanelBox(place.name, place.label, place.box, place.view) for place in places)

@@ -17,10 +17,19 @@ from urllib.parse import quote
 import jinja2
 import numpy as np
 
+from neurozoo.environments.game_titles import game_title
+from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, number_label, reservations, si_label
 from neurozoo.files import write_text, written_whole
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
+from neurozoo.gallery.explanations import (
+    best_run,
+    explain_algorithm,
+    explain_network,
+    explain_protocol,
+    share_of_human,
+)
 from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS
@@ -96,7 +105,7 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
         manifest = _fill_bundle(results, filled, **statistics)
         with zipfile.ZipFile(temporary, "w") as archive:
             for path in sorted(filled.rglob("*")):
-                packs = zipfile.ZIP_STORED if path.suffix in (".mp4", ".png") else zipfile.ZIP_DEFLATED
+                packs = zipfile.ZIP_STORED if path.suffix in (".mp4", ".png", ".webp") else zipfile.ZIP_DEFLATED
                 archive.write(path, path.relative_to(folder), packs)
     return manifest
 
@@ -159,7 +168,7 @@ def write_index(manifest: Manifest, site: Path, *, files: str) -> None:
     """
     templates, common = _templates(files), _common(manifest, files=files)
     write_text(site / "cards.js", _card_script(manifest, templates, common))
-    index = templates.get_template("index.html").render(**common, root="")
+    index = templates.get_template("index.html").render(**common, hero=best_run(manifest.runs), root="")
     write_text(site / "index.html", re.sub(r"\n\s+", "\n", index))  # indentation is a tenth of a long page
 
 
@@ -206,7 +215,11 @@ def _templates(files: str) -> jinja2.Environment:
         "number": number_label,
         "frames": si_label,
         "bytes": _bytes_label,
-        "game": lambda game: game.replace("_", " ").title(),
+        "game": game_title,
+        "explained_algo": explain_algorithm,
+        "explained_network": explain_network,
+        "explained_protocol": explain_protocol,
+        "of_human": _human_label,
         "algo": _algo_label,
         "network": lambda model: model.replace("_", " "),
         "reservations": lambda runs: reservations(comparable(runs), of="scores"),
@@ -216,6 +229,12 @@ def _templates(files: str) -> jinja2.Environment:
     templates.globals["too_few_runs"] = TOO_FEW_RUNS
     templates.tests["in_run"] = lambda path, run: path == run or path.startswith(f"{run}/")
     return templates
+
+
+def _human_label(run: Run) -> str:
+    """Returns a run's human-normalised score, such as "3 % of human"; empty if it is unknown."""
+    share = share_of_human(run)
+    return "" if share is None else f"{100 * share:.0f} % of human".replace("-", "−")
 
 
 def _algo_label(algo: str) -> str:
@@ -289,7 +308,7 @@ class _Drawings:
         ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
         which = "Test score" if all(run.curve_is_test for run in runs if run.curve[0]) else "Score"
         summary = f"{which} over frames of {_counted(len(runs), 'run')}; medians end with {'; '.join(ends)}."
-        return draw_chart(series, points=_PAGE_POINTS, summary=summary)
+        return draw_chart([*_levels(runs[0].game, series), *series], points=_PAGE_POINTS, summary=summary)
 
     def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
         """Draws the interval over runs and their scores; the line spans all scores and intervals of the game."""
@@ -315,6 +334,7 @@ class _Drawings:
         if len(same_kind) > 1 and len((median := self._median(same_kind)).frames) > 1:
             series.append(median)
         series.append(self._series(run, "run"))
+        series = [*_levels(run.game, series), *series]
         scores = run.curve[1]
         if len(scores) == 1:
             summary = (
@@ -347,6 +367,19 @@ class _Drawings:
         if not run.curve_is_test:
             parts.append("own score, not tested yet")
         return Series(", ".join(filter(None, parts)), self.colour(run), "median", frames, scores)
+
+
+def _levels(game: str, series: Sequence[Series]) -> list[Series]:
+    """Returns flat lines for random play and a human, unless the human is too far above all else."""
+    if game not in reference_scores():
+        return []
+    random, human = reference_scores()[game]
+    best = max(line.scores.max() for line in series)
+    ends = np.array([0.0, max(line.frames[-1] for line in series)])
+    levels = {"random play": random} | ({"human": human} if human - random <= 2 * (best - random) else {})
+    return [
+        Series(f"{name}: {number_label(score)}", 6, "level", ends, np.full(2, score)) for name, score in levels.items()
+    ]
 
 
 def _arrays(run: Run) -> tuple[np.ndarray, np.ndarray]:

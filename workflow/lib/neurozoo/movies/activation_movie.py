@@ -8,19 +8,23 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
-from neurozoo.errors import unknown_name
+from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.movies.activations import WatchedRollout, WatchedStep, watched_rollout
 from neurozoo.movies.layer_picture import LayerPicture
 from neurozoo.movies.panels import Canvas
+from neurozoo.movies.scene import ROWS, Scene
+from neurozoo.movies.themes import THEMES, ThemeName
 from neurozoo.movies.video import check_fps, video_written_whole
 from neurozoo.rollouts.progress import Progress
 
-Picture = TypeVar("Picture", Canvas, LayerPicture)
+Picture = TypeVar("Picture", Scene, Canvas, LayerPicture)
+LayoutName = Literal["wide", "classic"]
+LAYOUTS: tuple[LayoutName, ...] = ("wide", "classic")
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ def render_activation_movie(
     rollout: str | os.PathLike,
     output: str | os.PathLike,
     *,
+    layout: LayoutName = "wide",
+    theme: ThemeName = "dark",
+    rows: int = ROWS[0],
     fps: int = 60,
     max_steps: int = 0,
     log: str | os.PathLike | None = None,
@@ -54,6 +61,9 @@ def render_activation_movie(
         frozen_folder: The frozen model.
         rollout: A rollout file of that model.
         output: The `.mp4` to write.
+        layout: `wide` (16:9, from the screen on the left to the action on the right) or `classic` (the Atari Zoo's).
+        theme: Colours of a wide movie: `dark` or `light`.
+        rows: Height of a wide movie in pixels: 720 or 1080.
         fps: Frames per second.
         max_steps: Shows only the first steps; 0 for all.
         log: Optional file for progress lines.
@@ -63,9 +73,29 @@ def render_activation_movie(
         Number of frames and speed.
 
     Raises:
-        NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.
+        NeurozooError: A file is missing, damaged or belongs to another model, a choice is unknown, ffmpeg failed, or
+            the disk is full.
     """
+    for what, name, known in (("layout", layout, LAYOUTS), ("theme", theme, THEMES)):
+        if name not in known:
+            raise unknown_name(f"{what} of a movie", name, known)
+    if rows not in ROWS:
+        raise NeurozooError(f"rows of a movie should be {' or '.join(map(str, ROWS))}, but is {rows}.")
     frozen = open_frozen(frozen_folder)
+    if layout == "wide":
+        return _rendered(
+            frozen,
+            rollout,
+            output,
+            layers=frozen.layers,
+            lay_out=lambda watched: Scene(frozen, watched, theme=theme, rows=rows),
+            draw=Scene.compose,
+            fps=fps,
+            max_steps=max_steps,
+            log=log,
+            terminal=terminal,
+            is_wide=True,
+        )
     return _rendered(
         frozen,
         rollout,
@@ -148,15 +178,16 @@ def _rendered(
     max_steps: int,
     log: str | os.PathLike | None,
     terminal: str,
+    is_wide: bool = False,
 ) -> Movie:
     check_fps(fps)
     use_one_thread()
-    with watched_rollout(frozen, rollout, layers=layers, max_steps=max_steps) as watched:
+    with watched_rollout(frozen, rollout, layers=layers, max_steps=max_steps, is_centred=is_wide) as watched:
         start = time.perf_counter()
         picture = lay_out(watched)
         with (
             Progress(f"movie of {frozen.title}", total=2 * watched.steps, log=log, terminal=terminal) as progress,
-            video_written_whole(output, width=picture.width, height=picture.height, fps=fps) as show,
+            video_written_whole(output, width=picture.width, height=picture.height, fps=fps, is_packed=is_wide) as show,
         ):
             for step in watched.each_step(progress):
                 show(draw(picture, step))

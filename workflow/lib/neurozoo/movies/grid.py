@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
+from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE, write_centred, write_fitting
 from neurozoo.movies.screens import ScreenView, even, zoom_of
@@ -112,7 +113,7 @@ def film_grid(
     return film_together(
         _placed(agents),
         output,
-        title=next(iter(games), "").replace("_", " "),
+        title=game_title(next(iter(games), "")),
         fps=fps,
         max_steps=max_steps,
         overlay=overlay,

@@ -14,6 +14,11 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 
+# Browsers take videos of 720 rows and more for BT.709; ffmpeg would write BT.601.
+HD_COLOURS = [
+    "-vf", "scale=out_color_matrix=bt709:flags=fast_bilinear", "-colorspace", "bt709", "-color_primaries", "bt709",
+    "-color_trc", "bt709", "-color_range", "tv",
+]  # fmt: skip
 SOUND_RATE = 48_000  # samples per second of a movie's sound; every browser plays this rate
 POSTER = ".poster.png"  # takes the place of a movie's suffix
 _POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
@@ -44,7 +49,13 @@ def check_fps(fps: int) -> None:
 
 @contextlib.contextmanager
 def video_written_whole(
-    path: str | os.PathLike, *, width: int, height: int, fps: int, sound: Sound | None = None
+    path: str | os.PathLike,
+    *,
+    width: int,
+    height: int,
+    fps: int,
+    sound: Sound | None = None,
+    is_packed: bool = False,
 ) -> Iterator[Callable[[np.ndarray], None]]:
     """Encodes frames to a video that appears whole or not at all.
 
@@ -57,22 +68,25 @@ def video_written_whole(
         height: Pixels, even.
         fps: Frames per second.
         sound: Sound of the same length as the movie; None for a silent movie.
+        is_packed: Whether frames have one number per pixel, see `neurozoo.movies.themes`.
 
     Yields:
-        A function that takes a frame: uint8, shape (height, width, 3).
+        A function that takes a frame: uint8, shape (height, width, 3), or packed pixels, uint32, shape (height, width).
 
     Raises:
         NeurozooError: ffmpeg is missing or failed; the message quotes its last line.
     """
     audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound.rate), "-ac", "1", "-i", os.fspath(sound.path)]
     audio_out = [] if sound is None else ["-c:a", "aac", "-b:a", "96k", "-ar", str(SOUND_RATE), "-flags:a", "+bitexact"]
+    pixels, colours = ("rgb0", HD_COLOURS) if is_packed else ("rgb24", [])
     shown = 0
 
     with written_whole(path) as temporary, tempfile.TemporaryFile() as messages:
         command = [
             ffmpeg_path(), "-y", "-loglevel", "error",
-            "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-", *audio_in,
-            "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", "1", *audio_out,
+            "-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{width}x{height}", "-r", str(fps), "-i", "-", *audio_in,
+            "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", "1", *colours,
+            *audio_out,
             "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1", "-movflags", "+faststart",
             os.fspath(temporary),
         ]  # fmt: skip
@@ -137,7 +151,7 @@ def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds:
 
 
 def _write(stream: IO[bytes], frame: np.ndarray) -> None:
-    stream.write(np.ascontiguousarray(frame, np.uint8).data)
+    stream.write(np.ascontiguousarray(frame).data)
 
 
 def ffmpeg_path() -> str:

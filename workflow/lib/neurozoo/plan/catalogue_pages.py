@@ -32,7 +32,7 @@ def networks_page() -> str:
         (
             f"`{network.name}`",
             ", ".join(network.published_names),
-            ", ".join((*_input_text(network), *map(_layer_text, network.layers))),
+            ", ".join((*_input_text(network), *map(layer_text, network.layers))),
             ", ".join(dict.fromkeys(layer.initialisation for layer in network.layers)),
             f"{network.layout(MOST_ACTIONS).parameter_count:,}",
         )
@@ -55,7 +55,7 @@ def _keras_networks_text() -> str:
         (
             f"`{network.name}`",
             ", ".join(network.published_names),
-            ", ".join(map(_layer_text, network.layers)),
+            ", ".join(map(layer_text, network.layers)),
             f"{network.layout(MOST_ACTIONS).parameter_count:,}",
         )
         for network in KERAS_NETWORKS.values()
@@ -72,7 +72,8 @@ def _input_text(network: Network) -> list[str]:
     return [] if clip is None else [f"observations scaled by their statistics and clipped to ±{clip:g}"]
 
 
-def _layer_text(layer: Layer) -> str:
+def layer_text(layer: Layer) -> str:
+    """Returns a layer in short, such as "conv 32 8/4"."""
     if layer.kind == "dense":
         text = f"dense {layer.units}" if layer.units else layer.name
     elif layer.kind == "lstm":

@@ -65,7 +65,7 @@ class LearningCurves(Section):
     panel_width: Inches = Field(default=3, description="Width of a panel in inches.")
     panel_height: Inches = Field(default=3, description="Height of a panel in inches.")
     interval: Literal["mean", "median", "none"] = Field(
-        default="mean",
+        default="median",
         description="Statistic of the runs whose bootstrap interval is the ribbon; the line is always the median.",
     )
     best: Flag = Field(default=True, description="Whether a dashed line shows the best run.")
@@ -197,6 +197,15 @@ class Rollout(Section):
 class Movie(Section):
     """Movies of rollouts."""
 
+    layout: Literal["wide", "classic"] = Field(
+        default="wide",
+        description="activation.mp4: wide (16:9, from the screen on the left to the action on the right) or classic "
+        "(550 x 1000 pixels, a column of layers, as in the Atari Zoo).",
+    )
+    theme: Literal["dark", "light"] = Field(default="dark", description="Colours of the wide activation.mp4.")
+    rows: Literal[720, 1080] = Field(
+        default=720, description="Height in pixels of the wide activation.mp4: 1280 x 720 or 1920 x 1080."
+    )
     fps: Whole = Field(default=60, ge=1, description="Pictures per second.")
     max_steps: Whole = Field(default=0, ge=0, description="Steps of the rollout that are shown; 0 for all.")
     overlay: Flag = Field(
@@ -208,7 +217,10 @@ class Movie(Section):
         default=[],
         description="Layers that get a movie of their own, in every run whose network has a layer of this name.",
     )
-    grids: Names = Field(default=[], description="Games whose runs are all shown side by side in one movie.")
+    grids: Names | None = Field(
+        default=None,
+        description="Games whose runs are all shown side by side in one movie; empty for all games with several runs.",
+    )
 
 
 class Generations(Section):

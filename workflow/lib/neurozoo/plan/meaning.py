@@ -199,7 +199,7 @@ def _rollout_problems(config: Mapping) -> Iterator[str]:
 
 def _movie_problems(config: Mapping) -> Iterator[str]:
     for key, check in (("layers", runs_with_layer), ("grids", runs_of_game)):
-        for number, name in enumerate(config["movie"][key]):
+        for number, name in enumerate(config["movie"][key] or ()):
             yield from _complaint(f"movie.{key}[{number}]", partial(check, config, name))
 
 

@@ -1,6 +1,7 @@
 """The files that a configuration plans: those of each run, depending on its algorithm, and those over all runs."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def planned_products(config: Mapping) -> list[str]:
         *_of_planned(config),
         *(path for file in OF_IMPORTED for path in run_files(file, imported_runs(config))),
         *run_files("activation.mp4", recorded_runs(config)),
+        *run_files("loop.webp", recorded_runs(config)),
         *run_files("generations.mp4", filmed_runs(config)),
         *_movies(config),
         *_filters(config),
@@ -86,8 +88,16 @@ def _movies(config: Mapping) -> list[str]:
             for layer in movie["layers"]
             for path in run_files(f"layer_{layer}.mp4", runs_with_layer(config, layer))
         ),
-        *(f"<results>/movies/{game}.mp4" for game in movie["grids"]),
+        *(f"<results>/movies/{game}.mp4" for game in games_in_grids(config)),
     ]
+
+
+def games_in_grids(config: Mapping) -> list[str]:
+    """Lists the games whose runs are shown side by side: those of the configuration, or all with several runs."""
+    if config["movie"]["grids"] is not None:
+        return list(config["movie"]["grids"])
+    counts = Counter(run.game for run in recorded_runs(config))
+    return [game for game, count in counts.items() if count > 1]
 
 
 def lean_is_wanted(config: Mapping) -> bool:

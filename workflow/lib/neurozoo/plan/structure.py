@@ -1,5 +1,6 @@
 """Checks the structure of a configuration, and fills in defaults, as `config_models` states them."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType
@@ -29,13 +30,24 @@ def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[d
     try:
         checked = Config.model_validate(present, context=FROM_YAML)
     except ValidationError as error:
-        return {}, problems + explain(error, _schema())
+        return {}, problems + [line + _misplaced_hint(line) for line in explain(error, _schema())]
     if "imports" not in present and not checked.experiments:
         about = Config.model_fields["experiments"].description
         is_there = "experiments" in present
         missing = "experiments should have at least 1 entry, but is empty."
         problems.append(missing if is_there else f"the key 'experiments' is missing. {about}")
     return _filled(checked, present) | {"algorithms": _with_all_algorithms(checked, present)}, problems
+
+
+def _misplaced_hint(line: str) -> str:
+    """Returns where a key of an experiment belongs if it is a setting of an algorithm."""
+    found = re.match(r"experiments\.[^.]+: key '(\w+)' is unknown\.", line)
+    if found is None:
+        return ""
+    if found[1] == "seed":
+        return " The number of a run decides its seed: write runs: [7] for run 7."
+    is_setting = any(found[1] in spec.settings.schema()["properties"] for spec in ALGORITHMS.values())
+    return " This is a setting of the algorithm: write it under overrides." if is_setting else ""
 
 
 @cache

@@ -379,8 +379,13 @@ def describe_results(results: str | os.PathLike) -> str:
         "Played: the protocol, and what else differs; then the settings where runs of several are there.",
         "Scores in full:       " + str(path),
     ]
+    movies, loops = (sorted(results.glob(f"runs/*/*/*/*/{name}")) for name in ("activation.mp4", "loop.webp"))
     lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
-    lines += [f"Activation movie:     {movie}" for movie in sorted(results.glob("runs/*/*/*/*/activation.mp4"))]
-    lines += [f"Gallery of all of it: {page}" for page in results.glob("site/index.html")]
+    lines += [f"Activation movie:     {movie}" for movie in movies]
+    lines += [f"Games side by side:   {movie}" for movie in sorted(results.glob("movies/*.mp4"))]
+    lines += [f"Loop for a README:    {loop}" for loop in loops[:1]]
     lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]
+    page = results / "site" / "index.html"
+    if page.exists():
+        lines += ["", f"Open the gallery: {page}"]
     return "\n".join(lines)

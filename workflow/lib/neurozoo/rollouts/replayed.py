@@ -21,9 +21,18 @@ class ReplayedNetwork:
         layers: Names of layers.
         noise: Of the kernels, with which the rollout was played; see `Perturbation.parameter`.
         seed: Seed of that noise.
+        keeps_memory: Whether the memory after each step follows the activations.
     """
 
-    def __init__(self, frozen: FrozenModel, layers: Sequence[str], *, noise: float = 0.0, seed: int = 0):
+    def __init__(
+        self,
+        frozen: FrozenModel,
+        layers: Sequence[str],
+        *,
+        noise: float = 0.0,
+        seed: int = 0,
+        keeps_memory: bool = False,
+    ):
         import tensorflow as tf
 
         model = frozen.step_model(list(layers))
@@ -31,6 +40,7 @@ class ReplayedNetwork:
             perturb_kernels(model, noise, seed=seed)
         self._frozen = frozen
         self._count = len(layers)
+        self._kept = self._count + (len(frozen.state_shapes) if keeps_memory else 0)
         self._run = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
         self._previous: Iterator[tuple[int, float, bool]] = iter(())
         self._state: list[np.ndarray] = []
@@ -61,7 +71,7 @@ class ReplayedNetwork:
                 self._state = [np.zeros_like(part) for part in self._state]
             now = slice(step, step + 1)
             said = self._ask([observations[now], actions[now], rewards[now], *self._state])
-            steps.append(said[: self._count])
+            steps.append(said[: self._kept])
             self._state = said[self._count :]
         return [np.concatenate(layer) for layer in zip(*steps, strict=True)]
 

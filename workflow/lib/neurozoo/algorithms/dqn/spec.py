@@ -34,6 +34,7 @@ SPECS = (
         open_session=_open_session,
         has_phases=True,
         learns_by_steps=True,
+        outputs_are_returns=True,
         describe_evaluation=_describe_evaluation,
         memory=_memory,
     ),

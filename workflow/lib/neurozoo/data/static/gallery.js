@@ -116,6 +116,7 @@ class Filters {
 
 const RATES = [0.1, 0.25, 0.5, 1, 2];
 const MARGIN = 10; // pixels around the panel that is shown
+const CAPTION = 34; // pixels above it, for its label
 const NEAR = 1.6; // magnification from which pixels get sharp edges
 
 class Player {
@@ -227,6 +228,7 @@ class Player {
     part.speed.replaceChildren(
       ...RATES.map((rate) => new Option(`${+(rate * movie.fps).toFixed(1)} ${movie.unit}/s`, rate, rate === 1, rate === 1)),
     );
+    this.stage.classList.toggle("wide", movie.width > 1.3 * movie.height);
     this.layer.style.width = `${movie.width}px`;
     this.layer.style.height = `${movie.height}px`;
     this.showPanels();
@@ -292,6 +294,7 @@ class Player {
       if (isChosen) button.parentNode.scrollLeft = button.offsetLeft - button.parentNode.offsetLeft - MARGIN;
     }
     this.root.classList.toggle("zoomed", Boolean(panel));
+    this.root.querySelector(".caption").textContent = panel ? panel.label : "";
     this.layer.classList.toggle("moves", moves);
     this.place();
     this.remember();
@@ -304,9 +307,10 @@ class Player {
     const [left, top, width, height] = panel ? panel.view : [0, 0, this.movie.width, this.movie.height];
     const { clientWidth, clientHeight } = this.stage;
     const margin = panel ? MARGIN : 0;
-    const scale = Math.min((clientWidth - 2 * margin) / width, (clientHeight - 2 * margin) / height);
+    const caption = panel ? CAPTION : 0;
+    const scale = Math.min((clientWidth - 2 * margin) / width, (clientHeight - caption - 2 * margin) / height);
     const x = (clientWidth - scale * width) / 2 - scale * left;
-    const y = (clientHeight - scale * height) / 2 - scale * top;
+    const y = (clientHeight + caption - scale * height) / 2 - scale * top;
     this.layer.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     this.layer.style.setProperty("--scale", scale);
     const right = this.movie.width - left - width;
@@ -432,13 +436,14 @@ class Viewer {
     });
   }
 
-  open(card, state) {
+  open(card, state, { plays = false } = {}) {
     const title = this.dialog.querySelector("h2 a");
     title.textContent = card.dataset.title;
     title.href = card.querySelector("h3 a").href;
     if (!this.dialog.open) this.dialog.showModal();
     this.player.load(moviesOf(card), state);
     this.player.part.play.focus();
+    if (plays) this.player.toggle();
   }
 
   restore() {
@@ -481,11 +486,48 @@ function viewOfPlayer() {
   return { movie: view.get("movie"), step: Number(view.get("step")) || 1, panel: view.get("panel") || "" };
 }
 
+// ---- loops on cards, while a mouse is on them ----
+
+function startLoops() {
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+  for (const screen of document.querySelectorAll(".screen[data-loop]")) {
+    screen.addEventListener("pointerenter", (event) => {
+      if (event.pointerType !== "mouse" || isStill.matches || screen.querySelector(".loop")) return;
+      const loop = new Image();
+      loop.className = "loop";
+      loop.alt = "";
+      loop.addEventListener("load", () => screen.matches(":hover") && screen.querySelector("img").after(loop));
+      loop.src = screen.dataset.loop;
+    });
+    screen.addEventListener("pointerleave", () => screen.querySelector(".loop")?.remove());
+  }
+}
+
+// The best agent plays while it is in view, at half the movie's speed; not on touch screens, nor with reduced motion.
+function startHero(video) {
+  if (!matchMedia("(hover: hover)").matches || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  video.muted = true;
+  video.defaultPlaybackRate = video.playbackRate = 0.5;
+  const watch = ([entry]) => (entry.isIntersecting ? video.play().catch(() => {}) : video.pause());
+  new IntersectionObserver(watch, { threshold: 0.25 }).observe(video);
+}
+
+// On a narrow screen, filters are folded away.
+function startFold(fold) {
+  const narrow = matchMedia("(max-width: 899px)");
+  const set = () => (fold.open = !narrow.matches);
+  narrow.addEventListener("change", set);
+  set();
+}
+
 // ---- start ----
 
 function start() {
   startTheme(document.getElementById("theme"));
   startCards();
+  startLoops();
+  for (const video of document.querySelectorAll("[data-hero]")) startHero(video);
+  for (const fold of document.querySelectorAll(".fold")) startFold(fold);
   const form = document.getElementById("filters");
   const filters = form && new Filters(form, document.querySelector("#runs .cards"));
   const dialog = document.getElementById("viewer");
@@ -504,7 +546,8 @@ function start() {
     if (!viewer || !link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     writeView({ movie: link.dataset.open, step: "", panel: "" }, { adds: true });
-    viewer.open(link.closest(".card"), { movie: link.dataset.open });
+    const card = link.closest(".card") || [...document.querySelectorAll(".card")].find((one) => holds(one, link.dataset.open));
+    viewer.open(card, { movie: link.dataset.open }, { plays: true });
   });
 
   document.addEventListener("keydown", (event) => {

@@ -1,0 +1,40 @@
+from types import SimpleNamespace
+
+import pytest
+from neurozoo.gallery.explanations import (
+    best_run,
+    explain_algorithm,
+    explain_network,
+    explain_protocol,
+    share_of_human,
+)
+
+
+def run(game="pong", score=None, *, is_filmed=True):
+    score = None if score is None else SimpleNamespace(mean=score)
+    return SimpleNamespace(game=game, score=score, movies=("movie",) if is_filmed else ())
+
+
+def test_a_score_is_compared_with_random_play_and_a_human():
+    # Pong: -20.7 at random, 14.6 by a human.
+    assert share_of_human(run(score=-20.7)) == pytest.approx(0)
+    assert share_of_human(run(score=14.6)) == pytest.approx(1)
+    assert share_of_human(run("river_crossing", 1.0)) is None
+    assert share_of_human(run()) is None
+
+
+def test_the_page_opens_with_the_best_agent_that_has_a_movie():
+    poor, good, unseen = run(score=-20.0), run(score=10.0), run(score=20.0, is_filmed=False)
+    river = run("river_crossing", 1000.0)
+    assert best_run((poor, good, unseen, river)) is good
+    assert best_run((run(is_filmed=False), river)) is river
+    assert best_run((untested := run(),)) is untested
+    assert best_run(()) is None
+
+
+def test_codes_are_explained():
+    assert explain_algorithm("ga") == "Genetic algorithm"
+    assert explain_network("small").startswith("conv 16 8/4, conv 32 4/2, dense 256")
+    assert explain_protocol("machado2018").startswith("How episodes are played: 4 frames per step, sticky actions")
+    assert [explain(name) for explain, name in ((explain_algorithm, "x"), (explain_network, "x"))] == ["", ""]
+    assert explain_protocol("x") == ""

@@ -1,0 +1,54 @@
+"""Words for the codes on the pages: what an algorithm, a network or a protocol is, and what a score is worth."""
+
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.environments.games import reference_scores
+from neurozoo.environments.protocols import PROTOCOLS
+from neurozoo.gallery.manifest import Run
+from neurozoo.networks.catalogue import ARCHITECTURES
+from neurozoo.plan.catalogue_pages import layer_text
+from neurozoo.plan.planned_runs import IMPORTED
+
+
+def explain_algorithm(algo: str) -> str:
+    """Returns the full name of an algorithm, such as "Genetic algorithm"; empty if it is unknown."""
+    if algo == IMPORTED:
+        return "Published weights, not trained here"
+    return ALGORITHMS[algo].title if algo in ALGORITHMS else ""
+
+
+def explain_network(model: str) -> str:
+    """Returns the layers of a network in words; empty if it is unknown."""
+    return ", ".join(map(layer_text, ARCHITECTURES[model].layers)) if model in ARCHITECTURES else ""
+
+
+def explain_protocol(name: str) -> str:
+    """Returns how a protocol plays episodes, in words; empty if it is unknown."""
+    protocol = PROTOCOLS.get(name)
+    if protocol is None or protocol.world != "atari":
+        return ""
+    parts = [f"{protocol.frame_skip} frames per step"]
+    if protocol.sticky_probability:
+        parts.append(f"sticky actions with probability {protocol.sticky_probability:g}")
+    if protocol.max_noops:
+        parts.append(f"up to {protocol.max_noops} no-ops at the start")
+    if protocol.presses_fire:
+        parts.append("starts games with fire")
+    return f"How episodes are played: {', '.join(parts)}, at most {protocol.max_frames:,} frames"
+
+
+def share_of_human(run: Run) -> float | None:
+    """Returns a run's human-normalised score: 0 for random play, 1 for a human; None if that is unknown."""
+    if run.score is None or run.game not in reference_scores():
+        return None
+    random, human = reference_scores()[run.game]
+    return (run.score.mean - random) / (human - random)
+
+
+def best_run(runs: "tuple[Run, ...]") -> Run | None:
+    """Returns the run that the page opens with: the best of those with a movie, by its human-normalised score.
+
+    Runs of games without a human score come after the others, the first one first.
+    """
+    filmed = [run for run in runs if run.movies and run.score is not None]
+    shares = [(-1.0 if (share := share_of_human(run)) is None else 1 + max(share, 0.0), run) for run in filmed]
+    return max(shares, key=lambda entry: entry[0])[1] if shares else next((run for run in runs if run.movies), None)

@@ -1,0 +1,111 @@
+"""Ten seconds of an activation movie that repeat without end, for a README, a link preview, or a card of the gallery.
+
+WebP, because GitHub, chats and all browsers show it as a picture, without a player. The same frames took 0.2 MB as
+AVIF, which READMEs and chats do not show everywhere, 1.9 MB as WebP, and 4.2 MB as GIF with 256 colours.
+"""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.movies.video import ffmpeg_path
+from neurozoo.rollouts.rollout_files import RolloutReader
+
+SECONDS, FPS = 10, 15
+STRIDE = 2  # steps from one picture to the next: 30 steps per second, twice as fast as the game
+WIDTH = 640  # pixels
+LARGEST = 2_000_000  # bytes
+QUALITIES = (60, 45, 30, 15, 5)  # of the encoder; the first whose file is small enough is taken
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Summary of a loop.
+
+    Attributes:
+        first: Number of its first step in the rollout, from 0.
+        pictures: Number of pictures.
+        size: Bytes.
+    """
+
+    first: int
+    pictures: int
+    size: int
+
+
+def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str | os.PathLike) -> Loop:
+    """Cuts a loop out of an activation movie, where the agent scores most.
+
+    Args:
+        movie: The movie, with a picture per step; it may show only the first steps.
+        rollout: The rollout it shows.
+        output: The `.webp` to write, at most `LARGEST` bytes.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or even the lowest quality is too large.
+    """
+    with RolloutReader(rollout, keys=("score",)) as reader:
+        scores = reader.whole("score")[: _count_pictures(movie)]
+    steps = min(len(scores), SECONDS * FPS * STRIDE)
+    first = best_start(scores, steps)
+    stride = STRIDE if steps > SECONDS * FPS else 1
+    with written_whole(output) as temporary:
+        for quality in QUALITIES:
+            _encode(movie, temporary, first=first, steps=steps, stride=stride, quality=quality)
+            size = Path(temporary).stat().st_size
+            if size <= LARGEST:
+                return Loop(first, -(-steps // stride), size)
+        raise NeurozooError(
+            f"{output} should have at most {LARGEST:,} bytes, but has {size:,} even at the lowest quality. Make the "
+            "movie with movie.rows: 720."
+        )
+
+
+def _count_pictures(movie: str | os.PathLike) -> int:
+    import imageio_ffmpeg
+
+    ffmpeg_path()  # complains if there is none
+    try:
+        return imageio_ffmpeg.count_frames_and_secs(os.fspath(movie))[0]
+    except RuntimeError as error:
+        raise _unreadable(movie, str(error)) from error
+
+
+def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
+    last = (said.strip().splitlines() or ["it wrote no message"])[-1].strip()
+    return NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {last}. Make the movie again.")
+
+
+def best_start(scores: Sequence[float] | np.ndarray, steps: int) -> int:
+    """Returns the first step of the stretch in which most points are gained; in the middle if none are.
+
+    Args:
+        scores: Score before each step.
+        steps: Length of the stretch.
+    """
+    gained = np.maximum(np.diff(np.asarray(scores, float), prepend=scores[0]), 0)
+    total = np.concatenate([[0.0], np.cumsum(gained)])
+    gains = total[steps:] - total[: len(total) - steps]
+    best = np.flatnonzero(gains == gains.max())
+    return int(best[len(best) // 2])
+
+
+def _encode(
+    movie: str | os.PathLike, output: str | os.PathLike, *, first: int, steps: int, stride: int, quality: int
+) -> None:
+    chosen = rf"between(n\,{first}\,{first + steps - 1})*not(mod(n-{first}\,{stride}))"
+    command = [
+        ffmpeg_path(), "-y", "-loglevel", "error", "-i", os.fspath(movie), "-an",
+        "-vf", f"select={chosen},setpts=N/{FPS}/TB,scale='min({WIDTH},iw)':-2:flags=lanczos", "-r", str(FPS),
+        "-c:v", "libwebp_anim", "-loop", "0", "-q:v", str(quality), "-compression_level", "4", "-threads", "1",
+        "-fflags", "+bitexact", "-map_metadata", "-1", "-f", "webp", os.fspath(output),
+    ]  # fmt: skip
+    answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if answer.returncode != 0:
+        raise _unreadable(movie, answer.stderr)

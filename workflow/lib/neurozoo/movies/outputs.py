@@ -1,0 +1,158 @@
+"""The last stage of a wide movie: each action with its name, value and bar; the chosen one is marked."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from neurozoo.agents.frozen import FrozenModel
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.movies.lettering import fitted, width_of, write
+from neurozoo.movies.themes import Theme, packed
+
+Meaning = Literal["probabilities", "Q-values", "output values", "outputs"]
+_DIRECTIONS = {
+    "UPRIGHT": "↗ up right",
+    "UPLEFT": "↖ up left",
+    "DOWNRIGHT": "↘ down right",
+    "DOWNLEFT": "↙ down left",
+    "UP": "↑ up",
+    "DOWN": "↓ down",
+    "LEFT": "← left",
+    "RIGHT": "→ right",
+}
+ROW, LEAST_ROW = 46, 22  # pixels of an action at 720 rows, at most and at least
+
+
+def meaning_of(frozen: FrozenModel) -> Meaning:
+    """Returns what a network's outputs are."""
+    if frozen.is_continuous:
+        return "outputs"
+    if frozen.action_rule == "sampled":
+        return "probabilities"
+    spec = ALGORITHMS.get(frozen.algo)
+    return "Q-values" if spec is not None and spec.outputs_are_returns else "output values"
+
+
+def action_title(name: str) -> str:
+    """Returns the name of an action as people write it, such as "↗ + fire" for UPRIGHTFIRE."""
+    if name == "NOOP":
+        return "do nothing"
+    for button in ("", "FIRE", "+HANDS"):
+        move = name.upper().removesuffix(button)
+        if move in _DIRECTIONS and f"{move}{button}" == name.upper():
+            return f"{_DIRECTIONS[move][0]} + {button.strip('+').lower()}" if button else _DIRECTIONS[move]
+    return name.replace("_", " ").lower()
+
+
+def shown_values(outputs: np.ndarray, meaning: Meaning) -> np.ndarray:
+    """Returns what the bars show: probabilities for the logits of a policy, otherwise the outputs themselves.
+
+    Args:
+        outputs: float, shape (..., actions).
+        meaning: What they are.
+    """
+    outputs = np.asarray(outputs, np.float64)
+    if meaning != "probabilities":
+        return outputs
+    weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+class OutputCard:
+    """Draws the outputs as bars, one below the other.
+
+    Attributes:
+        width: Pixels.
+        height: Pixels.
+        shown: Number of actions that are drawn; more do not fit.
+    """
+
+    def __init__(
+        self,
+        actions: Sequence[str],
+        meaning: Meaning,
+        limits: tuple[float, float],
+        *,
+        width: int,
+        height: int,
+        unit: float,
+    ):
+        """Lays out the card.
+
+        Args:
+            actions: Names of the actions, or of continuous outputs.
+            meaning: What the outputs are.
+            limits: Smallest and largest value of the movie, as `shown_values` returns them.
+            width: Pixels.
+            height: Pixels that the card may have.
+            unit: Pixels of the movie per pixel of one with 720 rows.
+        """
+        self._meaning, self._unit = meaning, unit
+        self.width = width
+        self.shown = min(len(actions), int(height // (LEAST_ROW * unit)))
+        if self.shown < len(actions):
+            self.shown -= 1  # the last row says how many are left out
+        rows = self.shown + (self.shown < len(actions))
+        self._row = min(round(ROW * unit), height // rows)
+        self.height = rows * self._row
+        self._left_out = len(actions) - self.shown
+        size = round(12 * unit) if self._row >= 30 * unit else round(10.5 * unit)
+        self._size, self._pad = size, round(9 * unit)
+        self._room = width_of("+0.000", size, bold=True)
+        self._names = [
+            fitted(action_title(name), size, width - 2 * self._pad - round(4 * unit) - self._room, bold=True)
+            for name in actions[: self.shown]
+        ]
+        low, high = limits
+        if meaning == "probabilities":
+            low, high = 0.0, 1.0
+        elif meaning == "outputs":
+            low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+        self._low, self._span = low, (high - low) or 1.0
+        self._zero = min(max(-low / self._span, 0.0), 1.0)  # bars start at 0 where it lies between the limits
+        self._digits = min(max(2 - int(np.floor(np.log10(self._span))), 0), 3)
+
+    def draw(self, image: np.ndarray, theme: Theme, values: np.ndarray, chosen: int | None) -> None:
+        """Draws the card.
+
+        Args:
+            image: Drawn into: packed pixels, uint32, shape (`height`, `width`).
+            theme: The colours.
+            values: One per action, as `shown_values` returns them.
+            chosen: Index of the chosen action; None where outputs are continuous.
+        """
+        image[:] = packed(theme.card)
+        unit, pad, row = self._unit, self._pad, self._row
+        thick = max(3, round(6 * unit))
+        track = self.width - 2 * pad
+        zero = pad + round(self._zero * track)
+        for number, (name, value) in enumerate(zip(self._names, values, strict=False)):
+            is_chosen = number == chosen
+            top = number * row
+            paper = theme.chosen_card if is_chosen else theme.card
+            strong = is_chosen or chosen is None
+            ink, colour = (theme.ink if strong else theme.quiet), (theme.chosen if strong else theme.bar)
+            if is_chosen:
+                image[top : top + row] = packed(paper)
+                image[top : top + row, : max(3, round(4 * unit))] = packed(theme.chosen)
+            middle = top + (row - thick - round(5 * unit)) // 2
+            write(image, name, pad, middle, self._size, ink=ink, paper=paper, bold=is_chosen)
+            write(
+                image, self._number(value), self.width - pad, middle, self._size, ink=ink, paper=paper, align="right",
+                bold=is_chosen,
+            )  # fmt: skip
+            bar = slice(top + row - thick - round(5 * unit), top + row - round(5 * unit))
+            image[bar, pad : self.width - pad] = packed(theme.line)
+            place = min(max((float(value) - self._low) / self._span, 0.0), 1.0)
+            end = pad + round(place * track)
+            image[bar, min(zero, end) : max(zero, end, min(zero, end) + 1)] = packed(colour)
+        if self._left_out:
+            middle = self.shown * row + row // 2
+            write(image, f"and {self._left_out} more", pad, middle, self._size, ink=theme.quiet, paper=theme.card)
+
+    def _number(self, value: float) -> str:
+        if self._meaning == "probabilities":
+            return f"{100 * value:.0f} %"
+        text = f"{value:+.{self._digits}f}".replace("-", "−")
+        return text if any(digit in text for digit in "123456789") else text[1:]
