@@ -117,12 +117,14 @@ def test_scores_are_read_with_the_columns_that_they_need(tmp_path):
     pd.testing.assert_frame_equal(read_scores(tmp_path / "m.csv"), whole)
 
 
+# VmHWM, because a process inherits `ru_maxrss` from the one that started it.
 PEAK = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from neurozoo.records.tables import merge_metrics, read_scores
 merge_metrics([sys.argv[1]] * int(sys.argv[2]), csv=sys.argv[1] + ".m.csv", parquet=sys.argv[1] + ".parquet")
 assert len(read_scores(sys.argv[1] + ".parquet")) == 2500 * int(sys.argv[2])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
 """
 
 

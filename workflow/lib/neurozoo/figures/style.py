@@ -12,6 +12,7 @@ import pandas as pd
 import plotnine as p9
 from plotnine.composition import Compose
 
+from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
 from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts, unrecorded
@@ -85,7 +86,9 @@ def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
 
 
 def algo_name(algo: str) -> str:
-    """Formats the name of an algorithm: `NSRA-ES` for `nsra_es`."""
+    """Formats the name of an algorithm: `NSRA-ES` for `nsra_es`; searches for levels have their titles."""
+    if algo in ALGORITHMS and ALGORITHMS[algo].has_levels:
+        return ALGORITHMS[algo].title
     return algo.replace("_", "-").upper()
 
 

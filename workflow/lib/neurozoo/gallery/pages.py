@@ -20,7 +20,7 @@ import numpy as np
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, number_label, reservations, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, algo_name, number_label, reservations, si_label
 from neurozoo.files import write_text, written_whole
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.explanations import (
@@ -238,7 +238,7 @@ def _human_label(run: Run) -> str:
 
 
 def _algo_label(algo: str) -> str:
-    return "Imported" if algo == IMPORTED else algo.replace("_", "-").upper()
+    return "Imported" if algo == IMPORTED else algo_name(algo)
 
 
 def _bytes_label(size: float) -> str:

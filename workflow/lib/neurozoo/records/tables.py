@@ -211,7 +211,8 @@ def _checked(path: str | os.PathLike, table: pd.DataFrame) -> pd.DataFrame:
     try:
         if len(set(table)) < table.shape[1]:
             raise ValueError("two columns have the same name")
-        table = table.astype({name: kind for name, kind in _types(table).items() if not _is_category(table[name])})
+        others = {name: kind for name, kind in _types(table).items() if not _has_type(table[name], kind)}
+        table = table.astype(others) if others else table
         check_columns(table, numbers=numbers, texts=texts, more_numbers=(*UNITS, *EPISODES))
         if "run" in table and table["run"].isna().any():
             raise ValueError("run has empty cells")
@@ -220,8 +221,9 @@ def _checked(path: str | os.PathLike, table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _is_category(column: pd.Series) -> bool:
-    return isinstance(column.dtype, pd.CategoricalDtype)
+def _has_type(column: pd.Series, kind: str) -> bool:
+    """Says whether a column needs no conversion, which would take memory; categories of texts are texts."""
+    return str(column.dtype) == kind or isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
