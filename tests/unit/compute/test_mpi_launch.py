@@ -19,7 +19,10 @@ from neurozoo.errors import NeurozooError
 def test_open_mpi_gets_its_processes_and_may_have_more_than_cores():
     program, *options = mpi_command("mpirun --tag-output", 4, {"PATH": ""})
     assert program.endswith("/mpirun")
-    assert options == ["-n", "4", "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE", "--tag-output"]
+    one_machine = ["--mca", "btl", "self,sm"]
+    assert options == ["-n", "4", "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE", *one_machine, "--tag-output"]
+    in_slurm = mpi_command("mpirun", 4, {"PATH": "", "SLURM_JOB_ID": "7"})
+    assert "--mca" not in in_slurm
 
 
 def test_options_of_the_user_take_the_place_of_ours():

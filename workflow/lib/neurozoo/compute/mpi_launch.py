@@ -54,8 +54,11 @@ def mpi_command(mpi: str, count: int, environment: Mapping[str, str] = os.enviro
     options = ["-n", str(count)]
     for name, value in (("--bind-to", "none"), ("--map-by", ":OVERSUBSCRIBE")):
         options += [] if name in words else [name, value]
-    if "PE_HOSTFILE" in environment and "--hostfile" not in words:
+    names_hosts = any(word.startswith(("--host", "-H")) for word in words)
+    if "PE_HOSTFILE" in environment and not names_hosts:
         options += ["--host", hosts_of_grid_engine(environment["PE_HOSTFILE"])]
+    elif "SLURM_JOB_ID" not in environment and not names_hosts and "--mca" not in words:
+        options += ["--mca", "btl", "self,sm"]  # on one machine, processes need no network, and listen nowhere
     return [program, *options, *words[1:]]
 
 
