@@ -343,6 +343,29 @@ def with_much_arithmetic(nodes, definition):
     add_to_output(nodes, last)
 
 
+def with_many_looks_at_much(nodes, definition):
+    sizes = [constant(definition, "size", [16_000, 16_000]), constant(definition, "one", np.float32(1))]
+    definition.node.add(name="fill", op="Fill", input=sizes)
+    last, axis = "fill", constant(definition, "axis", np.int32(0))
+    for number in range(1_000):
+        name = f"largest{number}"
+        definition.node.add(name=name, op="ArgMax", input=["fill", axis])
+        definition.node.add(name=f"sum{number}", op="AddV2", input=[last, name] if number else [name, name])
+        last = f"sum{number}"
+    add_to_output(nodes, last)
+
+
+def with_many_copies(nodes, definition):
+    sizes = [constant(definition, "size", [2_000, 2_000]), constant(definition, "one", np.float32(1))]
+    definition.node.add(name="fill", op="Fill", input=sizes)
+    last, flat = "fill", constant(definition, "flat", [4_000_000])
+    for number in range(1_000):
+        definition.node.add(name=f"copy{number}", op="Reshape", input=["fill", flat])
+        definition.node.add(name=f"sum{number}", op="AddV2", input=[f"copy{number}", last if number else "copy0"])
+        last = f"sum{number}"
+    add_to_output(nodes, last)
+
+
 def with_other_sizes(nodes, definition):
     nodes["ga/fc/w"].attr["value"].tensor.tensor_shape.dim[1].size = 3
 
@@ -367,6 +390,8 @@ def without_strides(nodes, definition):
         (with_huge_fill, r"its node 'fill' \(Fill\) cannot be computed \(a value of 14,400,000,000 bytes\)"),
         (with_huge_constant, r"its node 'ga/fc/w' \(Const\) cannot be computed \(a value of"),
         (with_much_arithmetic, r"its node 'product\d+' \(MatMul\) cannot be computed \(more than"),
+        (with_many_looks_at_much, r"its node 'largest\d+' \(ArgMax\) cannot be computed \(more than"),
+        (with_many_copies, r"its node '(copy|sum)\d+' \(\w+\) cannot be computed \(more than"),
         (with_other_sizes, r"its node 'ga/fc/w' \(Const\) cannot be computed \(cannot reshape"),
         (with_a_name_twice, "two of its nodes have the same name"),
         (without_strides, "is damaged: its layers do not fit together"),

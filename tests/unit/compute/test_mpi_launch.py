@@ -118,6 +118,48 @@ def test_a_signal_to_the_job_reaches_its_processes_which_may_save_first(tmp_path
     assert (tmp_path / "state").read_text() == "saved"
 
 
+def test_a_process_that_does_not_listen_yet_is_asked_again(tmp_path):
+    program = (
+        "import pathlib, signal, sys, time\n"
+        "signal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
+        f"pathlib.Path({str(tmp_path / 'begun')!r}).touch()\n"
+        "time.sleep(3)\n"
+        f"signal.signal(signal.SIGUSR1, lambda *_: sys.exit({STOPPED}))\n"
+        "time.sleep(1800)\n"
+    )
+
+    def check():
+        if (tmp_path / "begun").exists():
+            raise Interrupted("Stopped by SIGTERM; the state is saved.")
+
+    with pytest.raises(Interrupted):
+        run_ranks([sys.executable, "-c", program], count=1, check=check)
+
+
+def test_a_process_that_the_request_itself_ends_was_stopped_too(tmp_path):
+    noticed = "prterun noticed that process rank 0 with PID 1 on node n01 exited on signal 10 (User defined signal 1)."
+    program = (
+        "import pathlib, signal, sys, time\n"
+        f"signal.signal(signal.SIGUSR1, lambda *_: (print({noticed!r}, file=sys.stderr), sys.exit(138)))\n"
+        f"pathlib.Path({str(tmp_path / 'begun')!r}).touch()\n"
+        "time.sleep(1800)\n"
+    )
+
+    def check():
+        if (tmp_path / "begun").exists():
+            raise Interrupted("Stopped by SIGTERM; the state is saved.")
+
+    with pytest.raises(Interrupted):
+        run_ranks([sys.executable, "-c", program], count=1, check=check)
+
+
+def test_what_the_launcher_adds_between_dashes_is_not_shown(capfd):
+    dashes = "-" * 70
+    with pytest.raises(NeurozooError, match="status 3"):
+        run_ranks(say_and_exit(3, "ours", dashes, "MPI_ABORT was invoked", dashes), count=1, check=lambda: None)
+    assert capfd.readouterr().err == "ours\n"
+
+
 def test_a_lone_process_has_nobody_to_talk_to():
     ALONE.order("play")
     assert (ALONE.is_leader, ALONE.size, ALONE.group([0])) == (True, 1, None)

@@ -63,6 +63,18 @@ def test_a_missing_or_a_damaged_block_is_refused():
         unpack(packed, {})
     with pytest.raises(ValueError, match="should have 256 mutations"):
         unpack(packed, {name: array[1:] for name, array in arrays.items()})
+    with pytest.raises(ValueError, match="has another content than its name says"):
+        unpack(packed, {name: array[::-1] for name, array in arrays.items()})
+
+
+def test_a_small_file_cannot_stand_for_more_mutations_than_fit_into_memory(monkeypatch):
+    packed, arrays = pack(family(BLOCK))
+    packed["genomes"] += [{"keeps": BLOCK // 2, "adds": []}] * 50
+    monkeypatch.setattr("neurozoo.genomes.packing.MOST_MUTATIONS", 40 * BLOCK)
+    assert len(unpack(packed, arrays)) == 54
+    monkeypatch.setattr("neurozoo.genomes.packing.MOST_MUTATIONS", 20 * BLOCK)
+    with pytest.raises(ValueError, match="more than 5,120 mutations"):
+        unpack(packed, arrays)
 
 
 @pytest.mark.parametrize("first", [[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4, 5], [2], [1, 3, 3]])

@@ -135,6 +135,13 @@ def test_a_million_rows_would_fit_into_500_megabytes(tmp_path, python):
     assert few + (many - few) / 80 * 380 < 500
 
 
+def test_names_of_fields_may_have_commas(tmp_path):
+    reports(1, 2).assign(**{"loss, mean": 0.5}).to_csv(tmp_path / "1.csv", index=False)
+    merge_metrics([tmp_path / "1.csv"], csv=tmp_path / "m.csv", parquet=tmp_path / "m.parquet")
+    assert read_metrics(tmp_path / "m.csv")["loss, mean"].tolist() == [0.5] * 2
+    assert (tmp_path / "m.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
+
+
 def test_merging_twice_gives_the_same_bytes(tmp_path):
     reports(1, 2).to_csv(tmp_path / "1.csv", index=False)
     for name in "ab":

@@ -14,7 +14,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import read_text
 
 MOST_ADDED = 100_000  # values that the aliases of a text may add to those that are written out
-MOST_BYTES = 2**26  # of a file: 64 MiB
+MOST_BYTES = 2**21  # of a file: 2 MiB, which can take 200 times as much memory
 MOST_LEVELS = 100  # of collections in collections
 MOST_DIGITS = 1_000  # of a whole number
 

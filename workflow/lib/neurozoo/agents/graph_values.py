@@ -114,20 +114,22 @@ class GraphValues:
 
     def _computed(self, name: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
         node = self._nodes[name]
+        inputs = [values[each] for each in data_inputs(node)]
         try:
+            self.allow((), products=sum(each.size for each in inputs))  # at least they are looked at
             if node.op not in _OPERATIONS:
                 raise ValueError("it has no value")
             if any(":" in each and not each.endswith(":0") for each in node.input if not each.startswith("^")):
                 raise ValueError("it takes another output than the first")
             with np.errstate(all="ignore"):
-                value = _OPERATIONS[node.op](self, node, [values[each] for each in data_inputs(node)])
+                value = _OPERATIONS[node.op](self, node, inputs)
         except _DAMAGE as error:
             raise NeurozooError(
                 f"{self._source} is damaged: its node {name[:80]!r} ({node.op[:80]}) cannot be computed "
                 f"({str(error)[:200]})."
             ) from error
         value = np.asarray(value)
-        self._held += value.nbytes if value.base is None else 0
+        self._held += 0 if any(np.may_share_memory(value, each) for each in inputs) else value.nbytes
         return value
 
     def allow(self, shape: Sequence[int], dtype: np.dtype | type = np.float64, *, products: int = 0) -> None:
@@ -227,6 +229,7 @@ def _whole(value: np.ndarray) -> list[int]:
 
 
 def _reshaped(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
+    values.allow(inputs[0].shape, inputs[0].dtype)  # of a view that is no block, this makes a copy
     return inputs[0].reshape(_whole(inputs[1]))
 
 

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from neurozoo.algorithms.results import read_archive
 from neurozoo.comparison.page import fill_template
@@ -14,6 +13,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import measure_title
 from neurozoo.files import read_json, write_text
 from neurozoo.records.archives import CORRECTED
+from neurozoo.records.run_log import read_run_settings
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
 MOST_LEVELS = 6_000  # on a page: about a kilobyte each
@@ -76,11 +76,7 @@ def _words(name: str) -> str:
 
 
 def _agent_of(run_dir: Path, domain: LevelDomain) -> str:
-    path = run_dir / "config.yaml"
-    try:
-        agent = yaml.safe_load(path.read_text(encoding="utf-8"))["agent"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise NeurozooError(f"{path} is missing or damaged ({type(error).__name__}). Train the run again.") from error
+    agent = read_run_settings(run_dir / "config.yaml").get("agent")
     return agent if agent in domain.agents else domain.agents[0]
 
 

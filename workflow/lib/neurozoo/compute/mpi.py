@@ -136,9 +136,9 @@ class Ranks:
         communicator = self._world.Split(0 if self.index in members else self._mpi.UNDEFINED, self.index)
         return Group(self, communicator, list(members)) if self.index in members else None
 
-    def abort(self) -> None:
-        """Ends all ranks at once, after an error."""
-        self._world.Abort(1)
+    def abort(self, status: int = 1) -> None:
+        """Ends all ranks at once, wherever they are; the job then has this exit status."""
+        self._world.Abort(status)
 
     def _wait(self, request: Any, whose: Sequence[int], missing: Callable[[], Sequence[int]] | None = None) -> None:
         """Waits for a message, and names the ranks that do not answer in time."""

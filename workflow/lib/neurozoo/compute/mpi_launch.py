@@ -19,6 +19,7 @@ from neurozoo.errors import NeurozooError
 
 STOPPED = 75  # exit status of a program that saved its state because a signal came (EX_TEMPFAIL)
 STOPPING = 240.0  # seconds in which ranks have to save their state; schedulers give five minutes
+ASKING = 2.0  # seconds between two such requests
 KEPT_LINES = 200  # of standard error, for the explanation
 PR_SET_PDEATHSIG = 1
 
@@ -142,7 +143,7 @@ def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) 
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env=launcher_environment(count),
+        env=None if Path(command[0]).name.startswith("srun") else launcher_environment(count),
         start_new_session=True,  # Ctrl-C goes to this process only, which passes it on
         preexec_fn=_die_with_parent,
     )
@@ -154,16 +155,16 @@ def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) 
             check()
             time.sleep(0.1)
     except Interrupted as stop:
-        process.send_signal(signal.SIGUSR1)  # Open MPI and Slurm pass it on to all ranks
         try:
-            status = process.wait(timeout=STOPPING)
+            status = _wait_for_end(process)
         except subprocess.TimeoutExpired:
             raise NeurozooError(
                 f"{str(stop).split(';')[0]}, but the processes did not end within {STOPPING:.0f} s. Start the same "
                 "command again: it continues from the last state."
             ) from stop
-        if status in (0, STOPPED):
-            raise
+        reader.join(timeout=5)
+        if status in (0, STOPPED) or f"({signal.SIGUSR1.name})" in explain_end("\n".join(lines), status):
+            raise  # a process that had hardly started is ended by the signal itself
     finally:
         if process.poll() is None:
             process.terminate()
@@ -177,6 +178,22 @@ def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) 
         raise Interrupted("Stopped by a signal; the state is saved. Start the same command again to continue.")
     if process.returncode:
         raise NeurozooError(explain_end("\n".join(lines), process.returncode))
+
+
+def _wait_for_end(process: "subprocess.Popen[str]") -> int:
+    """Asks all ranks to stop, again and again: one that still starts does not listen yet. Returns the exit status.
+
+    Raises:
+        subprocess.TimeoutExpired: They do not end.
+    """
+    end = time.monotonic() + STOPPING
+    while True:
+        process.send_signal(signal.SIGUSR1)  # Open MPI and Slurm pass it on
+        try:
+            return process.wait(timeout=min(ASKING, STOPPING))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > end:
+                raise
 
 
 def explain_end(text: str, status: int) -> str:
@@ -206,15 +223,14 @@ def explain_end(text: str, status: int) -> str:
 def _pass_on(process: "subprocess.Popen[str]", lines: "collections.deque[str]") -> None:
     """Shows what the processes say, but keeps the sentence with which they end, and what the launcher adds to it."""
     assert process.stderr is not None
+    is_of_launcher = False  # between two lines of dashes
     for line in process.stderr:
         lines.append(line.rstrip("\n"))
-        if not line.startswith("neurozoo: ") and not _is_of_launcher(line):
+        if line.startswith("-" * 20):
+            is_of_launcher = not is_of_launcher
+        elif not is_of_launcher and not line.startswith(("neurozoo: ", "prterun ", "mpirun ", "srun: ")):
             sys.stderr.write(line)
             sys.stderr.flush()
-
-
-def _is_of_launcher(line: str) -> bool:
-    return line.startswith(("---", "prterun ", "mpirun ", "srun: ", "MPI_ABORT was invoked", "Proc: [[", "  Proc: [["))
 
 
 def _die_with_parent() -> None:

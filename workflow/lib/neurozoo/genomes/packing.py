@@ -16,6 +16,7 @@ from neurozoo.genomes.genome import Genome, Mutation
 
 BLOCK = 256  # mutations
 BLOCK_NAME = "genes-[0-9a-f]{16}"  # regular expression
+MOST_MUTATIONS = 2**25  # of all unpacked genomes together: 1,000 genomes of 30,000
 _TYPE = np.dtype([("index", "<i8"), ("power", "<f8")])
 
 
@@ -57,13 +58,18 @@ def unpack(packed: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[
         block = arrays[name]
         if block.dtype != _TYPE or block.shape != (BLOCK,):
             raise ValueError(f"{name} should have {BLOCK} mutations")
+        if name != _name_of(block):
+            raise ValueError(f"{name} has another content than its name says")
         mutations += [Mutation(index, power) for index, power in block.tolist()]
-    last, genomes = Genome(initial, tuple(mutations)), []
+    last, genomes, total = Genome(initial, tuple(mutations)), [], len(mutations)
     for change in packed["genomes"]:
         kept = change["keeps"]
         if type(kept) is not int or not 0 <= kept <= len(last.mutations):
             raise ValueError("a genome should keep mutations of the one before")
         added = Genome.from_json([change.get("initial", last.initial), *change["adds"]])
+        total += kept + len(added.mutations)
+        if total > MOST_MUTATIONS:
+            raise ValueError(f"more than {MOST_MUTATIONS:,} mutations")
         last = Genome(added.initial, (*last.mutations[:kept], *added.mutations))
         genomes.append(last)
     return genomes
@@ -91,4 +97,8 @@ def _block(mutations: tuple[Mutation, ...]) -> tuple[str, np.ndarray]:
     """Returns the name and the content of a block."""
     array = np.array([tuple(mutation) for mutation in mutations], _TYPE)
     array.flags.writeable = False
-    return f"genes-{hashlib.sha256(array.tobytes()).hexdigest()[:16]}", array
+    return _name_of(array), array
+
+
+def _name_of(block: np.ndarray) -> str:
+    return f"genes-{hashlib.sha256(block.tobytes()).hexdigest()[:16]}"

@@ -6,7 +6,7 @@ Types are decided over all runs before anything is written: a field is a whole n
 import csv as csv_format
 import io
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO
@@ -189,7 +189,7 @@ def copy_rows(path: str | os.PathLike, merged: BinaryIO, *, columns: Sequence[st
     """
     data = Path(path).read_bytes()
     head, _, body = data.partition(b"\n")
-    if label is None and head == ",".join(columns).encode() and b"\r" not in body and b"\n\n" not in body:
+    if label is None and head == csv_line(columns).encode() and b"\r" not in body and b"\n\n" not in body:
         merged.write(body if body.endswith(b"\n") or not body else body + b"\n")
         return
     rows = csv_format.reader(io.StringIO(data.decode("utf-8"), newline=""))
@@ -199,6 +199,13 @@ def copy_rows(path: str | os.PathLike, merged: BinaryIO, *, columns: Sequence[st
     extra = [label, ""] if label else [""]
     lines = _Lines(merged)
     csv_format.writer(lines, lineterminator="\n").writerows(pick([*row, *extra]) for row in rows if row)
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """Returns a line of a table, without its end."""
+    line = io.StringIO()
+    csv_format.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
 
 
 class _Lines:

@@ -236,7 +236,7 @@ def _read_json_lines(lines: Iterable[str], log: str | os.PathLike, *, with_genom
                 restorer.restore(record)
             else:
                 record.pop(_SEEDS, None)
-        except (TypeError, ValueError, LookupError):
+        except (TypeError, ValueError, LookupError, OverflowError):
             damaged = number  # allowed if nothing follows: the job was killed while it wrote, or still writes
             continue
         yield record

@@ -28,6 +28,7 @@ from neurozoo.records.metrics_files import (
     UnusableTableError,
     as_pandas,
     copy_rows,
+    csv_line,
     find_types,
     read_narrow,
     read_table,
@@ -91,7 +92,7 @@ def merge_metrics(
         named = {os.fspath(path): labels[run] for path in metrics if (run := _run_of(path)) in labels} if labels else {}
         types |= {LABEL: "string"} if labels else {}
         with written_whole(csv) as temporary, open(temporary, "wb") as merged:
-            merged.write((",".join(types) + "\n").encode())
+            merged.write((csv_line(types) + "\n").encode())
             for path in metrics:
                 copy_rows(path, merged, columns=list(types), label=named.get(os.fspath(path)))
         with written_whole(parquet) as temporary:

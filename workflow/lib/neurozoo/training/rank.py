@@ -38,14 +38,16 @@ def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
             follow(context)
         return 0
     except Interrupted:
-        return STOPPED
+        status = STOPPED  # the others may still wait for the beginning
     except NeurozooError as error:
         print(f"neurozoo: {error}", file=sys.stderr, flush=True)
+        status = 1
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
-    ranks.abort()
-    return 1
+        status = 1
+    ranks.abort(status)
+    return status
 
 
 if __name__ == "__main__":

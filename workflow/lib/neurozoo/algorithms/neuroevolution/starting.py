@@ -19,12 +19,12 @@ from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.genome_import import parse_genome, read_text
 from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError, naming
-from neurozoo.files import parse_json, sha256_of, written_whole
+from neurozoo.files import open_file, parse_json, sha256_of, written_whole
 from neurozoo.genomes.genome import Genome, Weights, check_genome
 from neurozoo.genomes.packing import BLOCK_NAME, unpack
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
-from neurozoo.npz_files import read_npz
+from neurozoo.npz_files import DAMAGE, read_npz
 
 _COPY = "start.npz"
 _CHOICES = ("action_set", "observation", "start_state")
@@ -233,8 +233,11 @@ def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
     algorithm = state["algorithm"]
     if algorithm is None:
         raise NeurozooError(f"The run of {path} has no parents yet: its first generation is not finished.")
-    if "genomes" in algorithm and algorithm.get("parent_births"):
-        return _unpacked(path, algorithm)[: len(algorithm["parent_births"])]
+    births = algorithm.get("parent_births")
+    if births is not None and not isinstance(births, list):
+        raise NeurozooError(f"{path} is damaged: its parent_births should be a list.")
+    if "genomes" in algorithm and births:
+        return _unpacked(path, algorithm)[: len(births)]
     if not algorithm.get("parents"):
         raise NeurozooError(
             f"The run of {path} has no parents: it is one of {(state['identity'] or {}).get('algo')!r}. Give its "
@@ -250,17 +253,25 @@ def _unpacked(path: Path, algorithm: Mapping[str, Any]) -> list[Genome]:
         if not all(re.fullmatch(BLOCK_NAME, name) for name in algorithm["genomes"]["blocks"]):
             raise ValueError("its blocks should have names such as genes-0123456789abcdef")
         files = {name: path.parent / "arrays" / f"{name}.npy" for name in algorithm["genomes"]["blocks"]}
-        arrays = {name: np.load(file, allow_pickle=False) for name, file in files.items()}
+        arrays = {name: _array_in(file) for name, file in files.items()}
         return unpack(algorithm["genomes"], arrays)
     except FileNotFoundError as error:
         raise NeurozooError(
             f"{error.filename} is missing, which holds mutations of the genomes in {path}. Copy the whole state/, or "
             "give the run's genome.json to start from its result."
         ) from error
-    except (LookupError, TypeError, ValueError, OSError) as error:
+    except (OSError, TypeError, AttributeError, *DAMAGE) as error:
         raise NeurozooError(
             f"{path} is damaged ({type(error).__name__}: {error}). Give the run's genome.json to start from its result."
         ) from error
+
+
+def _array_in(path: Path) -> np.ndarray:
+    with open_file(path) as file:
+        array = np.load(file, allow_pickle=False)
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path.name} should be one array")
+    return array
 
 
 def _ranked(path: Path, entries: Any) -> list[Genome]:

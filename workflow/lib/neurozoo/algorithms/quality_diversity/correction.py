@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from neurozoo.algorithms.quality_diversity.archives import make_archive
 from neurozoo.algorithms.registry import get_algorithm
@@ -14,6 +13,7 @@ from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
 from neurozoo.randomness import NEW_RULE, Purpose, generator, run_entropy
+from neurozoo.records.run_log import read_run_settings
 
 _CHUNK = 500  # levels that are evaluated at once
 
@@ -36,7 +36,7 @@ def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> di
     run_dir = Path(run_dir)
     arrays = read_archive(run_dir / "archive.npz")
     try:
-        record = yaml.safe_load((run_dir / "config.yaml").read_text(encoding="utf-8"))
+        record = read_run_settings(run_dir / "config.yaml")
         names = {name: record[name] for name in ("algo", "game", "model")}
         spec = get_algorithm(names["algo"])
         fields = spec.settings.__dataclass_fields__
@@ -44,7 +44,7 @@ def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> di
             names["algo"], preset="demo", overrides={name: record[name] for name in fields if name in record}
         )
         entropy = run_entropy(record.get("entropy", NEW_RULE), seed=record["seed"], run=record["run"], **names)
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise NeurozooError(
             f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
         ) from error
