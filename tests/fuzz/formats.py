@@ -430,9 +430,9 @@ def _embedding(project: Path, path: Path) -> None:
 
 
 def _movie(project: Path, path: Path) -> None:
-    from neurozoo.gallery.videos import draw_poster, read_video
+    from neurozoo.gallery.videos import find_poster, read_video
 
-    draw_poster(path, read_video(path), project / "out/poster.png")
+    find_poster(path, read_video(path), project / "out/poster.png")
 
 
 def _gallery(project: Path, path: Path) -> None:

@@ -201,7 +201,7 @@ def test_an_invalid_genome_is_answered_by_one_sentence(engine, capsys):
         main(["import", "(__import__('os'),)", "--game", "pong", "--model", "small", *engine[2:]])
     assert stop.value.code == 1
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("neurozoo: A genome looks like")
+    assert line.startswith("neurozoo: The genome: A genome looks like")
 
 
 def test_statistics_of_any_table_of_metrics_come_with_figures(tmp_path, capsys):

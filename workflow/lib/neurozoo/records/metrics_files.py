@@ -36,6 +36,8 @@ def read_table(path: str | os.PathLike, *, types: Types, columns: Collection[str
     """
     with open(path, encoding="utf-8", newline="") as file:
         header = next(csv_format.reader(file), [])
+    if len(set(header)) < len(header):
+        raise ValueError("two columns have the same name")
     chosen = None if columns is None else [name for name in header if name in columns]
     kinds = {name: _NAMES[kind] for name, kind in types.items() if name in header}
     try:
