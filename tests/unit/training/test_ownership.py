@@ -123,7 +123,14 @@ def test_a_dead_process_that_its_parent_has_not_reaped_does_not_train(tmp_path, 
     with pytest.raises(NeurozooError, match=f"trained by process {process.pid} on "):
         wait_for_earlier_training(tmp_path / "state", check=nothing)
     os.kill(process.pid, signal.SIGKILL)
-    wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE, what="it lives on")
+
+    def is_dead():
+        try:
+            return psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:  # its parent was quick
+            return True
+
+    wait_until(is_dead, what="it lives on")
     start = seconds()
     wait_for_earlier_training(tmp_path / "state", check=nothing)
     assert seconds() == start
