@@ -97,60 +97,48 @@ def test_processes_that_were_stopped_by_others_are_interrupted():
         run_ranks(say_and_exit(STOPPED), count=1, check=lambda: None)
 
 
-def test_a_signal_to_the_job_reaches_its_processes_which_may_save_first(tmp_path):
-    program = (
-        "import pathlib, signal, sys, time\n"
-        "def save(*_):\n"
-        f"    pathlib.Path({str(tmp_path / 'state')!r}).write_text('saved')\n"
-        f"    sys.exit({STOPPED})\n"
-        "signal.signal(signal.SIGUSR1, save)\n"
-        f"pathlib.Path({str(tmp_path / 'ready')!r}).touch()\n"
-        "time.sleep(1800)\n"
-    )
+def stopped(tmp_path, program, *, is_end_of_slice=False):
+    """Runs a program that touches `begun`, and then is asked to stop; returns what was raised."""
+    words = f"import pathlib, signal, sys, time\nfolder = pathlib.Path({str(tmp_path)!r})\n{program}\ntime.sleep(1800)"
 
     def check():
-        if (tmp_path / "ready").exists():
-            raise Interrupted("Stopped by SIGUSR2; the state is saved.", is_end_of_slice=True)
+        if (tmp_path / "begun").exists():
+            raise Interrupted("Stopped by SIGUSR2; the state is saved.", is_end_of_slice=is_end_of_slice)
 
     with pytest.raises(Interrupted) as stop:
-        run_ranks([sys.executable, "-c", program], count=1, check=check)
-    assert stop.value.is_end_of_slice
+        run_ranks([sys.executable, "-c", words], count=1, check=check)
+    return stop.value
+
+
+def test_a_signal_to_the_job_reaches_its_processes_which_may_save_first(tmp_path):
+    program = f"""
+def save(*_):
+    (folder / "state").write_text("saved")
+    sys.exit({STOPPED})
+signal.signal(signal.SIGUSR1, save)
+(folder / "begun").touch()
+"""
+    assert stopped(tmp_path, program, is_end_of_slice=True).is_end_of_slice
     assert (tmp_path / "state").read_text() == "saved"
 
 
 def test_a_process_that_does_not_listen_yet_is_asked_again(tmp_path):
-    program = (
-        "import pathlib, signal, sys, time\n"
-        "signal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
-        f"pathlib.Path({str(tmp_path / 'begun')!r}).touch()\n"
-        "time.sleep(3)\n"
-        f"signal.signal(signal.SIGUSR1, lambda *_: sys.exit({STOPPED}))\n"
-        "time.sleep(1800)\n"
-    )
-
-    def check():
-        if (tmp_path / "begun").exists():
-            raise Interrupted("Stopped by SIGTERM; the state is saved.")
-
-    with pytest.raises(Interrupted):
-        run_ranks([sys.executable, "-c", program], count=1, check=check)
+    program = f"""
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+(folder / "begun").touch()
+time.sleep(3)
+signal.signal(signal.SIGUSR1, lambda *_: sys.exit({STOPPED}))
+"""
+    assert not stopped(tmp_path, program).is_end_of_slice
 
 
 def test_a_process_that_the_request_itself_ends_was_stopped_too(tmp_path):
     noticed = "prterun noticed that process rank 0 with PID 1 on node n01 exited on signal 10 (User defined signal 1)."
-    program = (
-        "import pathlib, signal, sys, time\n"
-        f"signal.signal(signal.SIGUSR1, lambda *_: (print({noticed!r}, file=sys.stderr), sys.exit(138)))\n"
-        f"pathlib.Path({str(tmp_path / 'begun')!r}).touch()\n"
-        "time.sleep(1800)\n"
-    )
-
-    def check():
-        if (tmp_path / "begun").exists():
-            raise Interrupted("Stopped by SIGTERM; the state is saved.")
-
-    with pytest.raises(Interrupted):
-        run_ranks([sys.executable, "-c", program], count=1, check=check)
+    program = f"""
+signal.signal(signal.SIGUSR1, lambda *_: (print({noticed!r}, file=sys.stderr), sys.exit(138)))
+(folder / "begun").touch()
+"""
+    assert str(stopped(tmp_path, program)).startswith("Stopped by SIGUSR2")
 
 
 def test_what_the_launcher_adds_between_dashes_is_not_shown(capfd):

@@ -122,13 +122,19 @@ def shared_training_step(
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:
     """Returns a function that sets a model's weights to those of another."""
 
-    def copy():
-        for new, old in zip(source.weights, destination.weights, strict=True):
-            old.assign(new)
-
+    pairs = list(zip(source.weights, destination.weights, strict=True))
     if not _is_tensorflow():
-        return copy
+
+        def copy_values():
+            for new, old in pairs:
+                old.assign(np.array(new))  # JAX would share the array, which an update of the source deletes
+
+        return copy_values
     import tensorflow as tf
+
+    def copy():
+        for new, old in pairs:
+            old.assign(new)
 
     return tf.function(copy, autograph=False)
 
