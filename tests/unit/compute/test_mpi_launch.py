@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from neurozoo.compute.interruption import Interrupted
-from neurozoo.compute.mpi import ALONE
+from neurozoo.compute.mpi import ALONE, patience_of
 from neurozoo.compute.mpi_launch import (
     STOPPED,
     explain_end,
@@ -146,6 +146,13 @@ def test_what_the_launcher_adds_between_dashes_is_not_shown(capfd):
     with pytest.raises(NeurozooError, match="status 3"):
         run_ranks(say_and_exit(3, "ours", dashes, "MPI_ABORT was invoked", dashes), count=1, check=lambda: None)
     assert capfd.readouterr().err == "ours\n"
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-3", "inf", "nan", ""])
+def test_a_patience_that_is_no_number_is_a_sentence(text):
+    with pytest.raises(NeurozooError, match=f"NEUROZOO_RANK_PATIENCE should be a number .* but is '{text}'"):
+        patience_of({"NEUROZOO_RANK_PATIENCE": text})
+    assert (patience_of({}), patience_of({"NEUROZOO_RANK_PATIENCE": "2.5"})) == (600.0, 2.5)
 
 
 def test_a_lone_process_has_nobody_to_talk_to():

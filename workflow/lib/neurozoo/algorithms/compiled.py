@@ -121,7 +121,6 @@ def shared_training_step(
 
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:
     """Returns a function that sets a model's weights to those of another."""
-
     pairs = list(zip(source.weights, destination.weights, strict=True))
     if not _is_tensorflow():
 

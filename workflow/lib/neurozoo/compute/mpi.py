@@ -19,7 +19,25 @@ GRACE = 30.0  # seconds that followers wait longer, so that it is the leader who
 NAP = 0.0005  # seconds between two looks for a message
 ORDER, HEADER, ARRAYS, HERE = range(1, 5)  # tags of messages
 
+PATIENCE_VARIABLE = "NEUROZOO_RANK_PATIENCE"
+
 Message = tuple[dict, dict[str, np.ndarray]]
+
+
+def patience_of(environment: Mapping[str, str]) -> float:
+    """Returns the seconds after which a rank that does not answer counts as lost.
+
+    Raises:
+        NeurozooError: The variable that says so is no positive number.
+    """
+    text = environment.get(PATIENCE_VARIABLE, str(PATIENCE))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise NeurozooError(f"{PATIENCE_VARIABLE} should be a number of seconds above 0, but is {text!r}.")
+    return seconds
 
 
 class Alone:

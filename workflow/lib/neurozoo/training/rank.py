@@ -10,13 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
-from neurozoo.compute.mpi import PATIENCE, Ranks
+from neurozoo.compute.mpi import Ranks, patience_of
 from neurozoo.compute.mpi_launch import STOPPED
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, plain_errors
 from neurozoo.training.loop import make_context, train
 from neurozoo.training.ranks import follow
-
-PATIENCE_VARIABLE = "NEUROZOO_RANK_PATIENCE"  # seconds after which a rank that does not answer counts as lost
 
 
 def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
@@ -53,5 +51,6 @@ def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
 if __name__ == "__main__":
     for number in TIME_IS_UP:  # until the loop handles them
         signal.signal(number, signal.SIG_IGN)
-    patience = float(os.environ.get(PATIENCE_VARIABLE, PATIENCE))
-    sys.exit(run_rank(json.loads(sys.argv[1]), Ranks(patience=patience)))
+    with plain_errors():
+        joined = Ranks(patience=patience_of(os.environ))
+    sys.exit(run_rank(json.loads(sys.argv[1]), joined))

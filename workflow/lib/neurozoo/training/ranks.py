@@ -10,7 +10,7 @@ from typing import Any
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.interruption import Interruption
-from neurozoo.compute.mpi import LEADER
+from neurozoo.compute.mpi import LEADER, patience_of
 from neurozoo.compute.mpi_launch import mpi_command, run_ranks
 
 
@@ -23,6 +23,7 @@ def train_in_ranks(
         NeurozooError: A process failed or was lost, or a signal came (`Interrupted`). The state is saved or left as it
             was.
     """
+    patience_of(os.environ)  # a wrong value ends here, before anything is started
     run = {
         **context.identity,
         "settings": asdict(context.settings),

@@ -301,7 +301,7 @@ class ImpalaLearner:
         """
         ranks = self._ranks
         self.open()
-        _restore(self, *ranks.receive(LEADER))
+        self._continue_from(*ranks.receive(LEADER))
         while (order := ranks.next_order()) != "stop":
             match order:
                 case "play":
@@ -317,6 +317,13 @@ class ImpalaLearner:
                     ranks.send(LEADER, *self._own_state())
         self._thread.shutdown()
         self._player.close()
+
+    def _continue_from(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Takes the weights of rank 0, and continues this rank's part of a state if there is one."""
+        self._network.set_arrays(named("network", arrays))
+        if state:
+            self._take(state)
+            self._player.set_state(state["player"], named("player", arrays))
 
     def _order(self, order: str) -> None:
         if self._ranks.is_leader:
@@ -412,11 +419,3 @@ class ImpalaLearner:
         self.steps, self._updates, self._learned = (int(state[name]) for name in ("steps", "updates", "learned"))
         self._recent.extend(float(score) for score in state["recent"])
         self._statistics = EpochStatistics.from_state(state["statistics"])
-
-
-def _restore(learner: ImpalaLearner, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-    """Lets a learner that follows continue, or begin with the weights of rank 0."""
-    learner.network.set_arrays(named("network", arrays))
-    if state:
-        learner._take(state)
-        learner._player.set_state(state["player"], named("player", arrays))
