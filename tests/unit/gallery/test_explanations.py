@@ -10,9 +10,9 @@ from neurozoo.gallery.explanations import (
 )
 
 
-def run(game="pong", score=None, *, is_filmed=True):
+def run(game="pong", score=None, *, is_filmed=True, unit="frames"):
     score = None if score is None else SimpleNamespace(mean=score)
-    return SimpleNamespace(game=game, score=score, movies=("movie",) if is_filmed else ())
+    return SimpleNamespace(game=game, score=score, movies=("movie",) if is_filmed else (), unit=unit)
 
 
 def test_a_score_is_compared_with_random_play_and_a_human():
@@ -30,6 +30,9 @@ def test_the_page_opens_with_the_best_agent_that_has_a_movie():
     assert best_run((run(is_filmed=False), river)) is river
     assert best_run((untested := run(),)) is untested
     assert best_run(()) is None
+    archive = run("maze", unit="evaluations")
+    assert best_run((archive,)) is None
+    assert best_run((archive, untested)) is untested
 
 
 def test_codes_are_explained():

@@ -47,8 +47,9 @@ def share_of_human(run: Run) -> float | None:
 def best_run(runs: "tuple[Run, ...]") -> Run | None:
     """Returns the run that the page opens with: the best of those with a movie, by its human-normalised score.
 
-    Runs of games without a human score come after the others, the first one first.
+    Runs of games without a human score come after the others, the first one first. Archives are no agents.
     """
-    filmed = [run for run in runs if run.movies and run.score is not None]
+    agents = [run for run in runs if run.movies and run.unit == "frames"]
+    filmed = [run for run in agents if run.score is not None]
     shares = [(-1.0 if (share := share_of_human(run)) is None else 1 + max(share, 0.0), run) for run in filmed]
-    return max(shares, key=lambda entry: entry[0])[1] if shares else next((run for run in runs if run.movies), None)
+    return max(shares, key=lambda entry: entry[0])[1] if shares else next(iter(agents), None)

@@ -307,7 +307,7 @@ class _Drawings:
             return None
         ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
         which = "Test score" if all(run.curve_is_test for run in runs if run.curve[0]) else "Score"
-        summary = f"{which} over frames of {_counted(len(runs), 'run')}; medians end with {'; '.join(ends)}."
+        summary = f"{which} over {runs[0].unit} of {_counted(len(runs), 'run')}; medians end with {'; '.join(ends)}."
         return draw_chart([*_levels(runs[0].game, series), *series], points=_PAGE_POINTS, summary=summary)
 
     def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
@@ -338,12 +338,12 @@ class _Drawings:
         scores = run.curve[1]
         if len(scores) == 1:
             summary = (
-                f"A single report, after {si_label(run.curve[0][0])} frames: {_which_score(run)} "
+                f"A single report, after {si_label(run.curve[0][0])} {run.unit}: {_which_score(run)} "
                 f"{number_label(scores[0])}."
             )
             return draw_chart(series, points=points, summary=summary)
         summary = (
-            f"{_which_score(run).capitalize()} over {si_label(run.curve[0][-1])} frames in "
+            f"{_which_score(run).capitalize()} over {si_label(run.curve[0][-1])} {run.unit} in "
             f"{_counted(run.reports, 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
             f"{number_label(max(scores))}."
         )
