@@ -92,6 +92,14 @@ def test_the_sentence_is_raised_and_everything_else_is_shown(capfd):
     run_ranks(say_and_exit(0), count=1, check=lambda: None)
 
 
+def test_a_sentence_is_found_behind_the_zero_that_ends_a_message_of_open_mpi(capfd):
+    dashes = "-" * 70
+    said = (dashes, "MPI_ABORT was invoked", dashes, "\0neurozoo: The disk is full.", dashes, "prterun has exited", dashes)
+    with pytest.raises(NeurozooError, match=r"^The disk is full\.$"):
+        run_ranks(say_and_exit(1, *said), count=1, check=lambda: None)
+    assert capfd.readouterr().err == ""
+
+
 def test_processes_that_were_stopped_by_others_are_interrupted():
     with pytest.raises(Interrupted):
         run_ranks(say_and_exit(STOPPED), count=1, check=lambda: None)

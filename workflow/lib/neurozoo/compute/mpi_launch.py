@@ -224,7 +224,8 @@ def _pass_on(process: "subprocess.Popen[str]", lines: "collections.deque[str]") 
     """Shows what the processes say, but keeps the sentence with which they end, and what the launcher adds to it."""
     assert process.stderr is not None
     is_of_launcher = False  # between two lines of dashes
-    for line in process.stderr:
+    for said in process.stderr:
+        line = said.replace("\0", "")  # Open MPI ends its own messages with one, where a line of a rank may follow
         lines.append(line.rstrip("\n"))
         if line.startswith("-" * 20):
             is_of_launcher = not is_of_launcher
