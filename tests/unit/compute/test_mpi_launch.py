@@ -94,7 +94,15 @@ def test_the_sentence_is_raised_and_everything_else_is_shown(capfd):
 
 def test_a_sentence_is_found_behind_the_zero_that_ends_a_message_of_open_mpi(capfd):
     dashes = "-" * 70
-    said = (dashes, "MPI_ABORT was invoked", dashes, "\0neurozoo: The disk is full.", dashes, "prterun has exited", dashes)
+    said = (
+        dashes,
+        "MPI_ABORT was invoked",
+        dashes,
+        "\0neurozoo: The disk is full.",
+        dashes,
+        "prterun has exited",
+        dashes,
+    )
     with pytest.raises(NeurozooError, match=r"^The disk is full\.$"):
         run_ranks(say_and_exit(1, *said), count=1, check=lambda: None)
     assert capfd.readouterr().err == ""

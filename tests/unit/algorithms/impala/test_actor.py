@@ -24,7 +24,7 @@ class Recurrent:
         logits = np.zeros((batch, Counting.num_actions), np.float32)
         logits[:, 0] = inputs.observation[:, 0, 0, 0]
         logits[np.arange(batch), inputs.observation[:, 0, 0, 0] % Counting.num_actions] += 500  # this one is drawn
-        return NetworkOutputs(logits), (state[0] + 1,)
+        return NetworkOutputs(logits, baseline=10.0 * logits[:, 0]), (state[0] + 1,)
 
 
 def seeds(environment, episode):
@@ -119,6 +119,23 @@ def test_games_are_whole_whatever_ends_an_episode(played):
     assert not [game for game in games if game.environment == 2]
 
 
+def test_the_baseline_is_written_and_looks_one_step_ahead():
+    network = Recurrent()
+    actor = Actor(Counting(3, seeds), Sampled(network, state_shapes=((1,),)), ends_with_lives=False)
+    rollout = Rollout(length=3, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
+    actor.begin(rollout)
+    for step in range(3):
+        actor.play(rollout, step, np.random.default_rng(step))
+    before = actor.state[0].copy()
+    actor.look_ahead(rollout)
+    said = np.where(rollout.observations[..., 0, 0, 0] % 4 == 0, 500, 0) + rollout.observations[..., 0, 0, 0]
+    np.testing.assert_array_equal(rollout.values, 10 * said[:3])
+    np.testing.assert_array_equal(rollout.bootstrap, 10 * said[3])
+    np.testing.assert_array_equal(actor.state[0], before)
+    _, memory = network.asked[-1]
+    assert memory[0][:, 0].tolist() == [0, 3, 3]  # environment 0 begins an episode
+
+
 def test_a_cutoff_ends_a_game():
     environments = Counting(3, seeds)
     actor = Actor(environments, Sampled(Recurrent(), state_shapes=((1,),)), ends_with_lives=False)
@@ -131,7 +148,8 @@ def test_a_cutoff_ends_a_game():
 
 def test_environments_draw_different_actions():
     def undecided(inputs, state):
-        return NetworkOutputs(np.zeros((len(inputs.observation), 4), np.float32)), state
+        batch = len(inputs.observation)
+        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32)), state
 
     actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False)
     rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)

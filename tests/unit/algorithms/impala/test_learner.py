@@ -228,7 +228,8 @@ def test_a_test_plays_each_numbered_game_once():
             from neurozoo.agents.policies import NetworkOutputs, PolicyStep
 
             batch = len(inputs.observation)
-            return PolicyStep(rng.integers(4, size=batch), NetworkOutputs(np.zeros((batch, 4), np.float32)), state)
+            outputs = NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32))
+            return PolicyStep(rng.integers(4, size=batch), outputs, state)
 
     seeds, made = [], []
 
@@ -256,8 +257,37 @@ def _seed_of_test(environment):
     return found[0]
 
 
-@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
-def test_catch_is_learned(model):
+PPO = replace(SETTINGS, objective="ppo", epochs=3, optimizer="adam", optimizer_epsilon=1e-5, max_gradient_norm=0.5)
+
+
+@pytest.mark.parametrize("stop", [4, 14])
+def test_ppo_goes_on_exactly_after_a_stop(stop):
+    expected = make(PPO)
+    reports = [timeless(report) for report in finished(expected)]
+    assert reports[-1].fields["update"] == 3 * 3 * 8  # epochs, minibatches, rollouts
+    learner = make(PPO)
+    learner.open()
+    found = []
+    with pytest.raises(Stop):
+        learn_on(learner, Watch(stop), found)
+    state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
+    learner.close()
+    other = make(PPO)
+    other.set_state(state, arrays)
+    found += finished(other)
+    assert [timeless(report) for report in found] == reports
+    np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        ("impala_shallow", {}),
+        ("impala_shallow_lstm", {}),
+        ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
+    ],
+)
+def test_catch_is_learned(model, changes):
     settings = replace(
         SETTINGS,
         frames=4 * 24_000,
@@ -271,6 +301,7 @@ def test_catch_is_learned(model):
         optimizer="adam",
         optimizer_epsilon=1e-8,
     )
+    settings = replace(settings, **changes)
     reports = finished(make(settings, toy=Catch, model=model))
     # Of 2 points: a player who knows nothing catches less than every other ball.
     assert reports[0].score < 0

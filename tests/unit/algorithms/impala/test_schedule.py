@@ -15,6 +15,11 @@ def test_counters_count_what_updates_have_learned_from():
     assert schedule.compat_counter(7) == 7 * (32 * 20 + 1)
 
 
+def test_several_epochs_learn_from_the_same_frames():
+    schedule = Schedule(replace(SETTINGS, objective="ppo", epochs=4), 4)
+    assert schedule.frames(4 * 7) == 4 * 32 * 20 * 7
+
+
 def test_the_learning_rate_falls_to_zero_at_the_budget():
     schedule = Schedule(replace(SETTINGS, frames=4 * 640 * 100), 4)  # 100 updates
     assert [schedule.learning_rate(n) for n in (0, 50, 75, 100, 110)] == [0.5, 0.25, 0.125, 0, 0]

@@ -17,6 +17,9 @@ from neurozoo.errors import NeurozooError
         ({"engine": "batched"}, "leave engine at native"),
         ({"momentum": 1.0}, "momentum should be below 1"),
         ({"rho_bar": -1}, "rho_bar should be at least 0"),
+        ({"epochs": 2}, "With objective vtrace, each unroll is learned from once"),
+        ({"minibatches": "steps"}, "With objective vtrace, each unroll is learned from once"),
+        ({"objective": "a2c"}, "objective"),
         ({"unroll_length": 0}, "unroll_length should be at least 1"),
     ],
 )

@@ -35,6 +35,34 @@ def vtrace(*, log_ratios, discounts, rewards, values, bootstrap, rho_bar=1.0, pg
     return targets, advantages
 
 
+def generalized_advantages(*, rewards, discounts, values, bootstrap, lambda_):
+    """The definition, as a direct sum: A_s = sum over t >= s of (product of discount_i lambda for s <= i < t) delta_t."""
+    after = np.concatenate([values[1:], bootstrap[None]])
+    deltas = rewards + discounts * after - values
+    time = len(values)
+    return np.array(
+        [sum(np.prod(discounts[s:t] * lambda_, axis=0) * deltas[t] for t in range(s, time)) for s in range(time)]
+    )
+
+
+def ppo(*, logits, values, old_logits, old_values, actions, advantages, targets, clip_ratio, clip_values, normalizes):
+    """Losses of the policy and the baseline, and the ratios: one step after the other."""
+    if normalizes:
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    ratios = np.exp(log_probabilities(logits, actions) - log_probabilities(old_logits, actions))
+    policy, baseline = [], []
+    for where in np.ndindex(ratios.shape):
+        ratio, advantage = ratios[where], advantages[where]
+        policy.append(-min(advantage * ratio, advantage * min(max(ratio, 1 - clip_ratio), 1 + clip_ratio)))
+        change = values[where] - old_values[where]
+        errors = [(values[where] - targets[where]) ** 2]
+        if clip_values:
+            bounded_change = min(max(change, -clip_ratio), clip_ratio)
+            errors.append((old_values[where] + bounded_change - targets[where]) ** 2)
+        baseline.append(max(errors) / 2)
+    return np.mean(policy), np.mean(baseline), ratios
+
+
 def clipped_rewards(rewards, rule):
     if rule == "abs_one":
         return np.clip(rewards, -1, 1)

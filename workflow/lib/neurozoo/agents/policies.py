@@ -108,8 +108,12 @@ class NetworkPolicy(Policy):
 
     def step(self, inputs: PolicyInputs, state: State, rng: np.random.Generator) -> PolicyStep:
         """Clears the memory where episodes begin, asks the network and chooses."""
-        outputs, state = self._forward(inputs, _cleared(state, inputs.is_first))
+        outputs, state = self.ask(inputs, state)
         return PolicyStep(self.choose(outputs.preferences, rng), outputs, state)
+
+    def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        """Clears the memory where episodes begin, and asks the network; returns its outputs and the new memory."""
+        return self._forward(inputs, _cleared(state, inputs.is_first))
 
     @abstractmethod
     def choose(self, preferences: np.ndarray, rng: np.random.Generator) -> np.ndarray:

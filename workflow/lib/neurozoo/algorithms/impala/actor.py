@@ -6,7 +6,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from neurozoo.agents.policies import Policy, PolicyInputs, State
+from neurozoo.agents.policies import NetworkPolicy, PolicyInputs, State
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.vector import Step
 from neurozoo.networks.keras_networks import MEMORY
@@ -66,7 +66,7 @@ class Actor:
         state: What the network remembers.
     """
 
-    def __init__(self, environments: Environments, policy: Policy, *, ends_with_lives: bool) -> None:
+    def __init__(self, environments: Environments, policy: NetworkPolicy, *, ends_with_lives: bool) -> None:
         self._environments = environments
         self._policy = policy
         self._ends_with_lives = ends_with_lives
@@ -93,14 +93,9 @@ class Actor:
         """
         if step == 0:
             rollout.state = self.state
-        inputs = PolicyInputs(
-            rollout.observations[step],
-            rollout.previous_actions[step],
-            rollout.previous_rewards[step],
-            rollout.is_first[step],
-        )
-        actions, outputs, self.state = self._policy.step(inputs, self.state, rng)
+        actions, outputs, self.state = self._policy.step(_inputs(rollout, step), self.state, rng)
         assert outputs is not None  # the network is always asked
+        assert outputs.baseline is not None  # networks for IMPALA have one
         self._environments.send(actions)
         result = self._environments.receive()
         is_over = result.is_over | result.is_cut
@@ -108,6 +103,7 @@ class Actor:
             is_over |= self._lengths + 1 >= cutoff
         is_last = is_over | result.is_life_lost if self._ends_with_lives else is_over
         rollout.actions[step], rollout.logits[step] = actions, outputs.preferences
+        rollout.values[step] = outputs.baseline
         rollout.rewards[step], rollout.is_last[step] = result.rewards, is_last
         rollout.previous_actions[step + 1] = np.where(is_last, 0, actions)
         rollout.previous_rewards[step + 1] = np.where(is_last, 0, result.rewards)
@@ -117,6 +113,10 @@ class Actor:
             self._environments.start_episodes(is_over)
         stack_into(rollout.observations[step + 1], self._environments.stacks)
         return games
+
+    def look_ahead(self, rollout: Rollout) -> None:
+        """Writes the baseline after the last step of a rollout. The memory stays as it is."""
+        rollout.bootstrap[:] = self._policy.ask(_inputs(rollout, len(rollout.actions)), self.state)[0].baseline
 
     def _count(self, rewards: np.ndarray, is_over: np.ndarray) -> list[Game]:
         self._scores += rewards
@@ -142,6 +142,10 @@ class Actor:
         """
         self._scores[:], self._lengths[:] = state["scores"], state["lengths"]
         self.state = tuple(arrays[name] for name, _ in zip(MEMORY, self.state, strict=False))
+
+
+def _inputs(rollout: Rollout, step: int) -> PolicyInputs:
+    return PolicyInputs(*(getattr(rollout, name)[step] for name in rollout.ARRAYS[: rollout.INPUTS]))
 
 
 def stack_into(target: np.ndarray, stacks: np.ndarray) -> None:

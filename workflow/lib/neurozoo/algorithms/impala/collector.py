@@ -53,6 +53,7 @@ class Collector:
             here = slice(first, first + count)
             for name in self.rollout.ARRAYS:
                 getattr(self.rollout, name)[:, here] = arrays[name]
+            self.rollout.bootstrap[here] = arrays["bootstrap"]
             for name, part in zip(MEMORY, self.rollout.state, strict=False):
                 part[here] = arrays[f"begin_{name}"]
             games += [Game(first + environment, score, steps) for environment, score, steps in facts["games"]]

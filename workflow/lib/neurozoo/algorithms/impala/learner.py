@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ import numpy as np
 from neurozoo.agents.policies import Sampled
 from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
+from neurozoo.algorithms.impala.minibatches import minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player, named
 from neurozoo.algorithms.impala.playing import MakeEnvironments, play_test
@@ -229,13 +230,18 @@ class ImpalaLearner:
         """Learns from a rollout, in the thread; returns when it was done."""
         s = self.settings
         self._statistics.lags.append(self._learned - rollout.version)
-        for number in range(s.updates_per_rollout):
-            batch = rollout.batch(slice(number * s.batch_size, (number + 1) * s.batch_size))
+        for batch in self._batches(rollout):
             rate = self._schedule.learning_rate(self._updates)
             self._statistics.add(self._network.update(batch, learning_rate=rate))
             self._updates += 1
         self._learned += 1
         return time.perf_counter()
+
+    def _batches(self, rollout: Rollout) -> Iterator[dict[str, np.ndarray]]:
+        s = self.settings
+        if s.objective == "ppo":
+            return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned))
+        return (rollout.batch(slice(first, first + s.batch_size)) for first in range(0, s.num_envs, s.batch_size))
 
     def _finish_learning(self) -> None:
         """Waits for the rollout that is being learned from."""

@@ -10,10 +10,9 @@ import numpy as np
 
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
 from neurozoo.algorithms.compiled import copier, fused, shared_training_step, stepper, training_step
-from neurozoo.algorithms.impala.losses import baseline_loss, clipped_rewards, entropies, policy_loss
+from neurozoo.algorithms.impala.objectives import OBJECTIVES
 from neurozoo.algorithms.impala.optimizers import make_optimizer
 from neurozoo.algorithms.impala.settings import ImpalaSettings
-from neurozoo.algorithms.impala.vtrace import vtrace_of_logits
 from neurozoo.compute.mpi import Group
 from neurozoo.networks.keras_networks import INPUTS, MEMORY, KerasLayout
 
@@ -97,7 +96,7 @@ class ActorCritic:
         """Learns from some unrolls once.
 
         Args:
-            batch: As returned by `Rollout.batch`.
+            batch: As returned by `Rollout.batch`, or drawn by `minibatches` for PPO.
             learning_rate: Of this update.
 
         Returns:
@@ -180,41 +179,18 @@ def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSetting
             self.figures = self.add_weight(shape=(len(FIGURES),), initializer="zeros", trainable=False, name="figures")
 
         def call(self, batch):
-            """Returns logits and baseline of all steps, and of the one after the last."""
+            """Returns logits and baseline of all steps that the batch has observations of."""
             inputs = [_seen(batch["observations"]), batch["previous_actions"], batch["previous_rewards"]]
             state = [batch[name] for name, _ in zip(MEMORY, layout.state_shapes, strict=False)]
             return layout.unroll(self.online, inputs[: len(INPUTS)], batch["is_first"], state)
 
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-            s = settings
-            all_logits, all_values = y_pred
-            logits, values = all_logits[:-1], all_values[:-1]
-            (targets, advantages), log_ratios, log_probabilities, _ = vtrace_of_logits(
-                behaviour_logits=x["logits"],
-                target_logits=logits,
-                actions=x["actions"],
-                discounts=s.discount * (1.0 - ops.cast(x["is_last"], "float32")),
-                rewards=clipped_rewards(x["rewards"], s.reward_clipping),
-                values=values,
-                bootstrap=all_values[-1],
-                rho_bar=s.rho_bar,
-                pg_rho_bar=s.pg_rho_bar,
-                c_bar=s.c_bar,
-                lambda_=s.vtrace_lambda,
-            )
-            entropy = entropies(logits)
-            parts = (
-                policy_loss(log_probabilities, advantages),
-                s.baseline_cost * baseline_loss(targets, values),
-                -s.entropy_cost * ops.sum(entropy),
-            )
+            losses = OBJECTIVES[settings.objective](settings, x, *y_pred)
+            parts = (losses.policy, losses.baseline, losses.entropy)
             total = sum(parts)
-            ratios = ops.exp(log_ratios)
-            bound = float("inf") if s.rho_bar is None else s.rho_bar
-            clipped = ops.cast(ratios > bound, "float32")
-            self.figures.assign(
-                ops.stack([total, *parts, *map(ops.mean, (entropy, values, ratios, clipped))]),
-            )
+            clipped = ops.cast(losses.is_clipped, "float32")
+            means = map(ops.mean, (losses.entropies, losses.values, losses.ratios, clipped))
+            self.figures.assign(ops.stack([total, *parts, *means]))
             return total
 
     trainer = Trainer()

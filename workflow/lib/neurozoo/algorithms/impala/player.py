@@ -81,6 +81,8 @@ class Player:
         draws = generator(self._entropy, Purpose.EXPLORATION, *address)
         games = self.actor.play(self.rollout, self.step, draws)
         self.step += 1
+        if self.is_rollout_over and self._settings.objective == "ppo":
+            self.actor.look_ahead(self.rollout)
         return games
 
     def play_rollout(self) -> list[Game]:

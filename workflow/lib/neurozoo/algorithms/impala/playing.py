@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neurozoo.agents.policies import Policy
+from neurozoo.agents.policies import NetworkPolicy
 from neurozoo.algorithms.impala.actor import Actor, Environments
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
@@ -16,7 +16,7 @@ MakeEnvironments = Callable[[int, Callable[[int, int], int]], Environments]
 
 
 def play_test(
-    policy: Policy,
+    policy: NetworkPolicy,
     make_environments: MakeEnvironments,
     *,
     games: int,

@@ -30,12 +30,15 @@ class Rollout:
         logits: float32, shape (time, num_envs, num_actions): of the policy that acted.
         rewards: float32, shape (time, num_envs): unclipped.
         is_last: bool, shape (time, num_envs): whether the episode ended with the step.
+        values: float32, shape (time, num_envs): the baseline of the network that acted.
+        bootstrap: float32, shape (num_envs,): the same after the last step; only for `ppo`.
         state: What the network remembered before the first step: float32, (num_envs, ...) each.
         version: Number of rollouts that the policy that acted had learned from.
     """
 
     ARRAYS = (
         "observations", "previous_actions", "previous_rewards", "is_first", "actions", "logits", "rewards", "is_last",
+        "values",
     )  # fmt: skip
     INPUTS = 4  # as many of these have an entry for after the last step
 
@@ -57,6 +60,8 @@ class Rollout:
         self.logits = np.zeros((*during, num_actions), np.float32)
         self.rewards = np.zeros(during, np.float32)
         self.is_last = np.zeros(during, bool)
+        self.values = np.zeros(during, np.float32)
+        self.bootstrap = np.zeros(num_envs, np.float32)
         self.state: State = tuple(np.zeros((num_envs, *shape), np.float32) for shape in state_shapes)
         self.version = 0
 
@@ -66,13 +71,14 @@ class Rollout:
             getattr(self, name)[0] = getattr(other, name)[-1]
 
     def batch(self, environments: slice) -> dict[str, np.ndarray]:
-        """Returns the unrolls of some environments, as the learner takes them."""
-        arrays = {name: getattr(self, name)[:, environments] for name in self.ARRAYS}
+        """Returns the unrolls of some environments, as the learner takes them for V-trace."""
+        arrays = {name: getattr(self, name)[:, environments] for name in self.ARRAYS if name != "values"}
         return arrays | {name: part[environments] for name, part in zip(MEMORY, self.state, strict=False)}
 
     def get_arrays(self, step: int) -> dict[str, np.ndarray]:
         """Returns what is known before a step."""
         arrays = {name: getattr(self, name)[: step + (n < self.INPUTS)] for n, name in enumerate(self.ARRAYS)}
+        arrays["bootstrap"] = self.bootstrap
         return arrays | {f"begin_{name}": part for name, part in zip(MEMORY, self.state, strict=False)}
 
     def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -83,4 +89,5 @@ class Rollout:
         """
         for n, name in enumerate(self.ARRAYS):
             getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
+        self.bootstrap[:] = arrays["bootstrap"]
         self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))

@@ -19,7 +19,8 @@ class Schedule:
 
     def frames(self, updates: int) -> int:
         """Returns the frames that all learners have learned from after a number of updates."""
-        return self.frame_skip * self.settings.batch_steps * self.settings.learners * updates
+        s = self.settings
+        return self.frame_skip * s.batch_steps * s.learners * updates // s.epochs
 
     def compat_counter(self, updates: int) -> int:
         """Returns the counter of impala_horovod_gym, which calls steps frames and counts one more at each update."""

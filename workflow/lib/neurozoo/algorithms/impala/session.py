@@ -13,6 +13,7 @@ from neurozoo.algorithms.spec import protocol_of_run
 from neurozoo.compute.mpi import Ranks
 from neurozoo.environments.protocols import check_engine, keras_layout_of
 from neurozoo.environments.vector import AtariVectorEnvironment
+from neurozoo.errors import NeurozooError
 
 TABLE = (
     "Iteration", "frames", "score", "score_episodes", "test_score", "test_episodes", "update", "learning_rate",
@@ -28,7 +29,7 @@ class ImpalaSession(LearnerSession):
         context: The run.
 
     Raises:
-        NeurozooError: Game, protocol, engine and network do not fit together.
+        NeurozooError: Game, protocol, engine, network and settings do not fit together.
     """
 
     table = TABLE
@@ -39,6 +40,11 @@ class ImpalaSession(LearnerSession):
         self._protocol = protocol_of_run(context)
         check_engine(context.game, self._protocol, context.settings.engine)
         self._layout = keras_layout_of(context.game, context.model, self._protocol)
+        if context.settings.minibatches == "steps" and self._layout.state_shapes:
+            raise NeurozooError(
+                f"With minibatches of steps, the memory of {context.model!r} would be lost. Set minibatches to unrolls, "
+                "or choose a network without LSTM."
+            )
         learner = ImpalaLearner(
             context.settings,
             entropy=context.entropy,

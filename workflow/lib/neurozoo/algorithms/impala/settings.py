@@ -24,7 +24,11 @@ class ImpalaSettings(RunSettings):
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
-    ADDED: ClassVar[Mapping[str, object]] = {"learners": 1, "actors": 0, "gradients": "average"}
+    ADDED: ClassVar[Mapping[str, object]] = {
+        **{"learners": 1, "actors": 0, "gradients": "average"},
+        **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
+        **{"clip_values": True, "normalize_advantages": True},
+    }
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -60,6 +64,11 @@ class ImpalaSettings(RunSettings):
         default="average", description="How the gradients of several learners are put together: average or sum."
     )
     # learning
+    objective: Literal["vtrace", "ppo"] = Field(
+        default="vtrace",
+        description="What is learned: vtrace (IMPALA; losses are sums over the steps of an update) or ppo (losses are "
+        "means).",
+    )
     batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
     discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
     baseline_cost: Number = Field(default=0.5, ge=0, description="Factor on the loss of the baseline.")
@@ -108,6 +117,26 @@ class ImpalaSettings(RunSettings):
         default=1.0, ge=0, description="Bound of the importance weights that carry errors back; empty for none."
     )
     vtrace_lambda: Number = Field(default=1.0, ge=0, le=1, description="Factor on the latter weights.")
+    # PPO
+    epochs: Whole = Field(
+        default=1, ge=1, description="How often ppo learns from each rollout; vtrace learns from it once."
+    )
+    minibatches: Literal["unrolls", "steps"] = Field(
+        default="unrolls",
+        description="What ppo draws for an update: unrolls, or as many single steps (networks without memory).",
+    )
+    gae_lambda: Number = Field(
+        default=0.95, ge=0, le=1, description="Decay of errors in ppo's generalized advantage estimation."
+    )
+    clip_ratio: Number = Field(
+        default=0.1, gt=0, description="How far from 1 the ratio of new and old probability counts in ppo."
+    )
+    clip_values: bool = Field(
+        default=True, strict=True, description="Whether ppo bounds changes of the baseline by clip_ratio, too."
+    )
+    normalize_advantages: bool = Field(
+        default=True, strict=True, description="Whether ppo's advantages get mean 0 and deviation 1 in each update."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,7 +152,11 @@ class ImpalaSettings(RunSettings):
                 f"num_envs should be a multiple of batch_size, so that every unroll is learned from once, but num_envs "
                 f"is {self.num_envs} and batch_size {self.batch_size}. Change one of them."
             )
-
+        if self.objective == "vtrace" and (self.epochs != 1 or self.minibatches != "unrolls"):
+            raise NeurozooError(
+                "With objective vtrace, each unroll is learned from once: set epochs to 1 and minibatches to unrolls, "
+                "or objective to ppo."
+            )
         most = -(-self.actors // self.learners)  # of one learner
         if 0 < self.actors < self.learners:
             raise NeurozooError(
@@ -149,4 +182,4 @@ class ImpalaSettings(RunSettings):
     @property
     def updates_per_rollout(self) -> int:
         """Updates that learn from one unroll of each environment."""
-        return self.num_envs // self.batch_size
+        return self.epochs * (self.num_envs // self.batch_size)

@@ -1,0 +1,165 @@
+"""PPO: advantages, minibatches and losses are those of slow twins, and of numbers worked out by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import twins
+from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches
+from neurozoo.algorithms.impala.network import ActorCritic
+from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.networks.catalogue import get_keras_network
+
+SHAPE, ACTIONS, TIME, COUNT = (12, 10, 2), 4, 5, 4
+SETTINGS = replace(
+    PRESETS["impala_paper"],
+    objective="ppo",
+    num_envs=COUNT,
+    unroll_length=TIME,
+    batch_size=2,
+    epochs=3,
+    entropy_cost=0.02,
+)
+
+
+def make(model="impala_shallow_lstm", **changes):
+    layout = get_keras_network(model).layout(ACTIONS, SHAPE)
+    return layout, ActorCritic(layout, replace(SETTINGS, **changes), random=np.random.default_rng(1))
+
+
+def rollout_of(layout, seed=2):
+    random = np.random.default_rng(seed)
+    rollout = Rollout(
+        length=TIME, num_envs=COUNT, observation_shape=SHAPE, num_actions=ACTIONS, state_shapes=layout.state_shapes
+    )
+    rollout.observations[:] = random.integers(256, size=rollout.observations.shape)
+    rollout.previous_actions[:] = random.integers(ACTIONS, size=(TIME + 1, COUNT))
+    rollout.previous_rewards[:] = random.normal(size=(TIME + 1, COUNT))
+    rollout.is_first[3, 1] = rollout.is_last[2, 1] = True
+    rollout.actions[:] = random.integers(ACTIONS, size=(TIME, COUNT))
+    rollout.logits[:] = random.normal(size=(TIME, COUNT, ACTIONS))
+    rollout.rewards[:] = random.normal(0, 2, (TIME, COUNT))
+    rollout.values[:] = random.normal(size=(TIME, COUNT))
+    rollout.bootstrap[:] = random.normal(size=COUNT)
+    rollout.state = tuple(random.normal(size=(COUNT, *each)).astype(np.float32) for each in layout.state_shapes)
+    return rollout
+
+
+def test_advantages_of_one_environment_worked_out_by_hand():
+    # delta: 1 + 0.5 * 2 - 4 = -2; 0 - 2 = -2 (the episode ends); 3 + 0.5 * 8 - 6 = 1
+    found = generalized_advantages(
+        rewards=np.float32([[1], [0], [3]]),
+        discounts=np.float32([[0.5], [0], [0.5]]),
+        values=np.float32([[4], [2], [6]]),
+        bootstrap=np.float32([8]),
+        lambda_=0.5,
+    )
+    assert found.tolist() == [[-2 - 2 * 0.25], [-2], [1]]
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 0.9, 1.0])
+def test_advantages_are_those_of_the_direct_sum(lambda_):
+    random = np.random.default_rng(3)
+    arrays = {name: random.normal(size=(7, 3)).astype(np.float32) for name in ("rewards", "values")}
+    arrays |= {"discounts": np.float32(0.9) * (random.random((7, 3)) > 0.2), "bootstrap": np.float32([1, -2, 3])}
+    found = generalized_advantages(**arrays, lambda_=lambda_)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, twins.generalized_advantages(**arrays, lambda_=lambda_), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["unrolls", "steps"])
+def test_each_epoch_draws_every_step_once(kind):
+    layout, _ = make("impala_shallow")
+    rollout = rollout_of(layout)
+    rollout.actions[:] = np.arange(TIME * COUNT).reshape(TIME, COUNT)
+    rollout.observations[:TIME, ..., 0] = rollout.actions[..., None, None]
+    drawn = list(minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)))
+    assert len(drawn) == 3 * 2
+    shape = (TIME, 2) if kind == "unrolls" else (1, TIME * 2)
+    orders = []
+    for epoch in range(3):
+        parts = [batch["actions"] for batch in drawn[2 * epoch : 2 * epoch + 2]]
+        assert {part.shape for part in parts} == {shape}
+        orders.append(np.concatenate([part.ravel() for part in parts]).tolist())
+        assert sorted(orders[-1]) == list(range(TIME * COUNT))
+    assert orders[0] != orders[1] != orders[2]
+    for batch in drawn:  # what belongs together stays together
+        np.testing.assert_array_equal(batch["observations"][..., 0, 0, 0], batch["actions"])
+        where = np.divmod(batch["actions"], COUNT)
+        for name in ("logits", "values", "previous_rewards", "is_first"):
+            np.testing.assert_array_equal(batch[name], getattr(rollout, name)[where])
+        np.testing.assert_allclose(batch["targets"] - batch["values"], batch["advantages"], atol=1e-6)
+
+
+def test_unrolls_keep_the_memory_of_their_environments():
+    layout, _ = make()
+    rollout = rollout_of(layout)
+    rollout.actions[:] = np.arange(COUNT)
+    for batch in minibatches(rollout, SETTINGS, np.random.default_rng(0)):
+        environments = batch["actions"][0]
+        np.testing.assert_array_equal(batch["hidden_state"], rollout.state[0][environments])
+        np.testing.assert_array_equal(batch["cell_state"], rollout.state[1][environments])
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        ("impala_shallow_lstm", {}),
+        ("impala_shallow", {"minibatches": "steps"}),
+        ("impala_shallow", {"clip_values": False, "normalize_advantages": False, "clip_ratio": 0.3}),
+    ],
+)
+def test_an_update_has_the_loss_of_the_twin(model, changes):
+    layout, network = make(model, **changes)
+    s = replace(SETTINGS, **changes)
+    batch = next(minibatches(rollout_of(layout), s, np.random.default_rng(4)))
+    state, logits, values = [batch[name] for name in ("hidden_state", "cell_state") if name in batch], [], []
+    for step in range(len(batch["values"])):
+        keeps = ~batch["is_first"][step][:, None]
+        seen = np.float32(batch["observations"][step]) / np.float32(255)
+        inputs = [seen, batch["previous_actions"][step], batch["previous_rewards"][step]]
+        out, value, *state = map(np.asarray, network.online([*inputs, *(part * keeps for part in state)]))
+        logits.append(out.astype(np.float64))
+        values.append(value[:, 0].astype(np.float64))
+    logits, values = np.array(logits), np.array(values)
+    policy, baseline, ratios = twins.ppo(
+        logits=logits,
+        values=values,
+        old_logits=np.float64(batch["logits"]),
+        old_values=batch["values"],
+        actions=batch["actions"].astype(np.int64),
+        advantages=batch["advantages"],
+        targets=batch["targets"],
+        clip_ratio=s.clip_ratio,
+        clip_values=s.clip_values,
+        normalizes=s.normalize_advantages,
+    )
+    entropy = twins.entropies(logits).mean()
+    expected = {
+        "loss_pg": policy,
+        "loss_baseline": s.baseline_cost * baseline,
+        "loss_entropy": -s.entropy_cost * entropy,
+        "entropy_mean": entropy,
+        "rho_mean": ratios.mean(),
+        "rho_clipped_share": (np.abs(ratios - 1) > s.clip_ratio).mean(),
+    }
+    figures = network.update(batch, learning_rate=0.0)
+    assert {name: figures[name] for name in expected} == pytest.approx(expected, rel=1e-4)
+    assert 0 < figures["rho_clipped_share"] < 1
+
+
+def test_actions_that_are_far_from_the_old_policy_move_nothing():
+    """With every ratio beyond its bound, in the direction of the advantage, only the baseline learns."""
+    layout, network = make("impala_shallow", entropy_cost=0.0, normalize_advantages=False)
+    batch = next(minibatches(rollout_of(layout), replace(SETTINGS, minibatches="unrolls"), np.random.default_rng(4)))
+    batch["advantages"] = np.ones_like(batch["advantages"])
+    batch["logits"] = np.float32(-30) * np.eye(ACTIONS, dtype=np.float32)[batch["actions"]]  # were never to be expected
+    head = network.online.get_layer("policy").kernel
+    before = np.asarray(head)
+    figures = network.update(batch, learning_rate=0.1)
+    assert figures["rho_clipped_share"] == 1
+    np.testing.assert_array_equal(np.asarray(head), before)
+    batch["advantages"] *= -1  # now they are too probable, and the policy moves
+    network.update(batch, learning_rate=0.1)
+    assert (np.asarray(head) != before).any()

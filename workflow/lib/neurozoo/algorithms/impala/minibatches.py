@@ -1,0 +1,77 @@
+"""What PPO learns from: advantages of a whole rollout, and minibatches that are drawn from it several times.
+
+Source: Schulman et al. 2016, arXiv:1506.02438 (generalized advantage estimation).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from neurozoo.algorithms.impala.losses import clipped_rewards
+from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.networks.keras_networks import MEMORY
+
+
+def generalized_advantages(
+    *, rewards: np.ndarray, discounts: np.ndarray, values: np.ndarray, bootstrap: np.ndarray, lambda_: float
+) -> np.ndarray:
+    """Computes A_t = delta_t + discount_t * lambda * A_{t+1}, with delta_t = r_t + discount_t * V_{t+1} - V_t.
+
+    Args:
+        rewards: Shape (time, batch); that of step t follows its action.
+        discounts: Shape (time, batch); 0 where an episode ends with step t.
+        values: V_t, shape (time, batch): the baseline before step t.
+        bootstrap: Shape (batch,): the baseline after the last step.
+        lambda_: Between 0 (errors of one step) and 1 (all rewards of the rollout).
+
+    Returns:
+        Advantages: float32, shape (time, batch).
+    """
+    advantages = np.zeros_like(values)
+    following, after = np.zeros_like(bootstrap), bootstrap
+    for step in reversed(range(len(values))):
+        error = rewards[step] + discounts[step] * after - values[step]
+        following = advantages[step] = error + discounts[step] * np.float32(lambda_) * following
+        after = values[step]
+    return advantages
+
+
+def minibatches(
+    rollout: Rollout, settings: ImpalaSettings, random: np.random.Generator
+) -> Iterator[dict[str, np.ndarray]]:
+    """Draws everything in a rollout `epochs` times, in a new order each time.
+
+    Args:
+        rollout: Played to its end.
+        settings: With `minibatches`: `unrolls` gives arrays of shape (unroll_length, batch_size, ...), `steps` of shape
+            (1, unroll_length * batch_size, ...).
+        random: Draws the order.
+
+    Yields:
+        What `ppo_losses` takes, and the inputs of the network, without an entry for after the last step.
+    """
+    s = settings
+    advantages = generalized_advantages(
+        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping)),
+        discounts=np.float32(s.discount) * ~rollout.is_last,
+        values=rollout.values,
+        bootstrap=rollout.bootstrap,
+        lambda_=s.gae_lambda,
+    )
+    length, count = rollout.values.shape
+    names = ("observations", "previous_actions", "previous_rewards", "is_first", "actions", "logits", "values")
+    arrays = {name: getattr(rollout, name)[:length] for name in names}
+    arrays |= {"advantages": advantages, "targets": advantages + rollout.values}
+    memory = dict(zip(MEMORY, rollout.state, strict=False))
+    size = s.batch_size
+    if s.minibatches == "steps":
+        arrays = {name: each.reshape(1, length * count, *each.shape[2:]) for name, each in arrays.items()}
+        count, size = length * count, size * length
+    for _ in range(s.epochs):
+        order = random.permutation(count)
+        for first in range(0, count, size):
+            chosen = order[first : first + size]
+            yield {name: each[:, chosen] for name, each in arrays.items()} | {
+                name: part[chosen] for name, part in memory.items()
+            }
