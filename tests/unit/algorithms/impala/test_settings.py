@@ -6,6 +6,7 @@ from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
+from neurozoo.training.loop import make_context
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,18 @@ def test_a_chain_is_refused_when_the_configuration_is_checked():
     with pytest.raises(NeurozooError, match="'large' has no policy head"):
         ALGORITHMS["impala"].check_variant("large")
     assert ALGORITHMS["impala"].check_variant("ResNetLSTMAgent") == "impala_gym_deep"
+
+
+def test_ppo_is_that_of_cleanrl():
+    s = PRESETS["ppo"]  # section 16.4 of the specification
+    assert (s.objective, s.frames, s.num_envs, s.unroll_length, s.epochs) == ("ppo", 4 * 10**7, 8, 128, 4)
+    assert (s.minibatches, s.batch_steps, s.updates_per_rollout) == ("steps", 256, 16)
+    assert (s.optimizer, s.learning_rate, s.max_gradient_norm, s.clip_ratio) == ("adam", 0.00025, 0.5, 0.1)
+    assert (s.entropy_cost, s.baseline_cost, s.discount, s.gae_lambda) == (0.01, 0.5, 0.99, 0.95)
+
+
+def test_a_network_with_memory_learns_from_unrolls_only():
+    run = {"algo": "impala", "game": "pong", "model": "impala_shallow_lstm", "run": 1, "run_dir": "nowhere"}
+    context = make_context(**run, settings=vars(PRESETS["ppo"]))
+    with pytest.raises(NeurozooError, match="'impala_shallow_lstm' would lose its memory"):
+        ALGORITHMS["impala"].open_session(context)

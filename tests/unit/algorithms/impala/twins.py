@@ -36,7 +36,7 @@ def vtrace(*, log_ratios, discounts, rewards, values, bootstrap, rho_bar=1.0, pg
 
 
 def generalized_advantages(*, rewards, discounts, values, bootstrap, lambda_):
-    """The definition, as a direct sum: A_s = sum over t >= s of (product of discount_i lambda for s <= i < t) delta_t."""
+    """The definition, as a direct sum: A_s = sum over t >= s of (product of discount_i lambda, s <= i < t) delta_t."""
     after = np.concatenate([values[1:], bootstrap[None]])
     deltas = rewards + discounts * after - values
     time = len(values)

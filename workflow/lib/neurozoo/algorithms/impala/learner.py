@@ -228,7 +228,6 @@ class ImpalaLearner:
 
     def _learn_from(self, rollout: Rollout) -> float:
         """Learns from a rollout, in the thread; returns when it was done."""
-        s = self.settings
         self._statistics.lags.append(self._learned - rollout.version)
         for batch in self._batches(rollout):
             rate = self._schedule.learning_rate(self._updates)

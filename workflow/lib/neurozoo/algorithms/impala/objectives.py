@@ -2,8 +2,8 @@
 
 Both work inside of a compiled update, with any `KERAS_BACKEND`.
 
-Sources: Espeholt et al. 2018, arXiv:1802.01561, section 4.2; Schulman et al. 2017, arXiv:1707.06347, with the details of
-CleanRL's `ppo_atari.py` (Huang et al. 2022, "The 37 implementation details of PPO").
+Sources: Espeholt et al. 2018, arXiv:1802.01561, section 4.2; Schulman et al. 2017, arXiv:1707.06347, with the details
+of CleanRL's `ppo_atari.py` (Huang et al. 2022, "The 37 implementation details of PPO").
 """
 
 from collections.abc import Callable, Mapping

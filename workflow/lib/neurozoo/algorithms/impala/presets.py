@@ -61,6 +61,22 @@ PRESETS = {
     "torchbeast": replace(
         _CLEANBA, num_envs=8, batch_size=8, unroll_length=80, learning_rate=0.00048, entropy_cost=0.0006
     ),
+    # Of CleanRL's ppo_atari_envpool.py. Ours acts with the weights of one rollout before.
+    "ppo": replace(
+        _PAPER,
+        frames=40_000_000,
+        action_set="minimal",
+        objective="ppo",
+        num_envs=8,
+        unroll_length=128,
+        batch_size=2,
+        epochs=4,
+        minibatches="steps",
+        optimizer="adam",
+        optimizer_epsilon=1e-5,
+        learning_rate=0.00025,
+        max_gradient_norm=0.5,
+    ),
     "neurozoo": _OURS,
     # In each environment 2,000 steps, in which games of Pong end.
     "demo": replace(

@@ -42,8 +42,8 @@ class ImpalaSession(LearnerSession):
         self._layout = keras_layout_of(context.game, context.model, self._protocol)
         if context.settings.minibatches == "steps" and self._layout.state_shapes:
             raise NeurozooError(
-                f"With minibatches of steps, the memory of {context.model!r} would be lost. Set minibatches to unrolls, "
-                "or choose a network without LSTM."
+                f"In minibatches of steps, {context.model!r} would lose its memory. Choose a network without "
+                "LSTM, or set minibatches to unrolls."
             )
         learner = ImpalaLearner(
             context.settings,
