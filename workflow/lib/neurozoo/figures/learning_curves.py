@@ -3,7 +3,7 @@
 import math
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -191,7 +191,7 @@ def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, se
         Rows with `game`, `curve`, `runs`, `frames`, `median`, `low`, `high`. Without an interval its ends are NaN.
     """
     parts = []
-    for (game, curve), group in reports.groupby(["game", "curve"], sort=False):
+    for (game, curve), group in _by_curve(reports):
         runs = [run for _, run in group.groupby(["algo", "model", "protocol", "run"], sort=False)]
         frames, scores = common_grid([(run["frames"].to_numpy(), run["score"].to_numpy()) for run in runs])
         low: float | np.ndarray = np.nan
@@ -236,12 +236,20 @@ def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Rows with `game`, `curve`, `frames`, `best`: one for each rise, and one at the end.
     """
-    ordered = reports.sort_values("frames", kind="stable")
-    ordered = ordered.assign(best=ordered.groupby(["game", "curve"])["score"].cummax())
-    groups = ordered.groupby(["game", "curve"])
-    rises = groups["best"].diff().fillna(1) > 0
-    is_last = groups.cumcount(ascending=False) == 0
-    return ordered.loc[rises | is_last, ["game", "curve", "frames", "best"]]
+    parts = []
+    for _, group in _by_curve(reports):
+        ordered = group.sort_values("frames", kind="stable")
+        best = ordered["score"].cummax()
+        is_shown = best.diff().fillna(1) > 0
+        is_shown.iloc[-1] = True
+        parts.append(ordered.assign(best=best).loc[is_shown, ["game", "curve", "frames", "best"]])
+    return pd.concat(parts)
+
+
+def _by_curve(reports: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """Yields the reports of each curve. pandas would copy all of them, in the order of the curves, first."""
+    for (game, curve), rows in reports.groupby(["game", "curve"], sort=False).indices.items():
+        yield (game, curve), reports.iloc[rows]
 
 
 def reference_levels(reports: pd.DataFrame) -> pd.DataFrame:
