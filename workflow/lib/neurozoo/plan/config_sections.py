@@ -141,7 +141,7 @@ class Freeze(Section):
     """The forms of frozen networks, docs/zoo.md."""
 
     forms: list[Literal["saved_model", "graph"]] = Field(
-        default=["saved_model", "graph"],
+        default=[],
         description="What frozen/ keeps besides model.keras, which rollouts and movies need: saved_model/ for programs "
         "with TensorFlow, graph (model.pb) for the Atari Zoo's. Each is as large as the checkpoint.",
     )
