@@ -298,6 +298,13 @@ def test_all_mistakes_are_listed_at_once():
     assert len(str(caught.value).splitlines()) == 5
 
 
+def test_of_a_long_list_of_mistakes_the_first_are_shown():
+    with pytest.raises(NeurozooError, match=r"has 50001 problems") as caught:
+        check_config({"experiments": {"one": experiment(models=[0] * 50_000, runs=0)}})
+    first, *shown, last = str(caught.value).splitlines()
+    assert (len(shown), last) == (50, "  ... and 49951 more.")
+
+
 def test_two_experiments_may_not_give_one_run_different_settings():
     experiments = {
         "one": experiment(runs=3),

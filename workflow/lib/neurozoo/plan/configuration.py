@@ -11,6 +11,8 @@ from neurozoo.plan.meaning import meaning_problems
 from neurozoo.plan.structure import check_structure
 from neurozoo.yaml_files import check_growth
 
+SHOWN_PROBLEMS = 50  # of a configuration; a long list of wrong values has one for each
+
 
 def check_config(
     config: Mapping,
@@ -30,9 +32,9 @@ def check_config(
         `overrides`, which `run_settings` reads.
 
     Raises:
-        NeurozooError: Lists all problems, one per line: the place, such as `experiments.demo.games[1]`, the value, what
-            is allowed and the most similar name. Names of games, networks and settings are checked only if the
-            structure is right. Or its aliases stand for too much.
+        NeurozooError: Lists the first `SHOWN_PROBLEMS` problems, one per line: the place, such as
+            `experiments.demo.games[1]`, the value, what is allowed and the most similar name. Names of games, networks
+            and settings are checked only if the structure is right. Or its aliases stand for too much.
     """
     try:
         check_growth(config)
@@ -44,7 +46,10 @@ def check_config(
     problems = problems or list(meaning_problems(checked))
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise NeurozooError("\n".join([f"{source} has {count}:", *(f"  {line}" for line in problems)]))
+        shown = [f"  {line}" for line in problems[:SHOWN_PROBLEMS]]
+        if (others := len(problems) - len(shown)) > 0:
+            shown.append(f"  ... and {others} more.")
+        raise NeurozooError("\n".join([f"{source} has {count}:", *shown]))
     return checked
 
 
