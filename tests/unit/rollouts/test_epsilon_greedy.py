@@ -44,6 +44,22 @@ def test_without_random_actions_the_scores_are_those_of_the_rollout(short, tmp_p
     assert [e["score"] for e in episodes_of(greedy)[0]] != [e["score"] for e in episodes_of(random)[0]]
 
 
+def test_action_rules_are_tested_side_by_side(short):
+    record = play_epsilon_greedily(short, action_rules=["sampled", "greedy"], epsilon=0.0, episodes=2, seed=4)
+    assert [test["action_rule"] for test in record["tests"]] == ["sampled", "greedy"]
+    own = play_epsilon_greedily(short, epsilon=0.0, episodes=2, seed=4)
+    assert [test["action_rule"] for test in own["tests"]] == ["greedy"]
+    assert episodes_of(record)[1] == episodes_of(own)[0]
+    lines = as_table(record).splitlines()
+    assert [line.split()[1] for line in lines[:3]] == ["actions", "sampled", "greedy"]
+
+
+def test_continuous_actions_are_neither_drawn_nor_compared(short, monkeypatch):
+    monkeypatch.setattr("neurozoo.agents.frozen.FrozenModel.is_continuous", True)
+    with pytest.raises(NeurozooError, match="The action rule of ga/breakout/small/1 should be continuous, but is 'sam"):
+        play_epsilon_greedily(short, action_rules=["sampled"])
+
+
 def test_under_another_protocol_the_agent_keeps_its_observations_and_actions(short):
     record = play_epsilon_greedily(short, protocols=["uber2018", "machado2018"], steps=41)
     own, sticky = (test["protocol"] for test in record["tests"])
@@ -59,10 +75,10 @@ def test_under_another_protocol_the_agent_keeps_its_observations_and_actions(sho
     assert {episode["noops"] for episode in second} == {0}
     assert sum(e["steps"] for e in second) >= 41 > sum(e["steps"] for e in second[:-1])
     table = as_table(record).splitlines()
-    assert table[0].split()[:5] == ["protocol", "sticky", "epsilon", "episodes", "mean"]
-    assert table[1].split()[:4] == ["uber2018", "0", "0.05", "2"]
-    assert table[2].split()[:4] == ["machado2018", "0.25", "0.05", str(len(second))]
-    assert float(table[1].split()[4]) == pytest.approx(record["tests"][0]["summary"]["mean"], rel=1e-3)
+    assert table[0].split()[:6] == ["protocol", "actions", "sticky", "epsilon", "episodes", "mean"]
+    assert table[1].split()[:5] == ["uber2018", "greedy", "0", "0.05", "2"]
+    assert table[2].split()[:5] == ["machado2018", "greedy", "0.25", "0.05", str(len(second))]
+    assert float(table[1].split()[5]) == pytest.approx(record["tests"][0]["summary"]["mean"], rel=1e-3)
 
 
 def test_the_sticky_probability_can_be_chosen(short):
@@ -93,7 +109,7 @@ def test_the_same_game_over_and_over_is_recognised(short):
     greedy, random = (play_epsilon_greedily(short, epsilon=chance, episodes=4) for chance in (0.0, 0.5))
     assert greedy["tests"][0]["summary"]["standard_error"] is None
     *_, row, note = as_table(greedy).splitlines()
-    assert row.split()[5] == "undefined"
+    assert row.split()[6] == "undefined"
     assert note.startswith("uber2018: All 4 episodes are the same game")
     assert "note" not in random["tests"][0]["summary"]
 

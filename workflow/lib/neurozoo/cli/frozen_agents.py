@@ -72,6 +72,14 @@ def add_frozen_agent_commands(commands: Commands) -> None:
         help="probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
     )
     test.add_argument(
+        "--action-rules",
+        nargs="+",
+        default=[],
+        metavar="RULE",
+        choices=("greedy", "sampled"),
+        help="how outputs become actions: greedy, sampled, or both (default: the agent's own rule)",
+    )
+    test.add_argument(
         "--protocol",
         nargs="+",
         default=[],
@@ -143,6 +151,7 @@ def _test(options):
         folder / "frozen",
         options.output or folder / "test.json",
         protocols=options.protocol,
+        action_rules=options.action_rules,
         **chosen(options, "epsilon", "sticky_probability", "episodes", "steps", "seed"),
     )
     print(json.dumps(record) if options.json else as_table(record))

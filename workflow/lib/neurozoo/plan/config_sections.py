@@ -150,7 +150,15 @@ class Freeze(Section):
 class Test(Section):
     """The episodes in test.json, docs/dqn.md."""
 
-    epsilon: Share = Field(default=0.05, description="Probability of a random action, in every step.")
+    epsilon: Share | None = Field(
+        default=None,
+        description="Probability of a random action, in every step; empty for 0.05, or 0 for agents that draw their "
+        "actions.",
+    )
+    action_rules: list[Literal["greedy", "sampled"]] = Field(
+        default=[],
+        description="How outputs become actions: greedy, sampled or both; an empty list for the agent's own.",
+    )
     protocols: Names = Field(default=[], description="Names of protocols; an empty list for the agent's own.")
     sticky_probability: StickyProbability = Field(
         default=None,

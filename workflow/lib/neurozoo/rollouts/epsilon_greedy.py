@@ -4,6 +4,7 @@ In a deterministic game, a deterministic agent plays the same episode again and 
 make the episodes differ. Sources: Mnih et al. 2015 (epsilon 0.05); Machado et al. 2018, arXiv:1709.06009.
 """
 
+import itertools
 import os
 import time
 from collections.abc import Sequence
@@ -17,10 +18,12 @@ from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
 from neurozoo.rollouts.perturbations import Perturbation
-from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
+from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, own_rule, world_of_agent
 from neurozoo.rollouts.progress import Progress
 
-HEADS = ("protocol", "sticky", "epsilon", "episodes", "mean", "error", "median", "lowest", "highest", "steps/s")
+HEADS = (
+    "protocol", "actions", "sticky", "epsilon", "episodes", "mean", "error", "median", "lowest", "highest", "steps/s",
+)  # fmt: skip
 
 
 def play_epsilon_greedily(
@@ -28,6 +31,7 @@ def play_epsilon_greedily(
     output: str | os.PathLike | None = None,
     *,
     epsilon: float | None = None,
+    action_rules: Sequence[str] = (),
     protocols: Sequence[str] = (),
     sticky_probability: float | None = None,
     episodes: int = 30,
@@ -43,23 +47,25 @@ def play_epsilon_greedily(
         output: Optional JSON file.
         epsilon: Probability in every step of a random action, drawn uniformly. None for 0.05, or 0 for agents that
             draw their actions anyway.
+        action_rules: How outputs become actions: `greedy`, `sampled`, or both; empty for the agent's own rule.
         protocols: Names of protocols; empty for the agent's own. Another protocol decides how episodes begin and end
             and how actions stick. The agent keeps its own observations and actions.
         sticky_probability: Replaces that of every protocol; None keeps it.
-        episodes: Number of episodes under each protocol.
-        steps: Instead of `episodes`: under each protocol, plays until there are this many steps. The last episode is
-            played to its end. (simple_dqn drops it.)
+        episodes: Number of episodes of each test.
+        steps: Instead of `episodes`: plays until each test has this many steps. The last episode is played to its end.
+            (simple_dqn drops it.)
         seed: Decides how episodes begin, which actions stick and which are random.
         log: Optional file for progress lines.
         terminal: See `Progress`.
 
     Returns:
-        The record that goes into `output`: the agent, `epsilon`, `seed` and `tests`. Each test has the `protocol`, a
-        `summary`, the `episodes` and `steps_per_second`. The same agent and arguments give the same episodes.
+        The record that goes into `output`: the agent, `epsilon`, `seed` and `tests`, one for each protocol and action
+        rule. Each test has the `protocol`, the `action_rule`, a `summary`, the `episodes` and `steps_per_second`. The
+        same agent and arguments give the same episodes.
 
     Raises:
-        NeurozooError: The folder holds no frozen model, the model does not fit its game or a protocol, or a number is
-            out of range.
+        NeurozooError: The folder holds no frozen model, the model does not fit its game, a protocol or an action rule,
+            or a number is out of range.
     """
     if epsilon is not None and not 0 <= epsilon <= 1:
         raise NeurozooError(f"epsilon should be a probability from 0 to 1, but is {epsilon}.")
@@ -76,12 +82,13 @@ def play_epsilon_greedily(
         for name in protocols or (frozen.protocol.name,)
     ]
     use_one_thread()
-    player = Player(frozen, perturbation, seed=seed)
+    rules = action_rules or (own_rule(frozen),)
+    players = {rule: Player(frozen, perturbation, seed=seed, action_rule=rule) for rule in rules}
     record = {name: getattr(frozen, name) for name in ("algo", "game", "model", "run", "tag")}
     record |= {"epsilon": epsilon, "seed": seed, "tests": []}
-    total = None if steps is None else steps * len(worlds)
+    total = None if steps is None else steps * len(worlds) * len(players)
     with Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress:
-        for world in worlds:
+        for world, (rule, player) in itertools.product(worlds, players.items()):
             began = time.perf_counter()
             played: list[ScoredEpisode] = []
             for start in episode_starts(world.protocol, seed=seed):
@@ -92,6 +99,7 @@ def play_epsilon_greedily(
             record["tests"].append(
                 {
                     "protocol": asdict(world.protocol),
+                    "action_rule": rule,
                     "summary": summary(played, world.protocol, epsilon=epsilon),
                     "steps_per_second": done / (time.perf_counter() - began),
                     "episodes": [asdict(episode) for episode in played],
@@ -129,16 +137,16 @@ def _play(world: World, player: Player, start: dict[str, int], *, number: int, p
 
 
 def as_table(record: dict) -> str:
-    """Returns the record of `play_epsilon_greedily` as a table with a row for each protocol."""
+    """Returns the record of `play_epsilon_greedily` as a table with a row for each test."""
     rows, notes = [HEADS], []
     for test in record["tests"]:
         figures, protocol = test["summary"], test["protocol"]
         numbers = (figures[name] for name in ("mean", "standard_error", "median", "lowest", "highest"))
         rows.append((
-            protocol["name"], f"{protocol['sticky_probability']:g}", f"{record['epsilon']:g}",
+            protocol["name"], test["action_rule"], f"{protocol['sticky_probability']:g}", f"{record['epsilon']:g}",
             str(len(test["episodes"])), *("undefined" if number is None else f"{number:.4g}" for number in numbers),
             f"{test['steps_per_second']:,.0f}",
         ))  # fmt: skip
         if "note" in figures:
             notes.append(f"{protocol['name']}: {figures['note']}")
-    return "\n".join([*aligned(rows, right=HEADS[1:]), *notes])
+    return "\n".join([*aligned(rows, right=HEADS[2:]), *notes])

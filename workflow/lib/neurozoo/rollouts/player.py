@@ -43,25 +43,29 @@ class Decision(NamedTuple):
 
 
 class Player:
-    """A frozen agent and its perturbation, in one environment. It acts by its recorded rule, and remembers.
+    """A frozen agent and its perturbation, in one environment. It chooses actions by a rule, and remembers.
 
     Args:
         frozen: The agent.
         perturbation: Noise on its observations, weights and actions.
         seed: Of all noise.
+        action_rule: `greedy`, `sampled` or `continuous`; None for the agent's own rule.
 
     Raises:
-        NeurozooError: The frozen model is damaged.
+        NeurozooError: The frozen model is damaged, or the rule is not for this agent.
     """
 
-    def __init__(self, frozen: FrozenModel, perturbation: Perturbation, *, seed: int):
+    def __init__(self, frozen: FrozenModel, perturbation: Perturbation, *, seed: int, action_rule: str | None = None):
         self._seed = seed
         low, high = observation_range(frozen.protocol) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
         forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed)
         self._is_continuous = frozen.is_continuous
         self._num_outputs = len(frozen.actions)
-        rule = "continuous" if self._is_continuous else frozen.action_rule
+        rule = own_rule(frozen) if action_rule is None else action_rule
+        if rule not in ACTION_RULES or (rule == "continuous") != self._is_continuous:
+            allowed = "continuous" if self._is_continuous else "greedy or sampled"
+            raise NeurozooError(f"The action rule of {frozen.title} should be {allowed}, but is {rule!r}.")
         self._policy: Policy = ACTION_RULES[rule](forward, state_shapes=frozen.state_shapes)
         if perturbation.action:
             self._policy = EpsilonGreedy(self._policy, epsilon=perturbation.action, num_actions=self._num_outputs)
@@ -133,6 +137,11 @@ def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -
         generator = np.random.default_rng([seed, episode])
         drawn = protocol.draw_noops(generator)
         yield {"noops": drawn if noops is None else noops, "seed": draw_seed(generator, Purpose.ROLLOUT, protocol)}
+
+
+def own_rule(frozen: FrozenModel) -> str:
+    """Returns the recorded rule by which an agent's outputs become actions."""
+    return "continuous" if frozen.is_continuous else frozen.action_rule
 
 
 def default_epsilon(frozen: FrozenModel) -> float:
