@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.frozen import first_line, open_frozen
 from neurozoo.errors import NeurozooError
 
 
@@ -105,3 +105,10 @@ def test_a_model_that_asks_for_more_weights_than_its_file_holds_is_refused(froze
     with pytest.raises(NeurozooError, match=r"model\.keras is damaged .*it asks for [0-9,]+ weights, but its file has"):
         open_frozen(folder).load_keras()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # kB
+
+
+def test_what_a_library_says_at_length_is_cut():
+    assert first_line(ValueError("  short.\nmore")) == "short"
+    assert first_line(ValueError()) == "ValueError"
+    said = first_line(ValueError("x" * 5_000))
+    assert (len(said), said[-5:]) == (304, "x ...")

@@ -30,6 +30,7 @@ KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE = "model.keras", "saved_model",
 FORMAT = "neurozoo frozen model 1"
 MOST_SIDE = 2**20  # numbers along one side of an activation
 REMEDY = "Freeze the agent again: python -m neurozoo freeze, or the rule freeze_model."
+LONGEST_LINE = 300  # characters of what a library says
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,8 @@ def use_one_thread() -> None:
 
 def first_line(error: BaseException) -> str:
     """Returns the first line of a library's error message, short enough for a sentence of ours."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
 
 
 def open_frozen(folder: str | os.PathLike) -> FrozenModel:
