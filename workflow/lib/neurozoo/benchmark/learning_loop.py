@@ -1,7 +1,7 @@
 """One side of a comparison of deep Q-learners: a process that makes a given number of steps on request.
 
 `python -m neurozoo.benchmark.learning_loop floor|learner ARGUMENTS` reads numbers of steps from standard input and
-answers each with a line of JSON. `torch_loop.py` does the same in another Python.
+answers each with a line of JSON. `torch_dqn.py` does the same in another Python.
 """
 
 import json

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.benchmark import torch_loop
+from neurozoo.benchmark import torch_dqn
 from neurozoo.benchmark.learning_floor import count_learning, floor_steps_per_second
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
@@ -127,7 +127,7 @@ def compare(
         for count in sorted({1, threads}):
             arguments = json.dumps({**theirs, "threads": count})
             name = f"PyTorch, {count} thread{'s' * (count > 1)}"
-            commands[name] = [str(torch_python), str(Path(torch_loop.__file__)), arguments]
+            commands[name] = [str(torch_python), str(Path(torch_dqn.__file__)), arguments]
     turns: dict[str, list[dict]] = {name: [] for name in commands}
     sides = []
     try:

@@ -4,7 +4,7 @@ Modelled on CleanRL's `dqn_atari.py` (Huang et al. 2022, JMLR 23(274); github.co
 Gymnasium's wrappers, a replay memory of stacked observations, two networks, Adam. It imports nothing from this project.
 Like `learning_loop.py` it reads numbers of steps from standard input and answers each with a line of JSON:
 
-    python torch_loop.py '{"game": "pong", "threads": 2, ...}'
+    python torch_dqn.py '{"game": "pong", "threads": 2, ...}'
 """
 
 import json
