@@ -10,7 +10,7 @@ FOUNDATIONS := $(OP) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-dqn lock clean
+.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-learner lock clean
 
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
@@ -95,8 +95,9 @@ bench-page: foundations ## the same, and write it into docs/benchmarks.md
 # (3 GB); TORCH="torch --index-url https://download.pytorch.org/whl/cpu" takes the small one.
 TORCH ?= torch==2.13.0
 TORCH_VENV := build/torch
-bench-dqn: foundations $(TORCH_VENV)/.done ## compare deep Q-learning with a PyTorch loop
-	@$(BIN)/python -m neurozoo bench-dqn --torch $(TORCH_VENV)/bin/python
+ALGO ?= dqn
+bench-learner: foundations $(TORCH_VENV)/.done ## compare a learner with a PyTorch loop (ALGO=dqn or impala)
+	@$(BIN)/python -m neurozoo bench-learner --algo $(ALGO) --torch $(TORCH_VENV)/bin/python
 
 $(TORCH_VENV)/.done:
 	$(PYTHON) -m venv $(TORCH_VENV)

@@ -59,6 +59,25 @@ def test_ratios_are_medians_of_the_turns_not_ratios_of_medians(fake):
     assert "of the floor" in as_table(report).as_text()
 
 
-def test_pytorch_plays_nature_only(fake):
-    with pytest.raises(NeurozooError, match="--torch"):
-        compare(model="small", torch_python="python", repeats=1, ops="no.so")
+def test_emulators_of_many_environments_play_at_once(monkeypatch, fake):
+    def ask(self, steps):
+        if self.name == "floor":
+            return {"product": 1e30, "emulator_seconds": 0.01}
+        return {"steps_per_second": 1.0, "processor_milliseconds": 5.0}
+
+    monkeypatch.setattr(FakeSide, "ask", ask)
+    for algo, speed in (("dqn", 100), ("impala", 200)):
+        report = compare(algo=algo, repeats=1, threads=2, ops="no.so", tell=lambda line: None)
+        assert report["sides"][0]["steps_per_second"] == pytest.approx(speed)
+
+
+@pytest.mark.parametrize(("algo", "sentence"), [("dqn", "'nature', but"), ("impala", "'impala_shallow' or 'impala_d")])
+def test_pytorch_has_few_networks(fake, algo, sentence):
+    model = "small" if algo == "dqn" else "impala_gym_simple"
+    with pytest.raises(NeurozooError, match=f"only has the network {sentence}"):
+        compare(algo=algo, model=model, torch_python="python", repeats=1, ops="no.so")
+
+
+def test_other_algorithms_are_not_compared(fake):
+    with pytest.raises(NeurozooError, match="algorithm to compare 'ga' is unknown"):
+        compare(algo="ga", ops="no.so")

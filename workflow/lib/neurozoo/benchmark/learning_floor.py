@@ -1,4 +1,4 @@
-"""The highest possible speed of deep Q-learning: its multiply-adds at the machine's peak rate, plus the emulator."""
+"""The highest possible speed of learners: their multiply-adds at the machine's peak rate, plus the emulators."""
 
 import math
 import time
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.networks.description import Layout
+from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.networks.description import Layout, PlacedLayer
+from neurozoo.networks.keras_networks import BLOCKS, KerasLayout
 
 MATRIX_SIZE = 2048  # of the matrix product that measures the peak rate
 EMULATOR_STEPS = 400
@@ -19,7 +21,7 @@ class LearningCosts:
 
     Attributes:
         prediction: For the action values of one state.
-        forward: For the states of the minibatches, in the online and the target network.
+        forward: For the states of the minibatches, in all networks that see them.
         backward: For the gradients of all weights, and of all layers' inputs except the first layer's.
     """
 
@@ -53,13 +55,55 @@ def count_learning(layout: Layout, settings: DqnSettings) -> LearningCosts:
     )
 
 
+def multiply_adds(layout: KerasLayout) -> dict[str, int]:
+    """Counts the multiply-adds of one state by array of weights, such as `conv1/w`; biases are left out."""
+    positions: dict[str, int] = {}
+    for placed in layout.layers:
+        if placed.layer.kind == "residual":  # its first convolution sees all positions, its blocks those of the pool
+            positions[f"{placed.layer.name}_conv"] = math.prod(placed.in_shape[:2])
+            for block in range(1, BLOCKS + 1):
+                positions |= {f"{placed.layer.name}_block{block}_conv{n}": _positions(placed) for n in (1, 2)}
+        else:
+            positions[placed.layer.name] = _positions(placed)
+    return {
+        array.name: math.prod(array.shape) * positions.get(array.layer, 1)
+        for array in layout.arrays
+        if array.part != "b"
+    }
+
+
+def _positions(placed: PlacedLayer) -> int:
+    return math.prod(placed.out_shape[:2])
+
+
+def count_actor_critic(layout: KerasLayout, settings: ImpalaSettings) -> LearningCosts:
+    """Counts the multiply-adds of a training step of IMPALA or PPO, as `count_learning` does for deep Q-learning.
+
+    Args:
+        layout: The network.
+        settings: The learner's settings.
+
+    Returns:
+        Multiply-adds per step.
+    """
+    first, *others = multiply_adds(layout).values()
+    state = first + sum(others)
+    bootstrap = 1 / settings.unroll_length  # one more state for each unroll
+    is_ppo = settings.objective == "ppo"
+    return LearningCosts(
+        prediction=state * (1 + bootstrap * is_ppo),
+        forward=settings.epochs * state * (1 if is_ppo else 1 + bootstrap),
+        backward=settings.epochs * (2 * state - first),
+    )
+
+
 def floor_steps_per_second(costs: LearningCosts, *, peak: float, emulator_seconds: float) -> float:
     """Returns the steps per second of a learner that wastes no time.
 
     Args:
         costs: Multiply-adds per step.
         peak: Multiply-adds per second of all cores.
-        emulator_seconds: The emulator's seconds for a step.
+        emulator_seconds: The seconds that emulators need for a step; with one in each core, a share of one's.
     """
     return 1 / (costs.total / peak + emulator_seconds)
 

@@ -1,7 +1,7 @@
-"""One side of a comparison of deep Q-learners: a process that makes a given number of steps on request.
+"""One side of a comparison of learners: a process that makes a given number of steps on request.
 
 `python -m neurozoo.benchmark.learning_loop floor|learner ARGUMENTS` reads numbers of steps from standard input and
-answers each with a line of JSON. `torch_dqn.py` does the same in another Python.
+answers each with a line of JSON. `torch_dqn.py` and `torch_impala.py` do the same in another Python.
 """
 
 import json
@@ -11,17 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
+from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.protocols import keras_layout_of, layout_of, protocol_of
+from neurozoo.environments.vector import AtariVectorEnvironment
+
+Learner = DeepQLearner | ImpalaLearner
 
 
 class _Enough(Exception):
     """Raised when the requested number of steps has been made."""
 
 
-def advance(learner: DeepQLearner, steps: int) -> int:
+def advance(learner: Learner, steps: int) -> int:
     """Lets a learner make at least `steps` steps, and returns how many it made."""
     first = learner.steps
 
@@ -63,6 +68,28 @@ def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads
     return learner
 
 
+def open_actor_critic(game: str, model: str, *, preset: str, overrides: dict, threads: int) -> ImpalaLearner:
+    """Makes a new, untrained learner of `impala`. The arguments are those of `open_learner`.
+
+    Raises:
+        NeurozooError: A name or setting is unknown or invalid.
+    """
+    settings = resolve_settings("impala", preset=preset, overrides=overrides)
+    protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
+    keep_to_threads(threads)
+    learner = ImpalaLearner(
+        settings,
+        entropy=(settings.seed, 1),
+        layout=keras_layout_of(game, model, protocol),
+        frame_skip=protocol.frame_skip,
+        make_environments=lambda count, seed_of: AtariVectorEnvironment(
+            game, protocol, count=count, threads=threads, seed_of=seed_of
+        ),
+    )
+    learner.open()
+    return learner
+
+
 def answer(side: Callable[[int], dict]) -> None:
     """Reads numbers of steps from standard input, and prints the side's answers, until the input ends."""
     print(json.dumps({}), flush=True)
@@ -91,8 +118,8 @@ def main() -> None:
         answer(lambda _: {"product": measure_product(threads=threads), "emulator_seconds": emulator.seconds()})
         return
     with TemporaryDirectory() as folder:
-        warm_up = given.pop("warm_up")
-        learner = open_learner(**given, folder=Path(folder))
+        warm_up, algo = given.pop("warm_up"), given.pop("algo")
+        learner = open_actor_critic(**given) if algo == "impala" else open_learner(**given, folder=Path(folder))
         advance(learner, warm_up)
         answer(timed(lambda steps: advance(learner, steps)))
         learner.close()

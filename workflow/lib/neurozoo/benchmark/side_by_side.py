@@ -1,4 +1,4 @@
-"""Compares the speed of deep Q-learning: this project, PyTorch, and the machine's limit, measured in turn."""
+"""Compares the speed of a learner: this project, PyTorch, and the machine's limit, measured in turn."""
 
 import json
 import os
@@ -6,23 +6,87 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.benchmark import torch_dqn
-from neurozoo.benchmark.learning_floor import count_learning, floor_steps_per_second
+from neurozoo.benchmark.learning_floor import (
+    LearningCosts,
+    count_actor_critic,
+    count_learning,
+    floor_steps_per_second,
+)
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
-from neurozoo.environments.protocols import layout_of, protocol_of
-from neurozoo.errors import NeurozooError
+from neurozoo.environments.protocols import any_layout_of, protocol_of
+from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.machine import machine, physical_cores
 
 # The settings of Mnih et al. 2015, with CleanRL's changes. Every action is predicted, because the floor counts it so.
-SETTINGS = {
+DQN = {
     "optimizer": "adam", "learning_rate": 1e-4, "target_update_period": 1_000, "epsilon_start": 0.0, "epsilon_end": 0.0,
     "learning_starts": 1_000, "replay_size": 100_000, "keep_replay": False,
 }  # fmt: skip
-WARM_UP = 1_200  # steps that are not counted: random steps, and the first updates, which compile everything
+# The paper's settings with sticky actions, and no test in between.
+IMPALA = {
+    "protocol": "machado2018", "action_set": "minimal", "optimizer_epsilon": 0.01, "epsilon_inside": False,
+    "initial_accumulator": 0.0, "epoch_steps": 1_000_000_000, "frames": 1_000_000_000_000,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What an algorithm is compared with.
+
+    Attributes:
+        title: What a step is.
+        preset: Named settings of this project's side.
+        overrides: Settings that replace the preset's.
+        torch_models: Networks that the loop in PyTorch has, the default first.
+        torch_file: The loop.
+        shared: Settings that the loop gets.
+        count: Counts the multiply-adds of a step.
+        warm_up: Steps that are not counted: random steps, and the first updates, which compile everything.
+    """
+
+    title: str
+    preset: str
+    overrides: Mapping[str, object]
+    torch_models: tuple[str, ...]
+    torch_file: str
+    shared: tuple[str, ...]
+    count: Callable[..., LearningCosts]
+    warm_up: int
+
+
+CONTESTS = {
+    "dqn": Contest(
+        title="deep Q-learning",
+        preset="nature",
+        overrides=DQN,
+        torch_models=("nature",),
+        torch_file="torch_dqn.py",
+        shared=(
+            *("replay_size", "learning_starts", "batch_size", "train_frequency", "target_update_period"),
+            *("learning_rate", "discount"),
+        ),
+        count=count_learning,
+        warm_up=1_200,
+    ),
+    "impala": Contest(
+        title="IMPALA",
+        preset="impala_paper",
+        overrides=IMPALA,
+        torch_models=("impala_shallow", "impala_deep"),
+        torch_file="torch_impala.py",
+        shared=(
+            *("num_envs", "unroll_length", "batch_size", "learning_rate", "discount", "entropy_cost"),
+            "baseline_cost",
+        ),
+        count=count_actor_critic,
+        warm_up=4_000,
+    ),
+}
 
 
 class Side:
@@ -69,8 +133,9 @@ class Side:
 
 def compare(
     *,
+    algo: str = "dqn",
     game: str = "pong",
-    model: str = "nature",
+    model: str | None = None,
     torch_python: str | os.PathLike | None = None,
     steps: int = 400,
     repeats: int = 7,
@@ -81,8 +146,9 @@ def compare(
     """Measures all sides in turn, again and again, so that other load on the machine affects all of them.
 
     Args:
+        algo: `dqn` or `impala`.
         game: Atari game.
-        model: Network name; PyTorch always uses `nature`.
+        model: Network; None for the first that the loop in PyTorch has.
         torch_python: A Python with torch, gymnasium, ale-py and opencv; None leaves that side out.
         steps: Steps of each side in a turn.
         repeats: Number of turns.
@@ -91,43 +157,40 @@ def compare(
         tell: Called with a line about the measurement that starts.
 
     Returns:
-        Plain JSON: `machine`, `settings`, `multiply_adds_per_step`, `peak`, and `sides`: for each a name, the medians
-        of `steps_per_second` and `processor_milliseconds` of a step, and the median over the turns of its `ratio` to
-        this project and its `share_of_floor`.
+        Plain JSON: `machine`, `title`, `settings`, `multiply_adds_per_step`, `peak`, and `sides`: for each a name, the
+        medians of `steps_per_second` and `processor_milliseconds` of a step, and the median over the turns of its
+        `ratio` to this project and its `share_of_floor`.
 
     Raises:
         NeurozooError: A name is unknown, or a side cannot be run.
     """
     threads = threads or physical_cores()
-    settings = resolve_settings("dqn", preset="nature", overrides=SETTINGS)
-    layout = layout_of(game, model, protocol_of(game, settings.protocol))
-    costs = count_learning(layout, settings)
+    if algo not in CONTESTS:
+        raise unknown_name("algorithm to compare", algo, CONTESTS)
+    contest = CONTESTS[algo]
+    model = model or contest.torch_models[0]
+    settings = resolve_settings(algo, preset=contest.preset, overrides=contest.overrides)
+    layout = any_layout_of(game, model, protocol_of(game, settings.protocol, action_set=settings.action_set))
+    costs = contest.count(layout, settings)
     core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
-    ours = {"game": game, "model": model, "preset": "nature", "overrides": SETTINGS, "threads": threads}
+    ours = {"algo": algo, "game": game, "model": model, "preset": contest.preset, "overrides": contest.overrides}
     commands = {
         "floor": [*here, "floor", json.dumps({"game": game, "threads": threads})],
-        "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": WARM_UP})],
+        "neurozoo": [*here, "learner", json.dumps({**ours, "threads": threads, "warm_up": contest.warm_up})],
     }
     if torch_python is not None:
-        if model != "nature":
+        if model not in contest.torch_models:
             raise NeurozooError(
-                f"PyTorch's side only has the network 'nature', but --model is {model!r}. Leave --torch out, or choose "
-                "--model nature."
+                f"PyTorch's side only has the network {' or '.join(map(repr, contest.torch_models))}, but --model is "
+                f"{model!r}. Leave --torch out, or choose --model {contest.torch_models[0]}."
             )
-        theirs = {
-            "game": game,
-            "replay_size": settings.replay_size,
-            "learning_starts": settings.learning_starts,
-            "epsilon": settings.epsilon_end,
-            "warm_up": WARM_UP,
-            **{name: getattr(settings, name) for name in ("batch_size", "train_frequency", "target_update_period")},
-            **{name: getattr(settings, name) for name in ("learning_rate", "discount")},
-        }
+        theirs = {name: getattr(settings, name) for name in contest.shared}
+        theirs |= {"model": model} if algo == "impala" else {"epsilon": settings.epsilon_end}
         for count in sorted({1, threads}):
-            arguments = json.dumps({**theirs, "threads": count})
+            arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, "threads": count})
             name = f"PyTorch, {count} thread{'s' * (count > 1)}"
-            commands[name] = [str(torch_python), str(Path(torch_dqn.__file__)), arguments]
+            commands[name] = [str(torch_python), str(Path(__file__).with_name(contest.torch_file)), arguments]
     turns: dict[str, list[dict]] = {name: [] for name in commands}
     sides = []
     try:
@@ -142,9 +205,12 @@ def compare(
         for side in sides:
             side.close()
     peaks = [max(record["product"], threads * core) for record in turns["floor"]]
+    at_once = threads if settings.num_envs > 1 else 1  # emulators
     turns["floor"] = [
         {
-            "steps_per_second": floor_steps_per_second(costs, peak=peak, emulator_seconds=record["emulator_seconds"]),
+            "steps_per_second": floor_steps_per_second(
+                costs, peak=peak, emulator_seconds=record["emulator_seconds"] / at_once
+            ),
             "processor_milliseconds": 1e3 * (threads * costs.total / peak + record["emulator_seconds"]),
             **record,
         }
@@ -152,7 +218,8 @@ def compare(
     ]
     return {
         "machine": machine(),
-        "settings": {"game": game, "model": model, "threads": threads, "steps": steps, "repeats": repeats, **SETTINGS},
+        "title": contest.title,
+        "settings": {**ours, "threads": threads, "steps": steps, "repeats": repeats},
         "multiply_adds_per_step": costs.total,
         "peak": {
             "multiply_adds_per_second": statistics.median(peaks),
@@ -191,7 +258,7 @@ def as_table(report: Mapping) -> Table:
         f"{billion:,.0f} billion per second, and {peak['emulator_microseconds']:,.0f} us for the emulator."
     )
     return Table(
-        "Steps of deep Q-learning per second",
+        f"Steps of {report['title']} per second",
         note,
         (
             Column("side", "", lambda side: side["name"]),

@@ -166,11 +166,15 @@ class Loop:
         self.optimizer.step()
 
 
-def main() -> None:
-    """Reads numbers of steps from standard input, and prints an answer to each, until the input ends."""
+def serve(make_loop) -> None:
+    """Reads numbers of steps from standard input, and prints an answer to each, until the input ends.
+
+    Args:
+        make_loop: Makes a loop, which has a method `run(steps)`, from the arguments on the command line.
+    """
     given = json.loads(sys.argv[1])
     warm_up = given.pop("warm_up")
-    loop = Loop(**given)
+    loop = make_loop(**given)
     loop.run(warm_up)
     print(json.dumps({}), flush=True)
     for line in sys.stdin:
@@ -183,4 +187,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Loop)

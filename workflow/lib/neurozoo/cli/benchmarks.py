@@ -1,4 +1,4 @@
-"""`python -m neurozoo bench`, `bench-dqn` and `profile`: measures the speed of this machine."""
+"""`python -m neurozoo bench`, `bench-learner` and `profile`: measures the speed of this machine."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ from neurozoo.cli.arguments import (
 
 
 def add_benchmark_commands(commands: Commands) -> None:
-    """Adds `bench`, `bench-dqn` and `profile`."""
+    """Adds `bench`, `bench-learner` and `profile`."""
     bench = add_command(commands, "bench", _bench, "measure frames per second and core, and the cost of each part")
     bench.add_argument("--networks", nargs="+", help="default: large, small, recurrent_large")
     bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
@@ -43,12 +43,16 @@ def add_benchmark_commands(commands: Commands) -> None:
     add_engine(bench, threads=False)
 
     beside = add_command(
-        commands, "bench-dqn", _bench_dqn, "compare the speed of deep Q-learning with PyTorch and the machine's limit"
+        commands, "bench-learner", _bench_learner, "compare the speed of a learner with PyTorch and the machine's limit"
     )
+    beside.add_argument("--algo", choices=("dqn", "impala"), default="dqn", help="default: %(default)s")
     beside.add_argument("--game", type=named_game, default="pong", help="default: %(default)s")
-    beside.add_argument("--model", default="nature", help="network (default: %(default)s)")
+    beside.add_argument("--model", help="network (default: nature, or impala_shallow)")
     beside.add_argument(
-        "--torch", type=Path, metavar="PYTHON", help="a Python with PyTorch (make bench-dqn makes one; default: none)"
+        "--torch",
+        type=Path,
+        metavar="PYTHON",
+        help="a Python with PyTorch (make bench-learner makes one; default: none)",
     )
     beside.add_argument("--steps", type=whole, default=400, help="steps of each side in a turn (default: %(default)s)")
     beside.add_argument("--repeats", type=whole, default=7, help="number of turns (default: %(default)s)")
@@ -102,11 +106,11 @@ def _bench_batched(options):
         print(json.dumps(asdict(speed)), flush=True)
 
 
-def _bench_dqn(options):
+def _bench_learner(options):
     from neurozoo.benchmark.side_by_side import as_table, compare
     from neurozoo.files import write_json
 
-    choices = chosen(options, "game", "model", "steps", "repeats", "threads", "ops")
+    choices = chosen(options, "algo", "game", "model", "steps", "repeats", "threads", "ops")
     report = compare(**choices, torch_python=options.torch)
     if options.save:
         write_json(options.save, report)
