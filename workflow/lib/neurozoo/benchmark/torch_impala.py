@@ -85,11 +85,14 @@ class Loop:
     ) -> None:
         import torch
         from ale_py.vector_env import AtariVectorEnv
+        from gymnasium.spaces import Discrete
 
         torch.set_num_threads(threads)
         torch.manual_seed(1)
         self.environments = AtariVectorEnv(game, num_envs, num_threads=threads, repeat_action_probability=0.25)
-        self.num_actions = int(self.environments.single_action_space.n)
+        actions = self.environments.single_action_space
+        assert isinstance(actions, Discrete)  # all Atari games have buttons
+        self.num_actions = int(actions.n)
         self.network = make_network(model, self.num_actions)
         self.optimizer = torch.optim.RMSprop(self.network.parameters(), lr=learning_rate, alpha=0.99, eps=0.01)
         self.num_envs, self.length, self.batch_size = num_envs, unroll_length, batch_size
