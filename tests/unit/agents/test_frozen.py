@@ -112,3 +112,12 @@ def test_what_a_library_says_at_length_is_cut():
     assert first_line(ValueError()) == "ValueError"
     said = first_line(ValueError("x" * 5_000))
     assert (len(said), said[-5:]) == (304, "x ...")
+
+
+@pytest.mark.parametrize("shape", [[], [3, 4], [1, 2, 3, 4], [0], [2.5]])
+def test_activations_are_of_units_or_maps(own_copy, shape):
+    record = json.loads((own_copy / "model.json").read_text())
+    record["layers"][0]["shape"] = shape
+    (own_copy / "model.json").write_text(json.dumps(record))
+    with pytest.raises(NeurozooError, match=r"model\.json"):
+        open_frozen(own_copy)

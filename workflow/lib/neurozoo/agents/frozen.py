@@ -319,7 +319,9 @@ def _layer(value: Any) -> LayerRecord:
         for name in _LAYER_KEYS
         if name != "shape"
     }
-    return LayerRecord(**record, shape=_shape(value["shape"]))
+    if len(shape := _shape(value["shape"])) not in (1, 3):
+        raise ValueError(f"the shape {list(shape)} of an activation should be [units] or [height, width, channels]")
+    return LayerRecord(**record, shape=shape)
 
 
 def _known_rule(name: object) -> str:
