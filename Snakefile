@@ -15,12 +15,6 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-# Snakemake would merge both files, and would also run the experiments of config.yaml.
-if not workflow.overwrite_configfiles:
-
-    configfile: "config.yaml"
-
-
 # Folders that a configuration may move under `pathvars`; <results> is built into Snakemake.
 pathvars:
     noise="results/noise",
@@ -47,6 +41,8 @@ include: "workflow/rules/site.smk"
 
 
 onstart:
+    in_a_sentence(check_folders, folders_to_make())
+    in_a_sentence(check_scheduler, workflow.executor_plugin.name)
     in_a_sentence(end_leftover_jobs, workflow.workdir_init, has_to_answer=workflow.executor_plugin.name == "slurm")
 
 
@@ -58,3 +54,6 @@ rule all:
     input:
         planned_products(config),
         "<results>/site/manifest.json",
+
+
+explain_unknown_targets()

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -159,6 +160,11 @@ def look_up(job: str) -> Listed | None:
 
 def submitted(command: list[str], script: str) -> str:
     """Runs qsub and returns the job's id; a master that is restarted meanwhile is waited for."""
+    if shutil.which(command[0]) is None:
+        sys.exit(
+            f"--profile sge submits jobs with {command[0]}, but this machine has none in its PATH. Start Snakemake on "
+            "a submit host of the cluster (source its settings.sh), or take --profile local."
+        )
     start = time.monotonic()
     while True:
         run = subprocess.run(command, input=script, capture_output=True, text=True)

@@ -64,9 +64,49 @@ def test_a_mistake_on_the_command_line_is_found_too(snakemake):
             "'LargeModel' is the published name of 'large'; in a path, write large.",
             marks=pytest.mark.long,
         ),
+        (
+            "results/figures/learning_curve.pdf",
+            "No rule makes results/figures/learning_curve.pdf; did you mean results/figures/learning_curves.pdf?",
+        ),
+        pytest.param(
+            "results/runs/ga/pong/large/1/layer_conv9.mp4",
+            "layer of large 'conv9' is unknown; did you mean 'conv3'?",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_mistake_in_a_target_is_explained_with_the_nearest_name(snakemake, target, sentence):
     run = snakemake("-n", target)
     assert run.returncode != 0
     assert sentence in run.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), pytest.param(("--configfile", "config.yaml"), marks=pytest.mark.long)])
+def test_a_bracket_that_is_never_closed_is_named_with_its_line(project, snakemake, arguments):
+    path = project / "config.yaml"
+    lines = path.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if "games: [frostbite" in line)
+    lines[number] = lines[number].replace("]", "")
+    path.write_text("\n".join(lines))
+    run = snakemake("-n", *arguments)
+    assert run.returncode != 0
+    assert "config.yaml cannot be read as YAML: line " in run.stdout
+    assert "did not find expected ',' or ']'" in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_a_target_that_follows_configfile_is_told_from_a_configuration(snakemake):
+    run = snakemake("-n", "--configfile", "config.yaml", "results/tables/scores.csv")
+    assert run.returncode == 1
+    assert "If it is a target, write -- before it." in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+@pytest.mark.long(10)
+def test_a_file_in_the_place_of_a_runs_folder_stops_before_any_job(project, snakemake):
+    (project / "results" / "runs").mkdir(parents=True)
+    (project / "results" / "runs" / "ga").touch()
+    run = snakemake("--cores", "1")
+    assert run.returncode != 0
+    assert "results/runs/ga is not a folder, but results/runs/ga/frostbite/large/1 should be made." in run.stdout
+    assert "Traceback" not in run.stdout

@@ -13,14 +13,19 @@ import sys
 import threading
 from pathlib import Path
 
+from snakemake.cli import get_argument_parser
+
 PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 
 # Snakemake passes sys.path to every `script:`, so nodes of a cluster need nothing else.
 sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 
-from neurozoo.compute.slurm import end_leftover_jobs
+from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
+from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
+from neurozoo.plan.named_files import check_folders, check_named_files
+from neurozoo.plan.targets import check_targets
 from neurozoo.plan.planned_runs import (
     IMPORTED,
     filmed_runs,
@@ -36,7 +41,7 @@ from neurozoo.plan.planned_runs import (
     start_file,
 )
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import KERAS_NETWORKS
+from neurozoo.networks.catalogue import KERAS_NETWORKS, check_layer
 from neurozoo.gallery.file_titles import FOLDERS
 from neurozoo.agents.tags import parse_tag
 
@@ -61,8 +66,21 @@ if threading.current_thread() is threading.main_thread():
         signal.signal(warning, signal.SIG_IGN)
 
 
+for path in workflow.overwrite_configfiles or ["config.yaml"]:
+    if workflow.is_main_process and not str(path).endswith(".json"):
+        in_a_sentence(check_config_file, path)
+
+
+# Snakemake would merge both files, and would also run the experiments of config.yaml.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config.yaml"
+
+
 CONFIG_FILES = ", ".join(map(str, workflow.configfiles)) or "The configuration"
 config.update(in_a_sentence(check_config, config, source=CONFIG_FILES, notify=say_once))
+if workflow.is_main_process:
+    in_a_sentence(check_named_files, config)
 
 PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
@@ -99,6 +117,39 @@ def existing_folders():
 def runs_of(wildcards):
     """Returns the planned and imported runs that play a game; fails with an explanation if there are none."""
     return in_a_sentence(runs_of_game, config, wildcards.game)
+
+
+def requested_files():
+    """Returns the targets of the command line that are no names of rules; while rules are read, Snakemake has not."""
+    if not workflow.is_main_process or Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
+        return []
+    targets = get_argument_parser().parse_args(sys.argv[1:]).targets
+    return [target for target in targets if not workflow.is_rule(target)]
+
+
+def explain_unknown_targets():
+    """Suggests another name for targets that no rule makes; has to be called after all rules."""
+
+    def is_made(path):
+        return any(rule.is_producer(path) for rule in workflow.rules)
+
+    products = [str(file) for rule in workflow.rules for file in rule.output]
+    names = [rule.name for rule in workflow.rules]
+    in_a_sentence(check_targets, requested_files(), is_made=is_made, products=products, rules=names)
+
+
+def folders_to_make():
+    """Returns the folders of planned runs and of the targets of the command line."""
+    results = Path(config["pathvars"]["results"])
+    runs = [*PLANNED_RUNS, *IMPORTED_RUNS]
+    paths = [results / "runs" / run.algo / run.game / run.model / str(run.run) for run in runs]
+    return [results, *paths, *(Path(file).parent for file in requested_files())]
+
+
+def model_with_layer(wildcards):
+    """Returns a run's frozen model; fails with an explanation if it has no layer of the wanted name."""
+    in_a_sentence(check_layer, wildcards.model, wildcards.layer)
+    return "<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras"
 
 
 def import_of(wildcards):

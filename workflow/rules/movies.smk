@@ -104,7 +104,7 @@ rule game_movie:
 
 rule layer_movie:
     input:
-        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        keras=model_with_layer,
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:

@@ -131,3 +131,22 @@ def test_where_there_is_no_sacct_the_profile_puts_one_that_fails(profile, tmp_pa
     profile()
     stand_in = shutil.which("sacct")
     assert subprocess.run([stand_in], capture_output=True, env={"PATH": "/bin"}).returncode == 1
+
+
+def test_without_sbatch_the_profile_slurm_is_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    slurm.check_scheduler("local")
+    with pytest.raises(NeurozooError, match=r"this machine has none in its PATH\. Start Snakemake on a login node"):
+        slurm.check_scheduler("slurm")
+    (tmp_path / "sbatch").write_text("#!/bin/sh\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    slurm.check_scheduler("slurm")
+
+
+def test_without_qsub_a_submission_is_refused_in_a_sentence(tmp_path):
+    script = tmp_path / "job.sh"
+    script.write_text('# properties = {"rule": "train", "output": ["x/y"], "jobid": 1, "threads": 1}\n')
+    command = [sys.executable, PROJECT / "profiles" / "sge" / "submit.py", script]
+    run = subprocess.run(command, cwd=tmp_path, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert run.stderr.startswith("--profile sge submits jobs with qsub, but this machine has none in its PATH.")

@@ -26,6 +26,6 @@ def test_a_gymnasium_id_of_an_atari_game_is_translated(game, own):
         check_game(game)
 
 
-def test_all_games_are_not_taken_for_a_similar_name():
-    with pytest.raises(NeurozooError, match="game 'all' is unknown: name each game"):
+def test_a_list_of_games_is_not_taken_for_a_similar_name():
+    with pytest.raises(NeurozooError, match="'all' is a list of games, for the games of an experiment"):
         check_game("all")

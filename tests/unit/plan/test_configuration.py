@@ -256,6 +256,17 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             ["rollout.sticky_probability should be empty, but is 0.25: 'river_crossing' has no emulator"],
         ),
         (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
+        *(
+            (
+                {"algo": algo, "models": [model], "games": [game]},
+                [f"games[0]: {algo} plays {known}, and no setting lets it play '{game}'. Choose another game, or an"],
+            )
+            for algo, model, known in (
+                ("dqn", "small", "Atari games and river_crossing"),
+                ("impala", "impala_deep", "Atari games"),
+            )
+            for game in ("gym.CartPole-v1", "hard_maze")
+        ),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
         ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),
@@ -289,6 +300,13 @@ def test_a_mistake_is_explained_with_its_place_what_is_allowed_and_the_nearest_n
     assert str(caught.value).startswith("mine.yaml has one problem:\n  ")
     for sentence in sentences:
         assert sentence in str(caught.value)
+
+
+def test_lists_of_games_stand_for_their_games():
+    config = check_config({"experiments": {"demo": experiment(games=["atari5", "qbert", "pong"])}})
+    games = ["battle_zone", "double_dunk", "name_this_game", "phoenix", "qbert", "pong"]
+    assert config["experiments"]["demo"]["games"] == games
+    assert [run.game for run in planned_runs(config)] == games
 
 
 def test_all_mistakes_are_listed_at_once():

@@ -182,6 +182,14 @@ def test_text_in_place_of_a_number_is_an_error_that_names_the_file(tmp_path):
         read_metrics(tmp_path / "m.csv")
 
 
+def test_another_good_table_is_not_called_damaged(tmp_path):
+    (tmp_path / "scores.csv").write_text("algo,game,scope,score\nga,pong,run,1\n")
+    with pytest.raises(NeurozooError) as caught:
+        read_metrics(tmp_path / "scores.csv")
+    assert "Give a metrics.csv or metrics.parquet, such as results/tables/metrics.parquet." in str(caught.value)
+    assert "If this should be one, remove it" in str(caught.value)
+
+
 def test_a_damaged_parquet_file_says_what_to_do(tmp_path):
     (tmp_path / "m.parquet").write_bytes(b"PAR1 half")
     with pytest.raises(NeurozooError, match=r"is not a metrics table .* made anew"):

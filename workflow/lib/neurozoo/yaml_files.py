@@ -78,6 +78,48 @@ def parse_yaml(text: str) -> Any:
         raise NeurozooError(f"{type(error).__name__}: {error}"[:300]) from error
 
 
+def check_written(text: str) -> None:
+    """Checks what people write by hand: that it is YAML, and that no key stands twice, of which YAML drops the first.
+
+    Raises:
+        NeurozooError: It is not. The message is a part of a sentence, with the line.
+    """
+    try:
+        _check_depth(text)
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        began = f" ({error.context}, which begins in line {error.context_mark.line + 1})" if error.context_mark else ""
+        raise NeurozooError(f"{place}{error.problem}{began}") from error
+    except yaml.YAMLError as error:
+        raise NeurozooError(" ".join(str(error).split())[:300]) from error
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        waiting += _parts(node)
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
+            continue
+        if key.value in lines:
+            raise NeurozooError(
+                f"line {line}: the key {key.value!r} stands here and in line {lines[key.value]}, but only one can "
+                "hold. Remove one"
+            )
+        lines[key.value] = line
+
+
 def _check_depth(text: str) -> None:
     """Refuses deep texts before libyaml, which would end the process with a full stack, builds anything of them."""
     level = 0

@@ -18,6 +18,22 @@ def sender() -> str:
     return f"{_host()}-{os.getpid()}"
 
 
+def check_scheduler(executor: str) -> None:
+    """Checks that jobs can be submitted to Slurm, if Snakemake is about to.
+
+    Args:
+        executor: Name of Snakemake's executor; all but `slurm` are left alone.
+
+    Raises:
+        NeurozooError: This machine has no `sbatch`.
+    """
+    if executor == "slurm" and shutil.which("sbatch") is None:
+        raise NeurozooError(
+            "--profile slurm submits jobs with sbatch, but this machine has none in its PATH. Start Snakemake on a "
+            "login node of the cluster, or take --profile local."
+        )
+
+
 def end_leftover_jobs(folder: str | os.PathLike, *, has_to_answer: bool) -> list[str]:
     """Ends the jobs of Snakemake processes that were killed.
 

@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -59,8 +60,10 @@ def check_game(game: str) -> str:
 
 def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
     """Explains an unknown game; ids of Gymnasium's Atari games, such as FrostbiteNoFrameskip-v4, name theirs."""
-    if game == "all":
-        return NeurozooError(f"game 'all' is unknown: name each game. Known: {', '.join(games)}.")
+    from neurozoo.environments.game_lists import GAME_LISTS  # which needs this module
+
+    if str(game) in GAME_LISTS:
+        return NeurozooError(f"{game!r} is a list of games, for the games of an experiment. Name one game here.")
     own = re.sub(r"^ALE/|(NoFrameskip|Deterministic)?(-ram)?(-v\d+)?$", "", str(game))
     known = {name.replace("_", ""): name for name in games}
     if own != game and own.lower() in known:
@@ -69,6 +72,27 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
             "decides about frame skip and sticky actions."
         )
     return unknown_name("game", str(game), games)
+
+
+def check_played(game: str, learner: str, worlds: Collection[str]) -> str:
+    """Returns `game` if it is valid and a learner plays its kind of environment.
+
+    Args:
+        game: Name of the game.
+        learner: Name of the algorithm, for the message.
+        worlds: Kinds of environments that it plays, as `world_of` names them.
+
+    Raises:
+        NeurozooError: The game is unknown, or no setting lets the learner play it.
+    """
+    world = world_of(check_game(game))
+    if world in worlds:
+        return game
+    known = " and ".join("Atari games" if each == "atari" else each for each in sorted(worlds))
+    raise NeurozooError(
+        f"{learner} plays {known}, and no setting lets it play {game!r}. Choose another game, or an algorithm that "
+        "plays it, such as ga or es (docs/your_environment.md)."
+    )
 
 
 def trust_module_of(game: object) -> None:

@@ -175,3 +175,15 @@ def get_keras_network(name: str) -> KerasNetwork:
             f"{', '.join(KERAS_NETWORKS)}."
         )
     return network
+
+
+def check_layer(network: str, layer: str) -> str:
+    """Returns `layer` if a network has a layer of this name, whose activations can be shown.
+
+    Raises:
+        NeurozooError: The network or the layer is unknown; the message suggests the most similar name.
+    """
+    names = [each.name for each in get_architecture(network).layers]
+    if layer not in names:
+        raise unknown_name(f"layer of {network}", layer, names)
+    return layer

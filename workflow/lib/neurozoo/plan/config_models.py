@@ -36,7 +36,11 @@ class Experiment(Section):
 
     algo: str = Field(description="Algorithm, such as `ga`.")
     preset: Preset = "demo"
-    games: Unique[str] = Field(min_length=1, description="Games by their ALE rom id, such as `ms_pacman`.")
+    games: Unique[str] = Field(
+        min_length=1,
+        description="Games by their ALE rom id, such as `ms_pacman`, or lists of them: `all` (of ale-py), `atari57`, "
+        "`atari5`, `published13` (of Such et al. 2017).",
+    )
     models: Unique[str] = Field(min_length=1, description="Networks, such as `large` (docs/reference/networks.md).")
     runs: Annotated[
         Annotated[Above0, Tag("<integer>")] | Annotated[Unique[Above0], Field(min_length=1), Tag("<array>")],

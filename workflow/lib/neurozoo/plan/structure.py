@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.environments.game_lists import expand_games
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.config_models import Choice, Config
 from neurozoo.plan.config_sections import ABSENT, Section
@@ -36,7 +37,10 @@ def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[d
         is_there = "experiments" in present
         missing = "experiments should have at least 1 entry, but is empty."
         problems.append(missing if is_there else f"the key 'experiments' is missing. {about}")
-    return _filled(checked, present) | {"algorithms": _with_all_algorithms(checked, present)}, problems
+    config = _filled(checked, present) | {"algorithms": _with_all_algorithms(checked, present)}
+    for experiment in config["experiments"].values():
+        experiment["games"] = expand_games(experiment["games"])
+    return config, problems
 
 
 def _misplaced_hint(line: str) -> str:

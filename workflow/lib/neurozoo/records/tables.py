@@ -183,7 +183,10 @@ def _check_columns(path: str | os.PathLike, columns: Collection[str]) -> None:
     if not set(UNITS) & set(columns):
         missing.append(" or ".join(UNITS))
     if missing:
-        raise NeurozooError(_unusable(path, f"it lacks {', '.join(missing)}"))
+        raise NeurozooError(
+            f"{path} is not a metrics table (it lacks {', '.join(missing)}). Give a metrics.csv or metrics.parquet, "
+            "such as results/tables/metrics.parquet. If this should be one, remove it, so that it is made anew."
+        )
 
 
 def _unusable(path: str | os.PathLike, reason: object) -> str:

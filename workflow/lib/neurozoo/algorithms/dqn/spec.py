@@ -1,9 +1,11 @@
 """The spec of deep Q-learning."""
 
 from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
-from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, describe_evaluation
+from neurozoo.environments.games import check_played
+from neurozoo.environments.protocols import get_protocol
 
 REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/dqn.md)
 
@@ -12,6 +14,10 @@ def _open_session(context: RunContext) -> Session:
     from neurozoo.algorithms.dqn.session import DqnSession
 
     return DqnSession(context)
+
+
+def _check_game(game: str) -> str:
+    return check_played(game, "dqn", {get_protocol(name).world for name in PROTOCOLS_LEARNED})
 
 
 def _memory(settings: DqnSettings) -> int:
@@ -32,6 +38,7 @@ SPECS = (
         presets=PRESETS,
         first_presets=FIRST_PRESETS,
         open_session=_open_session,
+        check_game=_check_game,
         has_phases=True,
         learns_by_steps=True,
         outputs_are_returns=True,

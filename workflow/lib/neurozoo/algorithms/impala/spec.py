@@ -1,9 +1,11 @@
 """The spec of IMPALA."""
 
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describe_evaluation
+from neurozoo.environments.games import check_played
+from neurozoo.environments.protocols import get_protocol
 
 STACK_BYTES = 84 * 84 * 4  # of an observation
 
@@ -12,6 +14,10 @@ def _open_session(context: RunContext) -> Session:
     from neurozoo.algorithms.impala.session import ImpalaSession
 
     return ImpalaSession(context)
+
+
+def _check_game(game: str) -> str:
+    return check_played(game, "impala", {get_protocol(name).world for name in PROTOCOLS_LEARNED})
 
 
 def _memory(settings: ImpalaSettings) -> int:
@@ -36,6 +42,7 @@ SPECS = (
         settings=ImpalaSettings,
         presets=PRESETS,
         open_session=_open_session,
+        check_game=_check_game,
         check_variant=check_keras_network,
         describe_evaluation=_describe_evaluation,
         memory=_memory,

@@ -1,0 +1,75 @@
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.config_files import check_command_line, check_config_file
+
+GOOD = "base: &base {a: 1}\nown:\n  <<: *base\n  a: 2\nlist: [*base, *base]\n"
+
+
+def written(folder, text, name="mine.yaml"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_aliases_and_merged_keys_are_no_mistakes(tmp_path):
+    check_config_file(written(tmp_path, GOOD))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("demo:\n  runs: 1\n  algo: ga\n  runs: 3\n", "line 4: the key 'runs' stands here and in line 2, but only one"),
+        ("a: 1\nlist:\n  - {b: 1, b: 2}\n", "line 3: the key 'b' stands here and in line 3, but only one"),
+        ("a: 1\ngames: [pong\nmodels: [large]\n", "line 3, column 7: did not find expected ',' or ']'"),
+        ("a:\n\tb: 1\n", "line 2, column 1: found character that cannot start any token"),
+    ],
+    ids=["twice", "twice in one line", "bracket", "tabulator"],
+)
+def test_a_mistake_in_yaml_is_named_with_its_line(tmp_path, text, sentence):
+    path = written(tmp_path, text)
+    with pytest.raises(NeurozooError) as caught:
+        check_config_file(path)
+    assert str(caught.value).startswith(f"{path} cannot be read as YAML: {sentence}")
+
+
+def test_a_missing_or_unreadable_configuration_is_a_sentence(tmp_path):
+    with pytest.raises(NeurozooError, match=r"none\.yaml is missing\. Check the path\.$"):
+        check_config_file(tmp_path / "none.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"a: \xff\n")
+    with pytest.raises(NeurozooError, match=r"bytes\.yaml is not text in UTF-8\.$"):
+        check_config_file(tmp_path / "bytes.yaml")
+
+
+@pytest.mark.parametrize("option", [["--configfile"], ["--configfiles"]])
+def test_a_target_behind_a_configuration_is_told_from_it(tmp_path, capsys, option):
+    good = written(tmp_path, GOOD)
+    with pytest.raises(SystemExit) as caught:
+        check_command_line(["snakemake", "-n", *option, str(good), "results/x.pdf"])
+    assert caught.value.code == 1
+    message = capsys.readouterr().err
+    assert message == (
+        "neurozoo: results/x.pdf is taken for a configuration, because it follows --configfile, but is missing. If it "
+        "is a target, write -- before it.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--configfile", "{good}", "--", "results/x.pdf"],
+        ["results/x.pdf", "--configfile", "{good}", "-n"],
+        ["--configfile={good}", "results/x.pdf"],
+        ["--config", "a=1", "results/x.pdf"],
+        ["--configfile", "{good}", "{good}"],
+    ],
+)
+def test_command_lines_that_snakemake_understands_pass(tmp_path, arguments):
+    good = str(written(tmp_path, GOOD))
+    check_command_line(["snakemake", *(argument.format(good=good) for argument in arguments)])
+
+
+def test_the_first_bad_configuration_of_a_command_line_ends_the_process(tmp_path, capsys):
+    bad = written(tmp_path, "a: [1\n", "bad.yaml")
+    with pytest.raises(SystemExit):
+        check_command_line(["snakemake", f"--configfile={bad}"])
+    assert f"neurozoo: {bad} cannot be read as YAML: line 2, column 1" in capsys.readouterr().err

@@ -1,0 +1,63 @@
+import pytest
+import yaml
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.named_files import check_folders, check_named_files
+
+
+def config_of(folder, curve="curve.csv", genome="genome.json"):
+    return check_config(
+        yaml.safe_load(
+            f"""
+            experiments: {{demo: {{algo: ga, games: [pong], models: [large]}}}}
+            pathvars: {{results: {folder}/results}}
+            figures: {{learning_curves: {{references: {{files: {{them: {{pong: {folder}/{curve}}}}}}}}}}}
+            imports: {{elite: {{file: {folder}/{genome}, game: pong, model: LargeModel, run: 2}}}}
+            """
+        )
+    )
+
+
+def test_all_missing_files_are_listed_with_their_keys(tmp_path):
+    with pytest.raises(NeurozooError) as caught:
+        check_named_files(config_of(tmp_path))
+    assert str(caught.value).splitlines() == [
+        "The configuration names files that do not exist:",
+        f"  figures.learning_curves.references.files.them.pong: {tmp_path}/curve.csv is missing. Check the path, or "
+        "remove the entry.",
+        f"  imports.elite.file: {tmp_path}/genome.json is missing. Check the path, or remove the entry.",
+    ]
+
+
+def test_files_that_exist_or_that_a_rule_may_make_are_not_missed(tmp_path):
+    (tmp_path / "genome.json").touch()
+    check_named_files(config_of(tmp_path, curve="results/runs/dqn/pong/small/1/phases.csv"))
+
+
+def test_the_file_of_an_agent_that_is_imported_already_may_be_gone(tmp_path):
+    (tmp_path / "curve.csv").touch()
+    config = config_of(tmp_path)
+    with pytest.raises(NeurozooError, match=r"imports\.elite\.file"):
+        check_named_files(config)
+    run = tmp_path / "results/runs/imported/pong/large/2"
+    run.mkdir(parents=True)
+    (run / "checkpoint.npz").touch()
+    check_named_files(config)
+
+
+def test_folders_that_can_be_made_are_not_made_yet(tmp_path):
+    check_folders([tmp_path / "a/b", tmp_path / "a/c", tmp_path])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_way_of_a_folder_is_named(tmp_path):
+    (tmp_path / "a").touch()
+    with pytest.raises(NeurozooError) as caught:
+        check_folders([tmp_path / "x", tmp_path / "a/b/c"])
+    assert str(caught.value).startswith(f"{tmp_path}/a is not a folder, but {tmp_path}/a/b/c should be made. Move it")
+
+
+def test_a_folder_of_somebody_else_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda place, mode: str(place) != str(tmp_path))  # root may write everywhere
+    with pytest.raises(NeurozooError, match=r"may not be written by you, but .*/a/b should be made"):
+        check_folders([tmp_path / "a/b"])

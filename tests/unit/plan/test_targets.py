@@ -1,0 +1,40 @@
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.targets import check_targets
+
+RUN = "results/runs/{algo,[^/]+}/{game,[^/]{2,}}/{model}/{run}"
+PRODUCTS = ["results/figures/learning_curves.pdf", f"{RUN}/activation.mp4", f"{RUN}/layer_{{layer}}.mp4"]
+
+
+def answer(target):
+    try:
+        check_targets([target], is_made=lambda path: path in PRODUCTS, products=PRODUCTS, rules=["build_site", "train"])
+    except NeurozooError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("target", "guess"),
+    [
+        ("results/figures/learning_curve.pdf", "results/figures/learning_curves.pdf"),
+        ("results/figure/learning_curves.pdf", "results/figures/learning_curves.pdf"),
+        ("results/runs/ga/pong/large/1/activaton.mp4", "results/runs/ga/pong/large/1/activation.mp4"),
+        ("results/activation.mp4", "results/runs/{algo}/{game}/{model}/{run}/activation.mp4"),
+    ],
+)
+def test_a_slip_in_a_target_is_answered_with_the_file_that_was_meant(target, guess):
+    assert answer(target) == f"No rule makes {target}; did you mean {guess}? All files: results/README.md."
+
+
+def test_a_slip_in_the_name_of_a_rule_is_answered_with_the_rule():
+    assert answer("build_sit") == "No rule is called build_sit; did you mean build_site?"
+
+
+def test_what_resembles_nothing_is_answered_with_the_page_of_all_files():
+    assert answer("results/xyzzy") == "No rule makes results/xyzzy. All files: results/README.md."
+
+
+def test_files_with_a_rule_and_files_that_exist_pass(tmp_path):
+    assert answer("./results/figures/learning_curves.pdf") == ""
+    assert answer(str(tmp_path)) == ""

@@ -1,0 +1,68 @@
+"""Checks the files of a configuration before Snakemake reads them."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.files import open_text
+from neurozoo.yaml_files import check_written
+
+OPTIONS = ("--configfile", "--configfiles")
+
+
+def check_config_file(path: str | os.PathLike) -> None:
+    """Checks that a file is YAML in which no key stands twice; Snakemake names no line, and takes the last of two keys.
+
+    Raises:
+        NeurozooError: It is not, or it cannot be read.
+    """
+    try:
+        with open_text(path) as file:
+            check_written(file.read())
+    except FileNotFoundError as error:
+        raise NeurozooError(f"The configuration {path} is missing. Check the path.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = explained(error, path) if isinstance(error, OSError) else f"{path} is not text in UTF-8."
+        raise NeurozooError(f"{reason}") from error
+    except NeurozooError as error:
+        raise NeurozooError(f"{path} cannot be read as YAML: {error}.") from error
+
+
+def check_command_line(arguments: Sequence[str]) -> None:
+    """Checks the configurations that Snakemake's command line names; a wrong one ends the process with a sentence.
+
+    Snakemake reads them before the Snakefile. It takes all that follows `--configfile` for configurations.
+
+    Args:
+        arguments: As in `sys.argv`.
+
+    Raises:
+        SystemExit: Status 1, after the sentence.
+    """
+    files = list(_config_files(arguments))
+    try:
+        for path in files:
+            if path is not files[0] and not Path(path).is_file():
+                raise NeurozooError(
+                    f"{path} is taken for a configuration, because it follows --configfile, but is missing. If it is a "
+                    "target, write -- before it."
+                )
+            check_config_file(path)
+    except NeurozooError as error:
+        print(f"neurozoo: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _config_files(arguments: Sequence[str]) -> Iterable[str]:
+    """Yields the values of `--configfile`, as argparse reads them: up to the next option."""
+    follows = False
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if argument.startswith("-") and argument != "-":
+            follows = option in OPTIONS and not equals
+            if option in OPTIONS and equals:
+                yield value
+        elif follows:
+            yield argument

@@ -1,0 +1,72 @@
+"""Checks files and folders that a configuration names, before any work."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.planned_runs import imported_run
+
+
+def check_named_files(config: Mapping) -> None:
+    """Checks that the files exist that a configuration names: Snakemake does not miss those of finished results.
+
+    Files in the folder of results are left to Snakemake, because a rule may make them. So are those of agents that are
+    imported already.
+
+    Args:
+        config: As returned by `check_config`.
+
+    Raises:
+        NeurozooError: Lists the missing files, one per line, with the keys that name them.
+    """
+    results = Path(config["pathvars"]["results"])
+    curves = config["figures"]["learning_curves"]["references"]["files"]
+    named = [
+        (f"figures.learning_curves.references.files.{name}.{game}", path)
+        for name, games in curves.items()
+        for game, path in games.items()
+    ]
+    named += [
+        (f"imports.{name}.file", entry["file"])
+        for name, entry in config.get("imports", {}).items()
+        if "file" in entry and not _is_imported(entry, results)
+    ]
+    missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
+    if missing:
+        lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]
+        raise NeurozooError("\n".join(["The configuration names files that do not exist:", *lines]))
+
+
+def _is_imported(entry: Mapping, results: Path) -> bool:
+    run = imported_run(entry)
+    return (results / "runs" / run.algo / run.game / run.model / str(run.run) / "checkpoint.npz").is_file()
+
+
+def check_folders(paths: Iterable[str | os.PathLike]) -> None:
+    """Checks before any work that folders can be made, or written if they exist.
+
+    Args:
+        paths: Folders that will be needed.
+
+    Raises:
+        NeurozooError: Names the first that cannot be made, with the reason.
+    """
+    sound: set[Path] = set()
+    for path in map(Path, paths):
+        for place in (path, *path.parents):
+            if place in sound:
+                break
+            sound.add(place)
+            if place.is_dir():
+                if not os.access(place, os.W_OK | os.X_OK):
+                    raise NeurozooError(
+                        f"{place} may not be written by you, but {path} should be made. Look at its owner and "
+                        "permissions (ls -ld), or choose another folder under pathvars.results."
+                    )
+                break
+            if os.path.lexists(place):
+                raise NeurozooError(
+                    f"{place} is not a folder, but {path} should be made. Move it, or choose another folder under "
+                    "pathvars.results."
+                )

@@ -1,0 +1,53 @@
+"""Explains targets that no rule makes, with the name that was probably meant."""
+
+import os
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError, nearest
+
+
+def check_targets(
+    targets: Iterable[str], *, is_made: Callable[[str], bool], products: Collection[str], rules: Collection[str]
+) -> None:
+    """Checks that every target exists or has a rule, so that a slip is answered with the right name.
+
+    Args:
+        targets: Files that are wanted; Snakemake makes relative ones from where it is started.
+        is_made: Whether a rule makes a file.
+        products: The files that rules make, with wildcards such as `results/runs/{algo}/{game}/loop.webp`.
+        rules: The names of the rules.
+
+    Raises:
+        NeurozooError: No rule makes a target; the message suggests the file of the most similar name.
+    """
+    for target in targets:
+        path = target if os.path.isabs(target) else os.path.relpath(target)
+        if not is_made(path) and not os.path.exists(path):
+            raise NeurozooError(_unknown(path, products, rules))
+
+
+def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> str:
+    if os.sep not in path and (rule := nearest(path, rules)):
+        return f"No rule is called {path}; did you mean {rule}?"
+    names = sorted({os.path.basename(product) for product in products if "{" not in os.path.basename(product)})
+    name = nearest(os.path.basename(path), names)
+    guess = ""
+    if name:
+        places = [product for product in products if os.path.basename(product) == name]
+        fixed = [place for place in places if "{" not in place]
+        near = f"{Path(path).parent / name}"
+        guess = nearest(path, fixed) or (near if near != path else _as_written(places[0]))
+    hint = f"; did you mean {guess}?" if guess else "."
+    return f"No rule makes {path}{hint} All files: results/README.md."
+
+
+def _as_written(product: str) -> str:
+    """Leaves out the patterns of wildcards: `{run,[1-9]*}` becomes `{run}`."""
+    found, depth, is_pattern = [], 0, False
+    for letter in product:
+        depth += (letter == "{") - (letter == "}")
+        is_pattern = (is_pattern or (letter == "," and depth > 0)) and depth > 0
+        if not is_pattern:
+            found.append(letter)
+    return "".join(found)
