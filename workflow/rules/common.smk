@@ -66,8 +66,11 @@ if threading.current_thread() is threading.main_thread():
         signal.signal(warning, signal.SIG_IGN)
 
 
-for path in workflow.overwrite_configfiles or ["config.yaml"]:
-    if workflow.is_main_process and not str(path).endswith(".json"):
+# As a module of another workflow, the project has neither configuration files nor targets of its own.
+IS_STARTED_BY_USER = workflow.is_main_process and len(workflow.modifier_stack) == 1
+
+for path in (workflow.overwrite_configfiles or ["config.yaml"]) if IS_STARTED_BY_USER else ():
+    if not str(path).endswith(".json"):
         in_a_sentence(check_config_file, path)
 
 
@@ -121,7 +124,7 @@ def runs_of(wildcards):
 
 def requested_files():
     """Returns the targets of the command line that are no names of rules; while rules are read, Snakemake has not."""
-    if not workflow.is_main_process or Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
+    if not IS_STARTED_BY_USER or Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
         return []
     targets = get_argument_parser().parse_args(sys.argv[1:]).targets
     return [target for target in targets if not workflow.is_rule(target)]
