@@ -10,7 +10,7 @@ FOUNDATIONS := $(OP) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-learner lock clean
+.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-learner docs lock clean
 
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
@@ -105,9 +105,20 @@ $(TORCH_VENV)/.done:
 	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check gymnasium==1.4.0 ale-py==0.12.1 opencv-python-headless
 	@touch $@
 
+# The site needs packages that nothing else needs, so they get an environment of their own.
+DOCS_VENV := build/docs-venv
+docs: $(DOCS_VENV)/.done ## make a site of docs/ in build/docs
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo "build/docs/index.html"
+
+$(DOCS_VENV)/.done: envs/requirements-docs.txt
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 # One resolution for all supported Python versions.
 lock: ## resolve the packages of envs/*.in again (needs uv)
-	cd envs && for name in dev cpu gpu play; do \
+	cd envs && for name in dev cpu gpu play docs; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done

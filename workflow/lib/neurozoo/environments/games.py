@@ -141,11 +141,14 @@ def gymnasium_spaces(game: str) -> tuple[int, tuple[str, ...]]:
         environment = gymnasium.make(identifier)
     except (gymnasium.error.Error, ImportError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason}.") from error
+        raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space
     environment.close()
     if not isinstance(sees, gymnasium.spaces.Box) or len(sees.shape) != 1:
-        raise NeurozooError(f"{game!r} should have vectors as observations, but has {sees}.")
+        raise NeurozooError(
+            f"{game!r} should have vectors as observations, but has {sees}. Wrap it, for example in "
+            "gymnasium.wrappers.FlattenObservation (docs/your_environment.md)."
+        )
     if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
         return sees.shape[0], tuple(f"ACTION_{i}" for i in range(acts.n))
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:

@@ -1,0 +1,60 @@
+"""The pages of the documentation: links, the index, the example of an environment."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from neurozoo.environments.games import TRUSTED_MODULES, gymnasium_spaces, trust_module_of
+from neurozoo.environments.gymnasium_world import GymnasiumWorld
+from neurozoo.environments.protocols import protocol_of
+
+PROJECT = Path(__file__).parents[2]
+PAGES = sorted((PROJECT / "docs").rglob("*.md"))
+ROOT = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+
+
+def links(page):
+    """Returns the paths of a page's links to files."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [target.partition("#")[0] for target in targets if not re.match(r"https?:|mailto:|#", target)]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT], ids=lambda page: str(page.relative_to(PROJECT)))
+def test_links_lead_to_files(page):
+    assert [link for link in links(page) if not (page.parent / link).exists()] == []
+
+
+def test_the_index_and_the_site_name_every_page():
+    index = PROJECT / "docs" / "README.md"
+    pages = {str(page.relative_to(PROJECT / "docs")) for page in PAGES}
+    assert set(links(index)) == pages - {"README.md"}
+    nav = yaml.safe_load((PROJECT / "mkdocs.yml").read_text())["nav"]
+    flat = [page for entry in nav for page in (next(iter(entry.values())) if isinstance(entry, dict) else [entry])]
+    assert sorted(flat) == sorted(pages)
+
+
+def test_the_environment_of_the_documentation_can_be_played(tmp_path, monkeypatch):
+    page = (PROJECT / "docs" / "your_environment.md").read_text()
+    code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "gymnasium.register" in block)
+    (tmp_path / "corridor_of_the_docs.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(TRUSTED_MODULES, "")
+    game = "gym.corridor_of_the_docs:Corridor-v0"
+    trust_module_of(game)
+    assert gymnasium_spaces(game) == (2, ("ACTION_0", "ACTION_1", "ACTION_2"))
+    world = GymnasiumWorld(game, protocol_of(game))
+    world.reset(seed=3)
+    place, door = np.ravel(world.observation)
+    assert place == 0
+    score, is_done = 0.0, False
+    while not is_done:  # walk towards the door
+        place, door = np.ravel(world.observation)
+        _, reward, is_done = world.act(np.eye(3, dtype=np.float32)[1 + int(np.sign(door - place))])
+        score += reward
+    assert score == 1
+    assert world.screen.shape == (60, 210, 3)
+    sys.modules.pop("corridor_of_the_docs")
