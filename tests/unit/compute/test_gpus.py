@@ -1,4 +1,4 @@
-"""Chooses GPUs with a fake nvidia-smi on the PATH that prints what the real one would."""
+"""Chooses GPUs with a fake nvidia-smi that prints what the real one would, and with a fake library of NVIDIA."""
 
 import json
 import os
@@ -23,6 +23,63 @@ GPU-3c9d0000-0000-0000-0000-000000000000, 4712, [Not Found], [N/A]
 """
 UUID = "GPU-2c9d0000-0000-0000-0000-000000000000"
 PART = UUID.replace("GPU", "MIG")
+# What of NVIDIA's library is used, with devices from the same table. A column besides those holds parts (MIG): UUIDs.
+LIBRARY = """
+from pathlib import Path
+from types import SimpleNamespace as Record
+FOLDER = Path(__file__).parent
+NVML_ERROR_LIBRARY_NOT_FOUND, NVML_DEVICE_MIG_ENABLE, nvmlMemory_v2 = 12, 1, 33554472
+class NVMLError(Exception):
+    value = 999
+    def __init__(self, words="Not Supported"):
+        super().__init__(words)
+class LibraryMissing(NVMLError):
+    value = NVML_ERROR_LIBRARY_NOT_FOUND
+def nvmlInit():
+    if not (FOLDER / "gpus.csv").exists():
+        raise LibraryMissing("NVML Shared Library Not Found")
+    if complaint := (FOLDER / "complaint").read_text():
+        raise NVMLError(complaint.splitlines()[0])
+def nvmlShutdown():
+    pass
+def rows(name):
+    return [line.split(", ") for line in (FOLDER / name).read_text().splitlines()]
+def nvmlDeviceGetCount():
+    return len(rows("gpus.csv"))
+def nvmlDeviceGetHandleByIndex(index):
+    return rows("gpus.csv")[index]
+def nvmlDeviceGetUUID(gpu):
+    return gpu[1]
+def nvmlDeviceGetName(gpu):
+    return gpu[7].encode()
+def number(text):
+    if text == "[N/A]":
+        raise NVMLError
+    return int(text)
+def nvmlDeviceGetUtilizationRates(gpu):
+    return Record(gpu=number(gpu[2]))
+def nvmlDeviceGetMemoryInfo(gpu, version=None):
+    if version:
+        raise NVMLError("Function Not Found")
+    return Record(total=number(gpu[3]) << 20, used=number(gpu[4]) << 20)
+def nvmlDeviceGetComputeRunningProcesses(gpu):
+    return [Record(pid=int(row[1])) for row in rows("processes.csv") if row[0] == gpu[1]]
+def nvmlSystemGetProcessName(pid):
+    (name,) = [row[2] for row in rows("processes.csv") if int(row[1]) == pid]
+    if name == "[Not Found]":
+        raise NVMLError
+    return name
+def nvmlDeviceGetMigMode(gpu):
+    if gpu[1].startswith("MIG-"):
+        raise NVMLError("Invalid Argument")
+    return (1, 1) if len(gpu) > 12 else (0, 0)
+def nvmlDeviceGetMaxMigDeviceCount(gpu):
+    return 7
+def nvmlDeviceGetMigDeviceHandleByIndex(gpu, index):
+    if index >= len(gpu) - 12:
+        raise NVMLError("Not Found")
+    return [gpu[0], gpu[12 + index], "[N/A]", "10240", str(5120 * index), "0", "", gpu[7] + " MIG 1g.10gb"]
+"""
 CLAIM = """
 import json, os, sys
 from pathlib import Path
@@ -44,15 +101,19 @@ sys.stdin.read()
 class Node:
     """A machine with a fake driver. Every claim is a process that keeps its devices until it ends."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, source: str) -> None:
+        self.source = source  # library or nvidia-smi
         self.bin, self.locks = folder / "bin", folder / "locks"
         self.bin.mkdir()
         self.processes: list[subprocess.Popen] = []
+        (self.bin / "pynvml.py").write_text(LIBRARY if source == "library" else "raise ImportError")
 
     def install(self, gpus: str, processes: str = "", *, complaint: str = "") -> None:
         (self.bin / "gpus.csv").write_text(gpus)
         (self.bin / "processes.csv").write_text(processes)
         (self.bin / "complaint").write_text(complaint)
+        if self.source == "library":
+            return
         script = self.bin / "nvidia-smi"
         script.write_text(
             f"""#!/bin/sh
@@ -69,7 +130,7 @@ esac
 
     def start(self, *choices: dict, **variables: str) -> subprocess.Popen:
         library = str(Path(__file__).parents[3] / "workflow" / "lib")
-        environment = {"PATH": f"{self.bin}:/usr/bin:/bin", "PYTHONPATH": library, **variables}
+        environment = {"PATH": f"{self.bin}:/usr/bin:/bin", "PYTHONPATH": f"{self.bin}:{library}", **variables}
         self.processes.append(
             subprocess.Popen(
                 [sys.executable, "-c", CLAIM, str(self.locks), json.dumps(choices or [{}])],
@@ -85,9 +146,9 @@ esac
         return json.loads(self.start(*choices, **variables).stdout.readline())
 
 
-@pytest.fixture
-def bare_node(tmp_path):
-    node = Node(tmp_path)
+@pytest.fixture(params=["library", "nvidia-smi"])
+def bare_node(tmp_path, request):
+    node = Node(tmp_path, request.param)
     yield node
     for process in node.processes:
         process.stdin.close()
@@ -204,11 +265,11 @@ def test_an_assigned_device_is_locked_by_what_everybody_calls_it(node):
         ({"CUDA_VISIBLE_DEVICES": "two"}, "CUDA_VISIBLE_DEVICES='two' should look like 0,1 or GPU-5a4c"),
         ({"CUDA_VISIBLE_DEVICES": "0,,1"}, "CUDA_VISIBLE_DEVICES='0,,1' should look like"),
         ({"CUDA_VISIBLE_DEVICES": "1,1"}, "with each device once"),
-        ({"CUDA_VISIBLE_DEVICES": "7"}, "assigns GPU 7, but nvidia-smi lists only 0 (GPU-1c9d"),
+        ({"CUDA_VISIBLE_DEVICES": "7"}, "assigns GPU 7, but this machine has only 0 (GPU-1c9d"),
         ({"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES='' assigns no GPU"),
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, "CUDA_VISIBLE_DEVICES='NoDevFiles' assigns no GPU"),
         ({"SGE_HGR_gpu": "first"}, "SGE_HGR_gpu='first' should look like '0 1' or 'gpu0 gpu1'"),
-        ({"SGE_HGR_gpu": "gpu9"}, "SGE_HGR_gpu='gpu9' assigns GPU 9, but nvidia-smi lists only"),
+        ({"SGE_HGR_gpu": "gpu9"}, "SGE_HGR_gpu='gpu9' assigns GPU 9, but this machine has only"),
     ],
 )
 def test_an_invalid_variable_is_explained(node, variables, complaint):
@@ -233,10 +294,11 @@ def test_impossible_limits_are_refused(node, choices, complaint):
 
 
 def test_without_a_driver_the_processor_is_used_if_allowed(bare_node):
-    assert "A GPU was requested, but there is no nvidia-smi on the PATH." in bare_node.claim()["error"]
+    missing = "there is no NVIDIA driver: neither its library (libnvidia-ml) nor nvidia-smi is here"
+    assert f"A GPU was requested, but {missing}." in bare_node.claim()["error"]
     claim = bare_node.claim({"cpu_allowed": True})
     assert claim["devices"] == []
-    assert claim["reason"] == "No GPU (there is no nvidia-smi on the PATH): the processor is used."
+    assert claim["reason"] == f"No GPU ({missing}): the processor is used."
     assert claim["CUDA_VISIBLE_DEVICES"] is None
 
 
@@ -258,6 +320,28 @@ def test_errors_of_nvidia_smi_are_passed_on(bare_node, complaint):
     bare_node.install("", complaint=complaint)
     assert complaint.splitlines()[0].rstrip(".") in bare_node.claim()["error"]
     assert bare_node.claim({"cpu_allowed": True})["devices"] == []
+
+
+@pytest.mark.parametrize("bare_node", ["library"], indirect=True)
+def test_the_parts_of_a_divided_device_are_taken_one_by_one(bare_node):
+    parts = [f"MIG-{digit}c9d0000-0000-0000-0000-000000000000" for digit in "56"]
+    bare_node.install(GPUS.splitlines()[3] + ", " + ", ".join(parts) + "\n")
+    claim = bare_node.claim()
+    assert claim["CUDA_VISIBLE_DEVICES"] == parts[0]
+    assert claim["reason"].startswith(
+        f"GPU {parts[0]} (NVIDIA A100-SXM4-40GB MIG 1g.10gb, 0% memory, load unknown): the least used of 2"
+    )
+    assert "only 0 of 2 can be used" in bare_node.claim()["error"]  # one is taken, half of the other's memory is used
+    assert bare_node.claim(CUDA_VISIBLE_DEVICES=parts[1])["devices"] == [parts[1]]
+    assert "is taken by process" in bare_node.claim(CUDA_VISIBLE_DEVICES=parts[0])["error"]
+
+
+def test_where_the_library_is_broken_nvidia_smi_is_read(bare_node):
+    bare_node.install(GPUS)
+    if bare_node.source == "nvidia-smi":
+        broken = 'class NVMLError(Exception):\n    pass\ndef nvmlInit():\n    raise NVMLError("Unknown Error")\n'
+        (bare_node.bin / "pynvml.py").write_text(f"NVML_ERROR_LIBRARY_NOT_FOUND = 12\n{broken}")
+    assert bare_node.claim()["devices"] == ["3"]
 
 
 def test_a_busy_device_is_never_exchanged_for_the_processor(node):
@@ -288,6 +372,6 @@ def test_a_lock_that_cannot_be_made_is_explained(node):
 def test_looking_for_gpus_imports_neither_tensorflow_nor_numpy(node):
     code = (
         "import sys; from neurozoo.compute.gpus import claim_gpus; claim_gpus(0); "
-        "sys.exit(bool({'tensorflow', 'numpy', 'GPUtil'} & set(sys.modules)))"
+        "sys.exit(bool({'tensorflow', 'numpy', 'GPUtil', 'pynvml'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from neurozoo.benchmark.xplane import read_profile
 from neurozoo.files import write_text
 
 Stack = tuple[str, ...]  # outermost first
@@ -91,10 +92,8 @@ def _frames(frame) -> Iterable[str]:
 
 def _traced(profile: bytes) -> Iterator[tuple[Stack, float]]:
     """Yields the stacks of a TensorFlow profile with their own seconds, thread by thread."""
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2
-
-    for plane in xplane_pb2.XSpace.FromString(profile).planes:
-        names = {number: _readable(metadata.name) for number, metadata in plane.event_metadata.items()}
+    for plane in read_profile(profile).planes:
+        names = {entry.key: _readable(entry.value.name) for entry in plane.event_metadata}
         lines = [line for line in plane.lines if line.name.startswith("tf_")]
         for number, line in enumerate(lines, start=1):
             events = [

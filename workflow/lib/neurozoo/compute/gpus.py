@@ -1,18 +1,17 @@
 """Finds and locks idle GPUs before TensorFlow or JAX take all that are visible.
 
-GPUtil reads the output of `nvidia-smi`. If a scheduler assigns devices, only these are used.
+If a scheduler assigns devices, only these are used.
 """
 
 import fcntl
 import math
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from neurozoo.compute.gpu_list import Gpu, list_gpus
 from neurozoo.errors import NeurozooError
 
 # Not in TMPDIR, because a scheduler makes a new one for every job.
@@ -49,6 +48,7 @@ class _Device:
         use: Text about its use, for messages.
         memory: Share of its memory in use; 0 if unknown.
         load: Share of time in which it was busy; 0 if unknown.
+        users: Its processes.
     """
 
     name: str
@@ -56,6 +56,7 @@ class _Device:
     use: str = "use unknown"
     memory: float = 0.0
     load: float = 0.0
+    users: tuple[str, ...] = ()
 
 
 def claim_gpus(
@@ -65,9 +66,10 @@ def claim_gpus(
 
     If a scheduler assigned devices, only these are candidates: CUDA_VISIBLE_DEVICES (Slurm), or else SGE_HGR_* of a
     resource with gpu or cuda in its name (Grid Engine). The limits do not apply to them, because the scheduler decides.
-    Otherwise all devices of the node are candidates, the limits apply, and the numbers are those of nvidia-smi
-    (CUDA_DEVICE_ORDER=PCI_BUS_ID). The least used candidates come first. The locks last until this process ends, in
-    whatever way, so that other calls on the node get other devices. A second call returns the same devices.
+    Otherwise all devices of the node are candidates, or the parts of those that are divided (MIG); the limits apply.
+    Numbers are those of nvidia-smi (CUDA_DEVICE_ORDER=PCI_BUS_ID). The least used candidates come first. The locks last
+    until this process ends, in whatever way, so that other calls on the node get other devices. A second call returns
+    the same devices.
 
     Args:
         num_gpus: Number of GPUs. 0 hides all.
@@ -99,11 +101,10 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
         return GpuClaim((), "No GPU was requested; all are hidden.")
     assigned, by = _assigned(os.environ)
-    gpus, problem = _gpus()
-    if assigned is None and problem:
-        devices, lack = [], problem
-    elif assigned is None:
-        devices, lack = [_described(str(gpu.id), gpu) for gpu in gpus], "nvidia-smi lists no GPU"
+    gpus, problem = list_gpus()
+    if assigned is None:
+        usable = [each for gpu in gpus for each in (gpu.parts or (gpu,))]
+        devices, lack = [_described(gpu.name, gpu) for gpu in usable], problem
     else:
         devices, lack = [_device(name, gpus, by, problem) for name in assigned], f"{by} assigns no GPU"
     if not devices and cpu_allowed:
@@ -111,7 +112,7 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
     if not devices:
         raise NeurozooError(f"A GPU was requested, but {lack}. Use a machine with a GPU, or an engine that needs none.")
     if len(devices) < num_gpus:
-        source = by or "nvidia-smi"
+        source = by or "this machine"
         raise NeurozooError(
             f"{num_gpus} GPUs were requested, but {source} has {len(devices)}: "
             f"{', '.join(device.name for device in devices)}. Request more from the scheduler, or fewer here."
@@ -159,38 +160,24 @@ def _assigned(environment: Mapping[str, str]) -> tuple[list[str] | None, str]:
     return list(dict.fromkeys(map(str, numbers))), by
 
 
-def _gpus() -> tuple[list, str]:
-    """Returns the GPUs that GPUtil finds, and the reason if it finds none."""
-    if not shutil.which("nvidia-smi"):
-        return [], "there is no nvidia-smi on the PATH"
-    import GPUtil
-
-    try:
-        return GPUtil.getGPUs(), ""
-    except (ValueError, IndexError, ZeroDivisionError):  # GPUtil tries to read error messages as numbers
-        told = subprocess.run(["nvidia-smi"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-        first = next((line.strip() for line in told.splitlines() if line.strip()), "nothing")
-        return [], f"nvidia-smi lists none; it says: {first.rstrip('.')}"
-
-
-def _device(name: str, gpus: list, by: str, problem: str) -> _Device:
-    """Finds an assigned device in nvidia-smi's list. MIG parts are not in it, and nvidia-smi may be missing."""
-    for gpu in gpus:
-        if name == str(gpu.id) or (name.startswith("GPU-") and gpu.uuid.startswith(name)):
+def _device(name: str, gpus: list[Gpu], by: str, problem: str) -> _Device:
+    """Finds an assigned device among those of the machine. Without NVIDIA's library, parts (MIG) are not among them."""
+    for gpu in (each for whole in gpus for each in (whole, *whole.parts)):
+        if name == gpu.name or (name.startswith(("GPU-", "MIG-")) and gpu.uuid.startswith(name)):
             return _described(name, gpu)
     if problem or not gpus or name.startswith("MIG-"):
         return _Device(name, name)
-    known = ", ".join(f"{gpu.id} ({gpu.uuid})" for gpu in gpus)
-    raise NeurozooError(f"{by} assigns GPU {name}, but nvidia-smi lists only {known}. Correct or unset it.")
+    known = ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in gpus)
+    raise NeurozooError(f"{by} assigns GPU {name}, but this machine has only {known}. Correct or unset it.")
 
 
-def _described(name: str, gpu) -> _Device:
-    shares = {"memory": gpu.memoryUtil, "load": gpu.load}
-    known = {kind: share for kind, share in shares.items() if not math.isnan(share)}  # MIG parts report no load
+def _described(name: str, gpu: Gpu) -> _Device:
+    shares = {"memory": gpu.memory, "load": gpu.load}
+    known = {kind: share for kind, share in shares.items() if not math.isnan(share)}
     use = ", ".join(
-        [gpu.name, *(f"{known[kind]:.0%} {kind}" if kind in known else f"{kind} unknown" for kind in shares)]
+        [gpu.product, *(f"{known[kind]:.0%} {kind}" if kind in known else f"{kind} unknown" for kind in shares)]
     )
-    return _Device(name, gpu.uuid, use, **known)
+    return _Device(name, gpu.uuid, use, users=gpu.users, **known)
 
 
 def _take(devices: list[_Device], num_gpus: int, max_memory: float, max_load: float) -> tuple[list[_Device], list[str]]:
@@ -201,7 +188,8 @@ def _take(devices: list[_Device], num_gpus: int, max_memory: float, max_load: fl
         if len(taken) == num_gpus:
             break
         if device.memory >= max_memory or device.load >= max_load:
-            passed.append(f"GPU {device.name} is busy ({device.use}{_processes(device.lock)})")
+            users = f", by {' and '.join(device.users)}" if device.users else ""
+            passed.append(f"GPU {device.name} is busy ({device.use}{users})")
         elif (lock := _locked(device.lock)) is None:
             passed.append(f"GPU {device.name} is taken by {_holder(device.lock)}")
         else:
@@ -262,16 +250,3 @@ def _holder(name: str) -> str:
     except OSError:
         pass
     return "another job"
-
-
-def _processes(uuid: str) -> str:
-    """Returns text about the processes on a device; empty if nvidia-smi does not list them."""
-    query = [
-        "nvidia-smi",
-        "--query-compute-apps=gpu_uuid,pid,process_name,used_memory",
-        "--format=csv,noheader,nounits",
-    ]
-    answer = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    rows = [line.split(", ") for line in answer.splitlines()]
-    users = [f"{Path(row[2]).name} {row[1]}" for row in rows if len(row) == 4 and row[0] == uuid]
-    return f", by {' and '.join(users)}" if users else ""

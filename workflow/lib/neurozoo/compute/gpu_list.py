@@ -1,0 +1,140 @@
+"""Lists the GPUs of a machine and what they do, from NVIDIA's library, or else from `nvidia-smi` with GPUtil.
+
+NVIDIA's library (NVML, `nvidia-ml-py`) knows the parts of a divided GPU (MIG) and needs no parsing. GPUtil reads what
+`nvidia-smi` prints, for machines and containers that have the command but not the library.
+"""
+
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+UNKNOWN = math.nan
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, or a part of one.
+
+    Attributes:
+        name: As in CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID: a number; of a part, its UUID.
+        uuid: Such as `GPU-1c9d...`, or `MIG-1c9d...` for a part.
+        product: Such as `NVIDIA A100-SXM4-40GB`.
+        memory: Share of its memory in use; NaN if unknown.
+        load: Share of time in which it was busy lately; NaN if unknown, as for all parts.
+        users: Its processes, such as `python3 4711`.
+        parts: The parts into which it is divided; then it cannot be used as a whole.
+    """
+
+    name: str
+    uuid: str
+    product: str
+    memory: float = UNKNOWN
+    load: float = UNKNOWN
+    users: tuple[str, ...] = ()
+    parts: tuple["Gpu", ...] = ()
+
+
+def list_gpus() -> tuple[list[Gpu], str]:
+    """Lists the GPUs of this machine in the order of `nvidia-smi`.
+
+    Returns:
+        The GPUs, and the reason if there are none that can be used.
+    """
+    gpus, refusal = _from_library()
+    if gpus or not shutil.which("nvidia-smi"):
+        return gpus, refusal
+    return _from_command()
+
+
+def _from_library() -> tuple[list[Gpu], str]:
+    missing = "there is no NVIDIA driver: neither its library (libnvidia-ml) nor nvidia-smi is here"
+    try:
+        import pynvml
+    except ImportError:  # an environment without nvidia-ml-py
+        return [], missing
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        is_missing = getattr(error, "value", None) == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
+        return [], missing if is_missing else f"NVIDIA's library says: {str(error).rstrip('.')}"
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        gpus = [_of_handle(pynvml, handle, str(index)) for index, handle in enumerate(handles)]
+        return gpus, "" if gpus else "NVIDIA's library lists no GPU"
+    except pynvml.NVMLError as error:
+        return [], f"NVIDIA's library says: {str(error).rstrip('.')}"
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _of_handle(nvml: Any, handle: Any, name: str) -> Gpu:
+    def asked(question: Callable[..., Any], *about: Any, default: Any = None) -> Any:
+        try:
+            return question(*about)
+        except nvml.NVMLError:  # old devices, parts and virtual machines do not answer everything
+            return default
+
+    memory = asked(nvml.nvmlDeviceGetMemoryInfo, handle, nvml.nvmlMemory_v2)  # without what the driver reserves
+    memory = memory or asked(nvml.nvmlDeviceGetMemoryInfo, handle)
+    load = asked(nvml.nvmlDeviceGetUtilizationRates, handle)
+    processes = [process.pid for process in asked(nvml.nvmlDeviceGetComputeRunningProcesses, handle, default=[])]
+    commands = [_text(asked(nvml.nvmlSystemGetProcessName, pid, default="[Not Found]")) for pid in processes]
+    is_divided = asked(nvml.nvmlDeviceGetMigMode, handle, default=[0])[0] == nvml.NVML_DEVICE_MIG_ENABLE
+    places = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if is_divided else ()
+    parts = [asked(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place) for place in places]
+    uuid = _text(nvml.nvmlDeviceGetUUID(handle))
+    return Gpu(
+        name=name,
+        uuid=uuid,
+        product=_text(nvml.nvmlDeviceGetName(handle)),
+        memory=memory.used / memory.total if memory and memory.total else UNKNOWN,
+        load=load.gpu / 100 if load else UNKNOWN,
+        users=tuple(f"{Path(command).name} {pid}" for command, pid in zip(commands, processes, strict=True)),
+        parts=tuple(_of_handle(nvml, part, _text(nvml.nvmlDeviceGetUUID(part))) for part in parts if part),
+    )
+
+
+def _text(answer: str | bytes) -> str:
+    return answer.decode() if isinstance(answer, bytes) else answer
+
+
+def _from_command() -> tuple[list[Gpu], str]:
+    import GPUtil
+
+    try:
+        found = GPUtil.getGPUs()
+    except (ValueError, IndexError, ZeroDivisionError):  # GPUtil tries to read error messages as numbers
+        told = subprocess.run(["nvidia-smi"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        first = next((line.strip() for line in told.splitlines() if line.strip()), "nothing")
+        return [], f"nvidia-smi lists none; it says: {first.rstrip('.')}"
+    users = _users()
+    return [
+        Gpu(
+            name=str(gpu.id),
+            uuid=gpu.uuid,
+            product=gpu.name,
+            memory=gpu.memoryUtil,
+            load=gpu.load,
+            users=tuple(users.get(gpu.uuid, ())),
+        )
+        for gpu in found
+    ], "" if found else "nvidia-smi lists no GPU"
+
+
+def _users() -> dict[str, list[str]]:
+    """Returns the processes on each device, by its UUID; none if nvidia-smi does not list them."""
+    query = [
+        "nvidia-smi",
+        "--query-compute-apps=gpu_uuid,pid,process_name,used_memory",
+        "--format=csv,noheader,nounits",
+    ]
+    answer = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    users: dict[str, list[str]] = {}
+    for row in (line.split(", ") for line in answer.splitlines()):
+        if len(row) == 4:
+            users.setdefault(row[0], []).append(f"{Path(row[2]).name} {row[1]}")
+    return users
