@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
+# Packages that only some need: cluster (Dask), compare (UMAP, plotly), levels (pyribs), play (pygame): EXTRAS="compare levels"
+EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake
@@ -15,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
 
-setup: $(VENV)/.$(REQUIREMENTS) ## install the locked packages; build the op again if its sources have changed
+setup: $(VENV)/.$(REQUIREMENTS) $(EXTRAS:%=$(VENV)/.%) ## install the locked packages; build the op again if its sources have changed
 	@$(RENEW_OP)
 
 # Builds the op again if its sources have changed, and nothing else (workflow/rules/native.smk says why).
@@ -24,8 +26,9 @@ RENEW_OP = test ! -e $(OP) || $(BIN)/python -m neurozoo check-op >/dev/null 2>&1
 
 # All packages are locked with hashes. The project itself is installed as a link to workflow/lib.
 $(VENV)/.%: envs/requirements-%.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "This is $$($(PYTHON) --version), but Python 3.11 or later is needed. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	  echo "This is $$($(PYTHON) --version), but Python 3.11 to 3.13 is needed (there is no TensorFlow for later ones yet)." \
+	    "Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
 	  echo "The virtual environment could not be created. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
@@ -118,7 +121,7 @@ $(DOCS_VENV)/.done: envs/requirements-docs.txt
 
 # One resolution for all supported Python versions.
 lock: ## resolve the packages of envs/*.in again (needs uv)
-	cd envs && for name in dev cpu gpu play docs; do \
+	cd envs && for name in dev cpu gpu cluster compare levels play docs; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done

@@ -51,6 +51,7 @@ localrules:
 
 
 rule all:
+    """Makes everything that the configuration plans, and the gallery."""
     input:
         planned_products(config),
         "<results>/site/manifest.json",

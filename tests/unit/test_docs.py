@@ -13,7 +13,7 @@ from neurozoo.environments.protocols import protocol_of
 
 PROJECT = Path(__file__).parents[2]
 PAGES = sorted((PROJECT / "docs").rglob("*.md"))
-ROOT = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+ROOT = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md")]
 
 
 def links(page):
@@ -35,6 +35,11 @@ def test_the_index_and_the_site_name_every_page():
     nav = yaml.safe_load((PROJECT / "mkdocs.yml").read_text())["nav"]
     flat = [page for entry in nav for page in (next(iter(entry.values())) if isinstance(entry, dict) else [entry])]
     assert sorted(flat) == sorted(pages)
+
+
+def test_every_configuration_has_a_line():
+    named = set(links(PROJECT / "config" / "README.md"))
+    assert {path.name for path in (PROJECT / "config").glob("*.yaml")} <= named
 
 
 def test_the_environment_of_the_documentation_can_be_played(tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ A corrected archive has its elites evaluated again: what was lucky leaves its ce
 
 
 rule correct_archive:
+    """Evaluates an archive's elites again, so that lucky episodes do not count."""
     input:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
@@ -40,6 +41,7 @@ rule correct_archive:
 
 
 rule draw_archive:
+    """Draws an archive as a heat map."""
     input:
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
     output:
@@ -61,6 +63,7 @@ rule draw_archive:
 
 
 rule film_archive:
+    """Films how an archive filled."""
     input:
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
         levels="<results>/runs/{algo}/{game}/{model}/{run}/levels.parquet",
@@ -78,6 +81,7 @@ rule film_archive:
 
 
 rule archive_page:
+    """Makes a page that shows the level behind every cell of an archive."""
     input:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
@@ -96,6 +100,7 @@ rule archive_page:
 
 
 rule archive_table:
+    """Makes the table of all archives."""
     input:
         results=planned("result.json", runs_with_levels(config)),
         corrected=planned("corrected.json", runs_with_levels(config)),
@@ -115,6 +120,7 @@ rule archive_table:
 
 
 rule plot_archives:
+    """Draws how all archives filled."""
     input:
         metrics="<results>/tables/metrics.parquet",
     output:

@@ -24,6 +24,7 @@ record_population: true; training keeps population/, which is not a declared out
 
 
 rule embed_states:
+    """Embeds the states of a game's runs in a plane."""
     input:
         keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
         records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
@@ -44,6 +45,7 @@ rule embed_states:
 
 
 rule embedding_page:
+    """Makes a page to explore the embedded states."""
     input:
         embedding="<results>/comparisons/{game}/embedding.npz",
         keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
@@ -68,6 +70,7 @@ rule embedding_page:
 
 
 rule classify_states:
+    """Tests whether a network can tell which agent made a state."""
     input:
         keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
         records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
@@ -96,6 +99,7 @@ rule classify_states:
 
 
 rule population_page:
+    """Makes a page that shows a run's population in behaviour space."""
     input:
         result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",

@@ -22,6 +22,7 @@ REFERENCES = config["figures"]["learning_curves"]["references"]
 
 
 rule plot_learning_curves:
+    """Draws scores against frames, a panel per game."""
     input:
         metrics="<results>/tables/metrics.parquet",
         references=[file for games in REFERENCES["files"].values() for file in games.values()],
@@ -56,6 +57,7 @@ rule plot_learning_curves:
 
 
 rule plot_performance_profile:
+    """Draws which share of runs reaches which score."""
     input:
         metrics="<results>/tables/metrics.parquet",
     output:
@@ -83,6 +85,7 @@ rule plot_performance_profile:
 
 
 rule plot_aggregates:
+    """Draws aggregate scores with their intervals."""
     input:
         scores="<results>/tables/scores.csv",
     output:
@@ -109,6 +112,7 @@ rule plot_aggregates:
 
 
 rule plot_improvement:
+    """Draws the probability that one algorithm is better than another."""
     input:
         comparison="<results>/tables/comparison.csv",
     output:
@@ -135,6 +139,7 @@ rule plot_improvement:
 
 
 rule plot_phases:
+    """Draws the phases of a run that learns in epochs."""
     input:
         log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     output:

@@ -25,6 +25,7 @@ path. TensorFlow computes with one thread, so that every machine makes the same 
 
 
 rule draw_weights:
+    """Draws the weights of a layer."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -56,6 +57,7 @@ rule draw_weights:
 
 
 rule draw_patches:
+    """Draws the parts of screens to which filters respond most."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -91,6 +93,7 @@ rule draw_patches:
 
 
 rule draw_synthetic:
+    """Draws inputs that are optimised for filters."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -127,6 +130,7 @@ rule draw_synthetic:
 
 
 rule draw_inversion:
+    """Draws inputs to which a layer responds as to recorded ones."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -161,6 +165,7 @@ rule draw_inversion:
 
 
 rule draw_guided:
+    """Draws what excited the filters of a layer."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -195,6 +200,7 @@ rule draw_guided:
 
 
 rule guided_page:
+    """Makes a page of what excited the filters of all convolutions."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -226,6 +232,7 @@ rule guided_page:
 
 
 rule draw_attribution:
+    """Draws which pixels decided an action."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -257,6 +264,7 @@ rule draw_attribution:
 
 
 rule temporal_lean:
+    """Measures how much first layers weigh each frame."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -274,6 +282,7 @@ rule temporal_lean:
 
 
 rule plot_temporal_lean:
+    """Draws how much first layers weigh each frame."""
     input:
         leans=planned("filters/lean.csv", runs_with_lean(config)),
     output:

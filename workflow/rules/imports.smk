@@ -23,6 +23,7 @@ ruleorder: import_genome > train
 
 
 rule import_genome:
+    """Imports a genome or a frozen graph from elsewhere."""
     input:
         genome=lambda wildcards: import_of(wildcards)["file"] or [],
         noise=ancient("<noise>/table.f32"),
@@ -44,6 +45,7 @@ rule import_genome:
 
 
 rule evaluate:
+    """Plays test episodes of a run's network in the op."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         ops=ancient("results/native/libneurozoo_ops.so"),
@@ -65,6 +67,7 @@ rule evaluate:
 
 
 rule imported_scores:
+    """Makes the table of imported agents' scores."""
     input:
         planned("evaluation.json", IMPORTED_RUNS),
     output:

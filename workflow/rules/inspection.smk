@@ -30,6 +30,7 @@ plays their episode. A rollout needs only the Keras model and its record, so it 
 
 
 rule freeze_model:
+    """Freezes the network of a run for Keras, TensorFlow and the Atari Zoo's tools."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         ops=ancient("results/native/libneurozoo_ops.so"),
@@ -55,6 +56,7 @@ rule freeze_model:
 
 
 use rule freeze_model as freeze_keras_model with:
+    """Freezes the network of a run that is no chain of layers."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
@@ -66,6 +68,7 @@ use rule freeze_model as freeze_keras_model with:
 
 
 rule freeze_tag:
+    """Freezes the network of a tagged moment."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
@@ -95,6 +98,7 @@ rule freeze_tag:
 
 
 use rule freeze_tag as freeze_keras_tag with:
+    """Freezes a tagged network that is no chain of layers."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
@@ -110,6 +114,7 @@ use rule freeze_tag as freeze_keras_tag with:
 
 
 rule rollout:
+    """Records episodes of a frozen agent."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -133,6 +138,7 @@ rule rollout:
 
 
 use rule rollout as rollout_of_seed with:
+    """Records episodes of a frozen agent from another seed."""
     output:
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.npz",
         steps="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/seed_{seed}.parquet",
@@ -143,6 +149,7 @@ use rule rollout as rollout_of_seed with:
 
 
 rule test_agent:
+    """Tests a frozen agent with random actions and under other protocols."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",

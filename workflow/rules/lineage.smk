@@ -16,6 +16,7 @@ Only the genetic algorithms and random search have a lineage.
 
 
 rule lineage:
+    """Makes the table of a run's individuals and their parents."""
     input:
         log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     output:
@@ -32,6 +33,7 @@ rule lineage:
 
 
 rule plot_lineage:
+    """Draws the family tree of a run's elite."""
     input:
         lineage="<results>/runs/{algo}/{game}/{model}/{run}/lineage.parquet",
         result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",

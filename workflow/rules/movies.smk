@@ -27,6 +27,7 @@ generations/{N}/. That folder is not a declared output, because it can also hold
 
 
 rule activation_movie:
+    """Films the game and all layers of the network."""
     input:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -56,6 +57,7 @@ rule activation_movie:
 
 
 rule loop:
+    """Cuts ten seconds of a movie that repeat."""
     input:
         movie="<results>/runs/{algo}/{game}/{model}/{run}/activation.mp4",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
@@ -75,6 +77,7 @@ rule loop:
 
 
 rule game_movie:
+    """Films the game with all its frames and its sound."""
     input:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
@@ -103,6 +106,7 @@ rule game_movie:
 
 
 rule layer_movie:
+    """Films the game and one layer."""
     input:
         keras=model_with_layer,
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -138,6 +142,7 @@ rule layer_movie:
 
 
 rule movie_grid:
+    """Films all runs of a game side by side."""
     input:
         records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
         rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
@@ -164,6 +169,7 @@ rule movie_grid:
 
 
 rule generations:
+    """Films some generations of a run side by side."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",

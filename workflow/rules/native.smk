@@ -25,6 +25,7 @@ localrules:
 
 
 rule fetch_ale:
+    """Downloads the sources of the Arcade Learning Environment."""
     output:
         source="results/native/ale-py-0.12.1.tar.gz",
     log:
@@ -38,6 +39,7 @@ rule fetch_ale:
 
 
 rule build_native_op:
+    """Compiles the op that plays episodes."""
     input:
         source=ancient("results/native/ale-py-0.12.1.tar.gz"),
     output:

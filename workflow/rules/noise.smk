@@ -11,6 +11,7 @@ All runs of a node share one copy in memory.
 
 
 rule noise_table:
+    """Makes the table of random numbers from which weights come."""
     output:
         table="<noise>/table.f32",
         facts="<noise>/table.json",

@@ -14,6 +14,7 @@ OUTPUTS:
 
 
 rule robustness:
+    """Plays 10,000 fixed worlds of each width of the river."""
     input:
         keras="<results>/runs/{algo}/river_crossing/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/river_crossing/{model}/{run}/frozen/model.json",

@@ -24,6 +24,7 @@ localrules:
 
 
 rule build_site:
+    """Makes the gallery after everything else."""
     input:
         products=planned_products(config),
         provenance="<results>/provenance.html",
@@ -44,6 +45,7 @@ rule build_site:
 
 
 rule refresh_site:
+    """Makes the gallery from what exists now."""
     input:
         folders=lambda wildcards: existing_folders(),
     output:
@@ -63,6 +65,7 @@ rule refresh_site:
 
 
 rule provenance:
+    """Makes a page about where all results come from."""
     input:
         settings=planned("config.yaml") + planned("config.yaml", IMPORTED_RUNS),
         build=ancient("results/native/build.json"),

@@ -25,6 +25,7 @@ localrules:
 
 
 rule parse_log:
+    """Turns the log of a run into a table."""
     input:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
@@ -44,6 +45,7 @@ rule parse_log:
 
 
 rule phase_table:
+    """Makes the table of a run's epochs."""
     input:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
@@ -61,6 +63,7 @@ rule phase_table:
 
 
 rule merge_metrics:
+    """Merges the tables of all runs."""
     input:
         planned("metrics.csv"),
     output:
@@ -80,6 +83,7 @@ rule merge_metrics:
 
 
 rule score_table:
+    """Makes the table of scores with intervals."""
     input:
         metrics="<results>/tables/metrics.parquet",
     output:
@@ -103,6 +107,7 @@ rule score_table:
 
 
 rule comparison_table:
+    """Makes the table of which algorithm is better, and how sure that is."""
     input:
         metrics="<results>/tables/metrics.parquet",
     output:

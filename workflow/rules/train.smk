@@ -36,6 +36,7 @@ localrules:
 
 
 rule train:
+    """Trains an agent, or continues to."""
     input:
         unpack(foundations_of),
     output:
@@ -73,6 +74,7 @@ rule train:
 
 
 use rule train as train_archive with:
+    """Searches for an archive of levels, or continues to."""
     output:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
@@ -83,6 +85,7 @@ use rule train as train_archive with:
 
 
 rule describe_result:
+    """Writes what a run of an earlier version came to."""
     input:
         result_of,
     output:
@@ -99,6 +102,7 @@ rule describe_result:
 
 
 rule profile_learner:
+    """Measures where a learner spends its time."""
     output:
         report="<results>/runs/{algo}/{game}/{model}/{run}/profile.json",
         flames="<results>/runs/{algo}/{game}/{model}/{run}/profile.html",

@@ -108,6 +108,28 @@ def naming(source: object) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def needing(extra: str, purpose: str) -> Iterator[None]:
+    """Explains a package that is missing because only some users need it.
+
+    Args:
+        extra: The group of packages that has it, such as `compare`: envs/requirements-compare.in.
+        purpose: What needs it, as the subject of a sentence: "A Dask cluster".
+
+    Raises:
+        NeurozooError: The block imports a package that is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("neurozoo"):
+            raise
+        raise NeurozooError(
+            f"{purpose} needs the package {error.name}, which is not installed. Run: make setup EXTRAS={extra} "
+            f"(without the project's folder: pip install 'neurozoo[{extra}]')"
+        ) from error
+
+
+@contextlib.contextmanager
 def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
     """Ends a program with one sentence instead of a traceback if the user can fix the error.
 

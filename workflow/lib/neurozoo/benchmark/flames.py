@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from neurozoo.benchmark.xplane import read_profile
+from neurozoo.errors import needing
 from neurozoo.files import write_text
 
 Stack = tuple[str, ...]  # outermost first
@@ -153,7 +154,8 @@ def write_flames(path: str | os.PathLike, seconds: Mapping[Stack, float], *, tit
         seconds: Seconds by stack, from `record_flames`.
         title: The page's heading.
     """
-    import plotly.graph_objects as go
+    with needing("compare", "A flame graph"):
+        import plotly.graph_objects as go
 
     whole = with_all_levels(seconds)
     total = sum(own for stack, own in whole.items() if len(stack) == 1)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs, spread
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError, needing, unknown_name
 from neurozoo.npz_files import npz_written_whole
 
 _COMPONENTS = 50  # principal components that t-SNE and UMAP start from, as in the Atari Zoo
@@ -196,7 +196,7 @@ def _umap_class() -> type:
     if hides:
         sys.modules["tensorflow"] = None  # type: ignore[assignment]  # typeshed lacks None, which forbids an import
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), needing("compare", "The method umap"):
             warnings.simplefilter("ignore", ImportWarning)
             from umap import UMAP
     finally:

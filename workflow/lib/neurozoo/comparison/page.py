@@ -11,7 +11,7 @@ import numpy as np
 from neurozoo.comparison.compared_runs import ComparedRun, read_compared_runs
 from neurozoo.comparison.sprites import COLUMNS, ROWS, make_sheets, widest
 from neurozoo.environments.protocols import STEPS_PER_SECOND
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import parse_json, write_text
 from neurozoo.npz_files import DAMAGE, NpzReader, read_npz
 from neurozoo.templating import STATIC
@@ -134,7 +134,8 @@ def fill_template(name: str, data: dict, *, title: str) -> str:
         title: Title of the page, as plain text.
     """
     own = importlib.resources.files("neurozoo") / "data" / name
-    library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
+    with needing("compare", "A page to explore"):
+        library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     page = own.read_text(encoding="utf-8").replace("{{title}}", html.escape(title))
     for placeholder, content in (

@@ -12,7 +12,7 @@ import numpy as np
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.protocols import Protocol as GameProtocol
 from neurozoo.environments.protocols import check_engine, layout_of
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, needing
 from neurozoo.genomes.genome import Genome
 from neurozoo.networks.description import Layout
 
@@ -153,7 +153,8 @@ def make_evaluator(
             raise NeurozooError(
                 f"A Dask cluster needs the native engine, but got engine: {engine}. Set engine to native."
             )
-        from neurozoo.evaluation.distributed import DistributedEvaluator
+        with needing("cluster", "A Dask cluster"):
+            from neurozoo.evaluation.distributed import DistributedEvaluator
 
         assert cluster_dir is not None, "a Dask cluster needs a folder for its keys and logs"
         make = partial(

@@ -15,28 +15,33 @@ from neurozoo.algorithms.quality_diversity.variants import check_plain, check_va
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.environments.level_domains import check_level_domain, get_level_domain
+from neurozoo.errors import needing
 
 
 def _open_dsage(context: RunContext) -> Session:
-    from neurozoo.algorithms.quality_diversity.dsage import DsageSession
+    with needing("levels", "A search through levels"):
+        from neurozoo.algorithms.quality_diversity.dsage import DsageSession
 
     return DsageSession(context)
 
 
 def _open_map_elites(context: RunContext) -> Session:
-    from neurozoo.algorithms.quality_diversity.direct_search import MapElitesSession
+    with needing("levels", "A search through levels"):
+        from neurozoo.algorithms.quality_diversity.direct_search import MapElitesSession
 
     return MapElitesSession(context)
 
 
 def _open_cma_me(context: RunContext) -> Session:
-    from neurozoo.algorithms.quality_diversity.direct_search import CmaMeSession
+    with needing("levels", "A search through levels"):
+        from neurozoo.algorithms.quality_diversity.direct_search import CmaMeSession
 
     return CmaMeSession(context)
 
 
 def _open_domain_randomization(context: RunContext) -> Session:
-    from neurozoo.algorithms.quality_diversity.direct_search import DomainRandomizationSession
+    with needing("levels", "A search through levels"):
+        from neurozoo.algorithms.quality_diversity.direct_search import DomainRandomizationSession
 
     return DomainRandomizationSession(context)
 
