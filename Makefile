@@ -36,7 +36,7 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@touch $@
 
 demo: setup ## run config.yaml, from source to activation movies in some minutes, and open the gallery
-	@$(SNAKEMAKE) --profile profiles/local
+	@$(SNAKEMAKE) --profile profiles/local --logger neurozoo
 	@$(BIN)/python -m neurozoo show --open
 
 foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the op, the noise table

@@ -155,6 +155,15 @@ def test_where_there_is_no_terminal_a_generation_is_a_line(paths, capsys, termin
     assert capsys.readouterr().err == "ga/pong/small/1:  50%, generation 7, test score 3\n"
 
 
+def test_many_generations_are_a_line_per_tenth_of_the_budget(paths, capsys):
+    log = reporter(paths, terminal="lines")
+    for generation in range(1, 101):
+        log.report(*reported(frames=10 * generation, Iteration=generation))
+    log.close()
+    shares = [int(line.split(":")[1].partition("%")[0]) for line in capsys.readouterr().err.splitlines()]
+    assert shares == [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+
+
 def test_the_whole_log_can_go_to_the_terminal(paths, capsys):
     log = reporter(paths, terminal="log")
     log.report(*reported())

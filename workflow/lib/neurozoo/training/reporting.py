@@ -1,6 +1,7 @@
 """The text log of a run, in the published layout, and what the terminal shows of it."""
 
 import contextlib
+import math
 import os
 import shutil
 import sys
@@ -21,7 +22,9 @@ from neurozoo.training.clock import Clock, Spent
 
 Terminal = Literal["bar", "lines", "log"]
 
-PROGRESS_PERIOD = 5.0  # seconds between lines about progress
+PROGRESS_PERIOD = 5.0  # seconds between lines about progress in the log
+LINES = 10  # on the terminal for a whole run
+LINE_PERIOD = 60.0  # seconds after which there is one in any case
 
 
 class RunReporter:
@@ -35,8 +38,8 @@ class RunReporter:
         progress: How much of the budget is spent already.
         title: Title of the progress bar.
         fields: The fields of a report that the log prints, in order.
-        terminal: What goes to standard error: a progress `bar`, `lines` (one per report) or the whole `log`. If
-            standard error is not a terminal, `bar` means `lines`.
+        terminal: What goes to standard error: a progress `bar`, `lines` (one per tenth of the budget, or per minute) or
+            the whole `log`. If standard error is not a terminal, `bar` means `lines`.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class RunReporter:
             dynamic_ncols=True,
         )
         self._next_progress = time.monotonic() + PROGRESS_PERIOD
+        self._next_line = (-math.inf, -math.inf)  # share of the budget and time of the next line
 
     def say(self, message: str) -> None:
         """Writes one message after the date."""
@@ -90,8 +94,9 @@ class RunReporter:
             self.say(note)
         summary = f"generation {report.iteration}, {_score(report)}"
         self._bar.set_postfix_str(summary)
-        if self._echoes_lines:
-            share = min(report.progress / self._bar.total, 1.0)
+        share = min(report.progress / self._bar.total, 1.0)
+        if self._echoes_lines and (share >= min(self._next_line[0], 1.0) or time.monotonic() >= self._next_line[1]):
+            self._next_line = ((int(LINES * share) + 1) / LINES, time.monotonic() + LINE_PERIOD)
             print(f"{self._title}: {share:4.0%}, {summary}", file=sys.stderr, flush=True)
 
     def say_speed(self, record: Mapping, *, clock: Clock, progress: int, left: float) -> None:

@@ -1,0 +1,91 @@
+"""The logger of `make demo`, with the records that Snakemake sends."""
+
+import io
+import logging
+from types import SimpleNamespace
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_neurozoo import LogHandler
+
+
+class Stream(io.StringIO):
+    """A terminal, or a file."""
+
+    def __init__(self, is_terminal: bool):
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+@pytest.fixture
+def logger(monkeypatch):
+    """Makes a handler: `logger(is_terminal, **settings)` returns what sends it records, and what it has written."""
+
+    def make(is_terminal=False, **settings):
+        stream = Stream(is_terminal)
+        monkeypatch.setattr("sys.stderr", stream)
+        names = ("stdout", "dryrun", "verbose", "printshellcmds", "debug_dag")
+        settings = dict.fromkeys(names, False) | settings
+        handler = LogHandler(SimpleNamespace(**settings), None)
+
+        def send(message=None, level=logging.INFO, **facts):
+            handler.emit(logging.makeLogRecord({"msg": message, "levelno": level, **facts}))
+
+        return send, stream, handler
+
+    return make
+
+
+def run_two_jobs(send):
+    send("Building DAG of jobs...")
+    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"train": 1, "rollout": 1, "total": 2})
+    wildcards = {"algo": "ga", "game": "pong", "model": "large", "run": "1"}
+    for number, rule in enumerate(("train", "rollout")):
+        send(event=LogEvent.JOB_INFO, jobid=number, rule_name=rule, wildcards=wildcards)
+        send(event=LogEvent.JOB_FINISHED, job_id=number)
+        send(event=LogEvent.PROGRESS, done=number + 1, total=2)
+
+
+def test_there_is_a_line_per_run_and_one_at_the_end(logger):
+    send, stream, _ = logger()
+    run_two_jobs(send)
+    assert stream.getvalue().splitlines() == [
+        "2 steps, 1 run to train. Details are in .snakemake/log/.",
+        "ga/pong/large/1: trained in 0 s",
+        "2 steps in 0 s",
+    ]
+
+
+def test_a_terminal_has_a_bar_below_the_lines_which_is_removed_at_the_end(logger):
+    send, stream, handler = logger(is_terminal=True)
+    run_two_jobs(send)
+    assert "\r\x1b[K[############............] 1 of 2 steps\r" in stream.getvalue()
+    handler.close()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_errors_and_warnings_are_shown_as_always(logger):
+    send, stream, _ = logger()
+    send("Error in rule train: ...", level=logging.ERROR, event=LogEvent.JOB_ERROR)
+    send("Disk is nearly full.", level=logging.WARNING)
+    assert stream.getvalue().splitlines() == ["Error in rule train: ...", "Disk is nearly full."]
+
+
+@pytest.mark.parametrize("setting", ["dryrun", "verbose", "printshellcmds", "debug_dag"])
+def test_who_asks_for_more_gets_everything(logger, setting):
+    send, stream, _ = logger(**{setting: True})
+    send("rule train: ...", event=LogEvent.JOB_INFO, jobid=1, rule_name="train", wildcards={})
+    assert stream.getvalue() == "rule train: ...\n"
+
+
+def test_a_dry_run_and_an_error_look_as_without_the_logger(snakemake):
+    def rules(*arguments):
+        return sorted(line for line in snakemake(*arguments).stdout.splitlines() if line.startswith(("rule ", "total")))
+
+    assert rules("-n", "--logger", "neurozoo") == rules("-n")
+    run = snakemake("-n", "--logger", "neurozoo", "--", "results/runs/ga/pnog/large/1/metrics.csv")
+    assert run.returncode != 0
+    assert "game 'pnog' is unknown; did you mean 'pong'?" in run.stdout

@@ -1,0 +1,125 @@
+"""Snakemake's output in a few lines: `snakemake --logger neurozoo` shows a line per run, and a bar of all steps.
+
+Snakemake finds the plugin by the name of this package. Everything that it leaves out is in Snakemake's own log. Errors
+and warnings look as always, and so do dry runs and `--verbose`, `--printshellcmds` and `--debug-dag`.
+"""
+
+import logging
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+TRAINING = ("train", "train_archive")  # rules whose end is worth a line; `neurozoo_train` if the project is a module
+BAR = 24  # characters
+USUAL = "were not present when the DAG was created"  # training makes result.json, which another rule can make, too
+CLEAR = "\r\x1b[K"  # to the first column, and the rest of the line is empty
+
+
+class LogHandler(LogHandlerBase):
+    """Writes to the terminal. Snakemake gives it a filter and a formatter, and calls it from a thread of its own."""
+
+    def __post_init__(self) -> None:
+        """Looks at Snakemake's settings, which the base class has stored."""
+        settings = self.common_settings
+        self._stream = sys.stdout if settings.stdout else sys.stderr
+        self._shows_all = any((settings.dryrun, settings.verbose, settings.printshellcmds, settings.debug_dag))
+        self._has_bar = self._stream.isatty()
+        self._bar = ""
+        self._jobs: dict[int, tuple[str, str, float]] = {}  # rule, run and start of a job that runs
+        self._start = time.monotonic()
+
+    @property
+    def writes_to_stream(self) -> bool:
+        """True: Snakemake itself writes nothing to the terminal then."""
+        return True
+
+    @property
+    def writes_to_file(self) -> bool:
+        """False: Snakemake's own log has everything."""
+        return False
+
+    @property
+    def has_filter(self) -> bool:
+        """False: Snakemake's own filter is used, which knows `--quiet`."""
+        return False
+
+    @property
+    def has_formatter(self) -> bool:
+        """False: Snakemake's own formatter is used for what is shown as always."""
+        return False
+
+    @property
+    def needs_rulegraph(self) -> bool:
+        """False."""
+        return False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Shows a record, or counts it."""
+        try:
+            event = getattr(record, "event", None)
+            if self._shows_all or (record.levelno >= logging.WARNING and USUAL not in record.getMessage()):
+                self._say(self.format(record))
+            elif event == LogEvent.JOB_INFO:
+                self._begin(record)
+            elif event == LogEvent.JOB_FINISHED:
+                self._end(record)
+            elif event == LogEvent.PROGRESS:
+                self._draw(record)
+            elif event == LogEvent.RUN_INFO:
+                self._announce(getattr(record, "stats", {}))
+            elif event is None and not self._jobs and record.getMessage().startswith("Nothing to be done"):
+                self._say(record.getMessage())
+        except Exception:
+            self.handleError(record)  # output is never a reason to stop
+
+    def _announce(self, stats: Mapping[str, Any]) -> None:
+        steps, runs = stats.get("total", 0), sum(stats.get(rule, 0) for rule in TRAINING)
+        trained = f", {runs} {'run' if runs == 1 else 'runs'} to train" if runs else ""
+        self._say(f"{steps} {'step' if steps == 1 else 'steps'}{trained}. Details are in .snakemake/log/.")
+
+    def _begin(self, record: Any) -> None:
+        wildcards = dict(record.wildcards or {})
+        run = "/".join(str(wildcards[name]) for name in ("algo", "game", "model", "run") if name in wildcards)
+        self._jobs[record.jobid] = (record.rule_name, run, time.monotonic())
+
+    def _end(self, record: Any) -> None:
+        rule, run, start = self._jobs.pop(record.job_id, ("", "", 0.0))
+        if rule in TRAINING:
+            self._say(f"{run}: trained in {_duration(time.monotonic() - start)}")
+
+    def _draw(self, record: Any) -> None:
+        done, total = record.done, max(1, record.total)
+        filled = BAR * done // total
+        self._bar = f"[{'#' * filled}{'.' * (BAR - filled)}] {done} of {total} steps"
+        if done == total:
+            self._say(f"{total} {'step' if total == 1 else 'steps'} in {_duration(time.monotonic() - self._start)}")
+        else:
+            self._say("")
+
+    def _say(self, text: str) -> None:
+        """Writes lines above the bar. The cursor goes to the bar's first column, where other processes may write."""
+        if not self._has_bar:
+            self._stream.write(f"{text}\n" if text else "")
+        else:
+            width = shutil.get_terminal_size().columns
+            self._stream.write(CLEAR + (f"{text}\n" if text else "") + self._bar[: width - 1] + "\r")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Removes the bar."""
+        if self._has_bar and self._bar:
+            self._bar = ""
+            self._stream.write(CLEAR)
+            self._stream.flush()
+        super().close()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
