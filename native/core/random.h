@@ -13,12 +13,18 @@ class SplitMix64 {
  public:
   explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
 
+  // The generator that `seed` makes after `count` numbers.
+  static SplitMix64 After(std::uint64_t seed, std::uint64_t count) { return SplitMix64(seed + count * kIncrement); }
+
   std::uint64_t Next() {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    std::uint64_t z = state_ += kIncrement;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
     return z ^ (z >> 31);
   }
+
+  // Uniform from 0 to below 1.
+  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
 
   // Uniform in 0 .. n - 1, for n from 1 to 2^32; the bias is below n / 2^53.
   std::int64_t Below(std::int64_t n) {
@@ -27,6 +33,8 @@ class SplitMix64 {
   }
 
  private:
+  static constexpr std::uint64_t kIncrement = 0x9E3779B97F4A7C15;
+
   std::uint64_t state_;
 };
 

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "core/evaluator.h"
+#include "core/maze_episodes.h"
+#include "core/random.h"
 #include "core/world_pool.h"
 #ifdef EMULATOR
 #include "core/atari.h"
@@ -113,6 +115,34 @@ int PlayInPool(const WorldPoolOptions& options, int episodes_per_world) {
   return ended[0] + ended[1];
 }
 
+// Plays small mazes with each agent in three threads; returns whether all agree with one thread.
+int PlayInMazes() {
+  SplitMix64 random(1);
+  std::vector<float> parameters(432'698 + 33 * 7);
+  for (float& value : parameters) value = 0.1f * static_cast<float>(random.Uniform() - 0.5);
+  const MazeNetwork network(parameters.data(), static_cast<std::int64_t>(parameters.size()));
+  constexpr int kLevels = 5;
+  std::vector<std::uint8_t> walls(kLevels * Maze::kCells, 1), directions(kLevels * 6);
+  std::vector<std::int64_t> starts, goals, seeds(kLevels, -5);
+  for (int level = 0; level < kLevels; ++level) {  // corridors
+    for (int cell = 0; cell < 3 + level; ++cell) walls[level * Maze::kCells + cell] = 0;
+    const MazeEndpoints ends = Maze::FindEndpoints(walls.data() + level * Maze::kCells);
+    starts.push_back(ends.start), goals.push_back(ends.goal);
+  }
+  int agreeing = 0;
+  for (const MazeNetwork* agent : {static_cast<const MazeNetwork*>(nullptr), &network}) {
+    std::vector<std::int32_t> finished[2], visits[2];
+    for (const int i : {0, 1}) {
+      finished[i].resize(kLevels * 4 * MazeEpisodes::kFields), visits[i].resize(kLevels * Maze::kCells);
+      PlayMazes({kLevels, 2, 3, 4, walls.data(), starts.data(), goals.data(), directions.data(), seeds.data(),
+                 finished[i].data(), visits[i].data()},
+                agent, 1 + 2 * i);
+    }
+    agreeing += finished[0] == finished[1] && visits[0] == visits[1];
+  }
+  return agreeing;
+}
+
 int main(int, char** arguments) {
   const NetworkPlan plan = NetworkPlan::Parse(Read<std::int64_t>(arguments[1]), Read<float>(arguments[2]));
   const int episodes = std::atoi(arguments[4]);
@@ -169,5 +199,5 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors\n", finished, in_pools, errors);
+  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes\n", finished, in_pools, errors, PlayInMazes());
 }

@@ -10,7 +10,8 @@ from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.native.build import SOURCES, find_compiler
 
 CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")
-CORE += ("layer_kernels", "network", "network_plan", "noise_table", "recurrence", "world_pool")
+CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "network", "network_plan", "noise_table")
+CORE += ("recurrence", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
 
 
@@ -49,7 +50,7 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
 @pytest.mark.parametrize("sanitizer", [SANITIZERS[0], pytest.param(SANITIZERS[1], marks=pytest.mark.long(seconds=30))])
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
-    assert printed == "1000 episodes, 10 pools, 10 errors\n"
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes\n"
 
 
 @pytest.mark.long(seconds=60)
@@ -71,4 +72,4 @@ def test_the_same_with_the_emulator(tmp_path, ops, sanitizer):
         episodes=100,
         rom=[str(rom_path("frostbite"))],
     )
-    assert printed == "100 episodes, 10 pools, 10 errors\n"
+    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes\n"

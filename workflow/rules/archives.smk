@@ -25,6 +25,7 @@ A corrected archive has its elites evaluated again: what was lucky leaves its ce
 rule correct_archive:
     """Evaluates an archive's elites again, so that lucky episodes do not count."""
     input:
+        unpack(op_besides),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
     output:
@@ -33,6 +34,7 @@ rule correct_archive:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/correct_archive.log",
     conda:
         "../../envs/neurozoo.yaml"
+    threads: share_of_cores
     resources:
         mem_mb=3000,
         runtime="1h",

@@ -32,6 +32,7 @@ from neurozoo.plan.planned_runs import (
     import_choices,
     imported_runs,
     labels_of_runs,
+    needs_besides,
     planned_runs,
     recorded_settings,
     run_resources,
@@ -180,6 +181,12 @@ def result_of(wildcards):
     return f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/{result_file(wildcards.algo)}"
 
 
+def op_besides(wildcards):
+    """Returns the op library for a run that needs it because of its settings, and nothing for others."""
+    needs = in_a_sentence(needs_besides, config, **dict(wildcards.items()))
+    return {"ops": ancient("results/native/libneurozoo_ops.so")} if "op" in needs else {}
+
+
 def foundations_of(wildcards):
     """Returns the files that must exist before training. They are ancient: a rebuild makes equal files."""
     run_dir = Path(
@@ -187,6 +194,7 @@ def foundations_of(wildcards):
     )
     files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
     found = {files[need][0]: ancient(files[need][1]) for need in needs_of(wildcards.algo, run_dir)}
+    found |= op_besides(wildcards)
     if start := in_a_sentence(start_file, config, **dict(wildcards.items())):
         found["start"] = ancient(start)
     return found

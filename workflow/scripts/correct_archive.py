@@ -6,4 +6,9 @@ from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.errors import plain_errors
 
 with plain_errors(snakemake.log[0]):
-    correct_archive(Path(snakemake.input.archive).parent, snakemake.output.corrected)
+    correct_archive(
+        Path(snakemake.input.archive).parent,
+        snakemake.output.corrected,
+        ops=snakemake.input.get("ops"),
+        threads=snakemake.threads,
+    )

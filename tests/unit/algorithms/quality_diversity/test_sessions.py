@@ -5,10 +5,13 @@ import json
 import numpy as np
 import pytest
 from level_runs import RESULTS, killed, trained, trained_apart
+from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.mazes.domain import MazeDomain
+from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.records.level_table import read_levels
@@ -146,6 +149,41 @@ def test_a_run_whose_levels_all_fail_says_so(tmp_path, monkeypatch):
 def test_predictions_that_are_not_finite_end_the_run(tmp_path):
     with pytest.raises(NeurozooError, match="predicts numbers that are not finite in iteration 2"):
         trained(tmp_path, "dsage", "basic", learning_rate=1e30)
+
+
+# ---- trained agents
+
+
+def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
+    agent = tmp_path / "agent.npz"
+    RecurrentAgent.draw(np.random.default_rng(0), num_actions=3).write(agent)
+    given = {"agent": str(agent), "evaluations": 6, "num_episodes": 2, "num_envs": 2}
+    run_dirs = [
+        trained(tmp_path / str(threads), "domain_randomization", ops=ops, threads=threads, **given)
+        for threads in (1, 2)
+    ]
+    check_same(*run_dirs)
+    levels = read_levels(run_dirs[0] / "levels.parquet")
+    assert levels["path_length"].max() > 100  # random weights are lost
+    assert not levels["failed"].any()
+    corrected = correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
+    assert corrected["elites"] <= 6
+    with pytest.raises(NeurozooError, match=r"agent\.npz is played by the op, but none was given. Build it"):
+        trained(tmp_path / "without", "domain_randomization", **given)
+    agent.write_bytes(b"no agent")
+    with pytest.raises(NeurozooError, match=r"agent\.npz is no agent for mazes"):
+        MAZE.ways(levels["level"][:1], str(agent))
+    agent.unlink()
+    with pytest.raises(NeurozooError, match=r"agent\.npz is missing\. Train it"):
+        trained(tmp_path / "missing", "domain_randomization", ops=ops, **given)
+
+
+def test_only_a_trained_agent_needs_the_op():
+    spec = ALGORITHMS["dsage"]
+    assert spec.needs == spec.needs_besides(spec.presets["paper"]) == ()
+    trained_agent = resolve_settings("dsage", preset="paper", overrides={"agent": "config/agents/walker.npz"})
+    assert spec.needs_besides(trained_agent) == ("op",)
+    assert spec.start_source(trained_agent) == "config/agents/walker.npz"
 
 
 # ---- variants and configurations

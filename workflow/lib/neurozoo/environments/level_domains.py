@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol as Interface
 
 import numpy as np
@@ -59,6 +60,7 @@ class LevelDomain(Interface):
         recorded: Names of `Evaluations.values`.
         default_measures: The pair of the published results.
         agents: Names of the agents that can be sent in.
+        reads_agents: Whether the path of a file (.npz) names an agent, too.
         objective_range: Smallest and largest possible objective.
     """
 
@@ -72,6 +74,7 @@ class LevelDomain(Interface):
     recorded: tuple[str, ...]
     default_measures: tuple[str, str]
     agents: tuple[str, ...]
+    reads_agents: bool
     objective_range: tuple[float, float]
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
@@ -105,6 +108,8 @@ class Play:
             favours short episodes; what was begun adds to the occupancy. `fixed`: each episode counts.
         shares_first_direction: Whether the first episodes of all copies begin in the same direction.
         unsolvable_occupancy: The occupancy of an unsolvable level: its `walls`, or `zeros`.
+        ops: The op library, which plays fast; None to play in NumPy. Scripted agents do the same in both.
+        threads: Threads of the op; results do not depend on it.
     """
 
     agent: str
@@ -113,6 +118,8 @@ class Play:
     sampling: str = "first_finished"
     shares_first_direction: bool = True
     unsolvable_occupancy: str = "walls"
+    ops: Path | None = None
+    threads: int = 1
 
 
 def _maze() -> LevelDomain:
@@ -150,8 +157,10 @@ def check_agent(domain: LevelDomain, agent: str) -> None:
     Raises:
         NeurozooError: It cannot.
     """
-    if agent not in domain.agents:
+    is_file = domain.reads_agents and agent.endswith(".npz")
+    if agent not in domain.agents and not is_file:
+        files = ", or the path of an agent (.npz)" if domain.reads_agents else ""
         raise NeurozooError(
             f"The agent {agent!r} cannot be sent into levels of {domain.name!r}. Choose one of: "
-            f"{', '.join(domain.agents)}."
+            f"{', '.join(domain.agents)}{files}."
         )

@@ -12,6 +12,7 @@ from typing import Any
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import trust_module_of
 from neurozoo.environments.protocols import ObservationShape, observation_shape, protocol_of
@@ -302,6 +303,15 @@ def start_file(config: Mapping, *, algo: str, game: str, model: str, run: int | 
     if source is None or Path(source).suffix or Path(source).is_file():
         return source
     return f"{source.rstrip('/')}/checkpoint.npz"
+
+
+def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> tuple[Need, ...]:
+    """Finds what a run needs because of its settings, besides what its algorithm always needs.
+
+    Arguments and errors are those of `run_settings`.
+    """
+    settings = _settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    return get_algorithm(algo).needs_besides(settings)
 
 
 def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:

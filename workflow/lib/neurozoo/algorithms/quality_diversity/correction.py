@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.algorithms.quality_diversity.archives import make_archive
+from neurozoo.algorithms.quality_diversity.level_search import play_of
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
@@ -18,7 +19,9 @@ from neurozoo.records.run_log import read_run_settings
 _CHUNK = 500  # levels that are evaluated at once
 
 
-def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> dict[str, object]:
+def correct_archive(
+    run_dir: str | os.PathLike, output: str | os.PathLike, *, ops: str | os.PathLike | None = None, threads: int = 1
+) -> dict[str, object]:
     """Evaluates all elites of a run again, puts them where they now belong, and writes what is left of the archive.
 
     Args:
@@ -26,6 +29,8 @@ def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> di
         output: The JSON file to write: reported and corrected QD score, coverage and number of elites, `moved` (share
             of elites that left their cells), `mean_shift` (mean distance along each measure, in its unit) and, under
             `replayed`, cell and measures of each elite now.
+        ops: The op library, if the agent is a trained one.
+        threads: Threads of the op.
 
     Returns:
         What was written.
@@ -49,12 +54,13 @@ def correct_archive(run_dir: str | os.PathLike, output: str | os.PathLike) -> di
             f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
         ) from error
     domain = get_level_domain(names["game"])
+    play = play_of(settings, ops=None if ops is None else Path(ops), threads=threads)
     levels = domain.decode(arrays["solutions"])
     axes, fresh = tuple(settings.axes(domain)), []
     for begin in range(0, len(levels), _CHUNK):
         chosen = range(begin, min(begin + _CHUNK, len(levels)))
         rngs = [generator(entropy, Purpose.LEVEL_EPISODE_AGAIN, number) for number in chosen]
-        found = domain.evaluate(levels[begin : chosen.stop], settings.play, rngs)
+        found = domain.evaluate(levels[begin : chosen.stop], play, rngs)
         fresh.append(np.stack([found.objectives, *(found.values[name] for name in axes)], axis=1))
     again = np.concatenate(fresh) if fresh else np.zeros((0, 1 + len(axes)))
     archive = make_archive(domain, settings, dtype=arrays["solutions"].dtype.type)

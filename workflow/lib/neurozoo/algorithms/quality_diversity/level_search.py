@@ -6,7 +6,8 @@ archive is made again from these arrays, so nothing else of it has to be saved.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,8 +18,10 @@ from neurozoo.algorithms.quality_diversity.settings import LevelSearchSettings
 from neurozoo.algorithms.results import ArchiveResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.compute.interruption import Interrupted
-from neurozoo.environments.level_domains import Evaluations, LevelDomain, get_level_domain
+from neurozoo.environments.level_domains import Evaluations, LevelDomain, Play, get_level_domain
 from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of
+from neurozoo.native import BUILD
 from neurozoo.randomness import Purpose, generator
 
 _CHUNK = 150  # levels that are evaluated between two signs of life
@@ -79,7 +82,6 @@ class LevelSearchSession:
         NeurozooError: Domain, variant and settings do not fit together.
     """
 
-    identity: Mapping[str, object] = {}
     table: Sequence[str] = TABLE
     predicts_occupancy = False
 
@@ -88,6 +90,8 @@ class LevelSearchSession:
         self.domain = get_level_domain(context.game)
         self.settings.check(self.domain)
         self.context = context
+        self.identity: Mapping[str, object] = _identity(self.settings)
+        self._how = play_of(self.settings, ops=context.ops, threads=context.threads)
         self.announcements: list[str] = []
         self.iteration = self.progress = 0
         self.archive = make_archive(self.domain, self.settings, dtype=self.solution_type)
@@ -275,7 +279,7 @@ class LevelSearchSession:
 
     def _play(self, levels: np.ndarray, chosen: range) -> Evaluations:
         rngs = [generator(self.context.entropy, Purpose.LEVEL_EPISODE, self.iteration, number) for number in chosen]
-        return self.domain.evaluate(levels[chosen.start : chosen.stop], self.settings.play, rngs)
+        return self.domain.evaluate(levels[chosen.start : chosen.stop], self._how, rngs)
 
     def _add(self, batch: np.ndarray, *, is_known: bool = False) -> Mapping[str, np.ndarray]:
         """Adds what did not fail to the archive, and writes the status of each level into the batch."""
@@ -316,6 +320,34 @@ class LevelSearchSession:
                 **fields,
             },
         )
+
+
+def play_of(settings: LevelSearchSettings, *, ops: Path | None, threads: int = 1) -> Play:
+    """Returns how levels are evaluated: trained agents in the op, scripted ones without it.
+
+    Args:
+        settings: The settings of the run.
+        ops: The op library.
+        threads: Threads of the op.
+
+    Raises:
+        NeurozooError: The agent needs the op, but none is given.
+    """
+    if settings.agent_file is None:
+        return settings.play
+    if ops is None:
+        raise NeurozooError(f"The agent {settings.agent} is played by the op, but none was given. {BUILD}")
+    return replace(settings.play, ops=ops, threads=threads)
+
+
+def _identity(settings: LevelSearchSettings) -> Mapping[str, object]:
+    """Returns what a state depends on besides the settings: the content of the agent's file."""
+    if settings.agent_file is None:
+        return {}
+    try:
+        return {"agent_sha256": sha256_of(settings.agent_file)}
+    except OSError as error:
+        raise NeurozooError(f"The agent {settings.agent} is missing. Train it, or name another one.") from error
 
 
 def _is_finite(evaluations: Evaluations, place: int) -> bool:

@@ -42,7 +42,10 @@ class LevelSearchSettings(Settings):
         default=None, description="Cells of the archive along each measure; empty for the published number."
     )
     # evaluation of a level
-    agent: str = Field(default="wall_follower", description="Who is sent into the levels.")
+    agent: str = Field(
+        default="wall_follower",
+        description="Who is sent into the levels: a scripted agent, or the path of a trained one (.npz).",
+    )
     num_episodes: Whole = Field(default=50, ge=1, description="Episodes in each level.")
     num_envs: Whole = Field(default=10, ge=1, description="Copies of a level that are played side by side.")
     episode_sampling: Literal["first_finished", "fixed"] = Field(
@@ -62,6 +65,11 @@ class LevelSearchSettings(Settings):
             raise NeurozooError(f"cells should be at least 1 along each measure, but are {list(self.cells)}.")
         if self.measures is not None and self.measures[0] == self.measures[1]:
             raise NeurozooError(f"measures should name two different ones, but both are {self.measures[0]!r}.")
+
+    @property
+    def agent_file(self) -> str | None:
+        """The file of the agent; None for a scripted one."""
+        return self.agent if self.agent.endswith(".npz") else None
 
     @property
     def play(self) -> Play:

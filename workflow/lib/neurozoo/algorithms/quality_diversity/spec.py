@@ -92,6 +92,8 @@ def _spec(
         check_fit=_check_fit,
         describe_protocol=_describe_protocol,
         memory=_memory,
+        start_source=lambda settings: settings.agent_file,
+        needs_besides=lambda settings: ("op",) if settings.agent_file else (),
     )
 
 

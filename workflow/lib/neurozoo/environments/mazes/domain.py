@@ -10,6 +10,8 @@ import numpy as np
 
 from neurozoo.environments.level_domains import Evaluations, Measure, Play
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
+from neurozoo.environments.mazes.episodes import Finished, Starts, play_in_op, play_step_by_step
+from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
 from neurozoo.environments.mazes.wall_follower import WallFollower
 
@@ -48,6 +50,7 @@ class MazeDomain:
     )  # fmt: skip
     default_measures = ("walls", "path_length")
     agents = tuple(_AGENTS)
+    reads_agents = True
     objective_range = (0.0, 1.0)
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
@@ -67,15 +70,10 @@ class MazeDomain:
         occupancy = np.zeros((count, CELLS))
         if play.unsolvable_occupancy == "walls":
             occupancy[~endpoints.is_solvable] = walls.reshape(count, CELLS)[~endpoints.is_solvable]
-        agent = _AGENTS[play.agent]()
-        for chosen, walks in _walks_of_directions(agent, walls, endpoints, solvable):
-            for place, number in enumerate(chosen):
-                found, visits = _summary(
-                    Walks(*(array[place] for array in walks)), play, rngs[number], int(endpoints.reachable[number])
-                )
-                occupancy[number] = visits
-                for name, value in found.items():
-                    values[name][number] = value
+        for number, found, visits in _outcomes(make_agent(play.agent), walls, endpoints, solvable, play, rngs):
+            occupancy[number] = visits
+            for name, value in found.items():
+                values[name][number] = value
         values["walls"] = walls.sum(axis=(1, 2))
         values["optimal_path_length"] = endpoints.distance
         return Evaluations(
@@ -90,7 +88,7 @@ class MazeDomain:
 
         Args:
             levels: uint8, shape (levels, 16, 16), with or without endpoints.
-            agent: Name of the agent.
+            agent: Name of the agent. One that chooses at random walks as its first random numbers have it.
             direction: Where it looks at first.
 
         Returns:
@@ -103,7 +101,7 @@ class MazeDomain:
         for begin in range(0, len(solvable), _MOST_EPISODES):
             chosen = solvable[begin : begin + _MOST_EPISODES]
             walks = play(
-                _AGENTS[agent](),
+                make_agent(agent),
                 walls[chosen],
                 endpoints.start[chosen],
                 endpoints.goal[chosen],
@@ -123,6 +121,61 @@ def _marked(levels: np.ndarray, endpoints: Endpoints) -> np.ndarray:
     return marked.reshape(-1, SIDE, SIDE)
 
 
+def make_agent(name: str) -> MazeAgent:
+    """Returns an agent, by its name or from its file (.npz).
+
+    Raises:
+        NeurozooError: The file is missing, damaged, or holds something else.
+    """
+    return _AGENTS[name]() if name in _AGENTS else RecurrentAgent.read(name)
+
+
+def _outcomes(
+    agent: MazeAgent,
+    walls: np.ndarray,
+    endpoints: Endpoints,
+    solvable: np.ndarray,
+    play: Play,
+    rngs: list[np.random.Generator],
+) -> Iterator[tuple[int, dict[str, float], np.ndarray]]:
+    """Yields number, values by name, and visits per cell and episode (float64, shape (256,)) of each solvable maze."""
+    if play.ops is None and agent.is_deterministic:
+        for chosen, walks in _walks_of_directions(agent, walls, endpoints, solvable):
+            for place, number in enumerate(chosen.tolist()):
+                of_maze = Walks(*(array[place] for array in walks))
+                yield number, *_summary(of_maze, play, rngs[number], int(endpoints.reachable[number]))
+        return
+    # The random numbers are drawn in this order, in all engines: directions, and then the seed of the actions.
+    directions = [_draw_directions(play, rngs[number]) for number in solvable]
+    starts = Starts(
+        walls=walls[solvable],
+        start=endpoints.start[solvable],
+        goal=endpoints.goal[solvable],
+        direction=np.array(directions, np.uint8).reshape(len(solvable), *_copies(play)),
+        seed=np.array([rngs[number].integers(2**63) for number in solvable], np.int64),
+        num_counting=play.num_episodes,
+    )
+    if play.ops is None:
+        finished = play_step_by_step(agent, starts)
+    else:
+        finished = play_in_op(agent, starts, ops=play.ops, threads=play.threads)
+    for place, number in enumerate(solvable.tolist()):
+        yield number, *_means(finished, place, int(endpoints.reachable[number]))
+
+
+def _means(finished: Finished, maze: int, reachable: int) -> tuple[dict[str, float], np.ndarray]:
+    """Averages the episodes of a maze: the values by name, and visits per cell and episode."""
+    episodes = finished.lengths.shape[1]
+    return {
+        "path_length": finished.lengths[maze].sum() / episodes,
+        "repeated_visits": finished.repeats[maze].sum() / episodes,
+        "explored": np.count_nonzero(finished.visits[maze]) / reachable,
+        "left_turns": float(np.median(finished.left_turns[maze])),
+        "right_turns": float(np.median(finished.right_turns[maze])),
+        "solved": finished.is_solved[maze].sum() / episodes,
+    }, finished.visits[maze] / episodes
+
+
 def _walks_of_directions(
     agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, solvable: np.ndarray
 ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
@@ -131,8 +184,6 @@ def _walks_of_directions(
     Yields:
         Numbers of mazes, and the fields of `Walks` with the shape (mazes, directions, ...).
     """
-    if not agent.is_deterministic:
-        raise NotImplementedError(f"The agent {agent.name!r} chooses at random, which mazes do not support yet.")
     size = _MOST_EPISODES // 4
     for begin in range(0, len(solvable), size):
         chosen = solvable[begin : begin + size]
@@ -179,6 +230,19 @@ def _summary(walks: Walks, play: Play, rng: np.random.Generator, reachable: int)
     }, total / episodes
 
 
+def _copies(play: Play) -> tuple[int, int]:
+    """Returns the copies of a maze, and the most episodes that each plays."""
+    return (play.num_episodes, 1) if play.sampling == "fixed" else (play.num_envs, play.num_episodes)
+
+
+def _draw_directions(play: Play, rng: np.random.Generator) -> np.ndarray:
+    """Draws where agents look at first: int64, shape (copies, episodes)."""
+    drawn = rng.integers(4, size=_copies(play))
+    if play.shares_first_direction:
+        drawn[: play.num_envs, 0] = 0  # the first episode of each environment
+    return drawn
+
+
 def _drawn(lengths: np.ndarray, play: Play, rng: np.random.Generator) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """Draws the first directions of episodes.
 
@@ -192,14 +256,9 @@ def _drawn(lengths: np.ndarray, play: Play, rng: np.random.Generator) -> tuple[n
         were cut off, because enough had finished. Of copies that finish at the same step the first ones count; a copy
         that finishes then, too, but does not count, is cut off there.
     """
+    drawn = _draw_directions(play, rng)
     if play.sampling == "fixed":
-        drawn = rng.integers(4, size=play.num_episodes)
-        if play.shares_first_direction:
-            drawn[: min(play.num_envs, play.num_episodes)] = 0
-        return np.bincount(drawn, minlength=4), []
-    drawn = rng.integers(4, size=(play.num_envs, play.num_episodes))
-    if play.shares_first_direction:
-        drawn[:, 0] = 0
+        return np.bincount(drawn[:, 0], minlength=4), []
     ends = np.cumsum(lengths[drawn], axis=1)  # a copy can finish all episodes that count
     copies = np.repeat(np.arange(play.num_envs), play.num_episodes)
     order = np.lexsort((copies, ends.reshape(-1)))[: play.num_episodes]  # by step, then by copy

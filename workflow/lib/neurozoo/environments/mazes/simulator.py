@@ -86,7 +86,7 @@ class MazeEpisodes:
         grid[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = inner.reshape(count, SIDE, SIDE)
         self._grid = grid.reshape(-1)
         self._base = np.arange(count) * _WIDTH * _WIDTH
-        self._place = (np.asarray(start) // SIDE + _MARGIN) * _WIDTH + np.asarray(start) % SIDE + _MARGIN
+        self._place = _places(start)
         self.direction = np.array(direction, np.int64)
         self.steps = 0
 
@@ -130,9 +130,17 @@ class MazeEpisodes:
         self._place = np.where(moves, ahead, self._place)
         return moves & (kind == SEEN_GOAL)
 
+    def begin(self, episodes: np.ndarray, start: np.ndarray, direction: np.ndarray) -> None:
+        """Puts the agents of some episodes back; `episodes` are their numbers, and `steps` counts on."""
+        self._place[episodes], self.direction[episodes] = _places(start), direction
+
     def keep(self, wanted: np.ndarray) -> None:
         """Forgets all other episodes; `wanted` is bool, shape (episodes,)."""
         self._base, self._place, self.direction = self._base[wanted], self._place[wanted], self.direction[wanted]
+
+
+def _places(cells: np.ndarray) -> np.ndarray:
+    return (np.asarray(cells) // SIDE + _MARGIN) * _WIDTH + np.asarray(cells) % SIDE + _MARGIN
 
 
 def reward_at(steps: int) -> float:

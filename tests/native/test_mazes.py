@@ -1,0 +1,178 @@
+"""The op plays mazes as NumPy does: the same endpoints, episodes and visits, for any number of threads."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from neurozoo.environments.level_domains import Play, get_level_domain
+from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
+from neurozoo.environments.mazes.episodes import Starts, play_in_op, play_step_by_step
+from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
+from neurozoo.environments.mazes.simulator import MazeEpisodes
+from neurozoo.environments.mazes.wall_follower import WallFollower
+from neurozoo.errors import NeurozooError
+from neurozoo.native import call_op, load_ops
+
+MAZE = get_level_domain("maze")
+
+
+def random_walls(count, seed=0, least=0.0, most=0.6):
+    rng = np.random.default_rng(seed)
+    return rng.random((count, SIDE, SIDE)) < np.linspace(least, most, count)[:, None, None]
+
+
+def starts_in(walls, *, copies=4, episodes=5, counting=5, seed=1):
+    rng = np.random.default_rng(seed)
+    endpoints = find_endpoints(walls)
+    direction = rng.integers(4, size=(len(walls), copies, episodes)).astype(np.uint8)
+    seeds = rng.integers(2**63, size=len(walls))
+    return Starts(walls, endpoints.start, endpoints.goal, direction, seeds, counting)
+
+
+def lively(seed=0, num_actions=3, scale=600):
+    """An agent with random weights whose preferences differ and depend on what it sees and remembers."""
+    agent = RecurrentAgent.draw(np.random.default_rng(seed), num_actions=num_actions)
+    arrays = {name: scale * array if name == "policy/w" else array for name, array in agent.arrays.items()}
+    arrays["policy/b"] = np.r_[0, 0, 1, np.full(num_actions - 3, -2)].astype(np.float32)  # likes to go ahead
+    return RecurrentAgent(arrays)
+
+
+def check_same(found, expected):
+    for name in ("lengths", "is_solved", "repeats", "left_turns", "right_turns", "visits"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+
+
+def test_endpoints_are_those_of_numpy(ops):
+    corridor = np.ones((3, SIDE, SIDE), bool)
+    corridor[1, 15, 14:] = False  # the last two cells
+    corridor[2, 4, 4] = False
+    walls = np.concatenate([random_walls(300, most=1.0), corridor, np.zeros((1, SIDE, SIDE), bool)])
+    found = call_op(load_ops(ops).neurozoo_maze_endpoints, walls=walls.astype(np.uint8)).numpy()
+    expected = find_endpoints(walls)
+    for row, name in zip(found, ("start", "goal", "distance", "reachable"), strict=True):
+        np.testing.assert_array_equal(row, getattr(expected, name), err_msg=name)
+    assert (expected.distance < 1).sum() >= 2
+
+
+@pytest.mark.parametrize("sampling", ["first_finished", "fixed"])
+@pytest.mark.parametrize("episodes", [7, 50])
+def test_an_evaluation_of_the_wall_follower_is_the_same_to_the_byte(ops, sampling, episodes):
+    levels = random_walls(40, seed=2, most=0.95).astype(np.uint8)
+    play = Play(agent="wall_follower", num_episodes=episodes, sampling=sampling, shares_first_direction=episodes == 50)
+    slow = MAZE.evaluate(levels, play, [np.random.default_rng(n) for n in range(40)])
+    for threads in (1, 3):
+        in_op = replace(play, ops=ops, threads=threads)
+        fast = MAZE.evaluate(levels, in_op, [np.random.default_rng(n) for n in range(40)])
+        assert {name: array.tobytes() for name, array in fast.values.items()} == {
+            name: array.tobytes() for name, array in slow.values.items()
+        }
+        assert fast.occupancy.tobytes() == slow.occupancy.tobytes()
+        assert fast.levels.tobytes() == slow.levels.tobytes()
+    assert slow.values["left_turns"].std() > 5
+
+
+def test_every_episode_of_the_wall_follower_is_that_of_a_slow_twin(ops):
+    starts = starts_in(random_walls(20, seed=3))
+    check_same(play_in_op(WallFollower(), starts, ops=ops), play_step_by_step(WallFollower(), starts))
+
+
+@pytest.mark.parametrize("num_actions", [3, 7])
+def test_preferences_are_those_of_a_twin_in_double_precision(ops, num_actions):
+    agent = lively(num_actions=num_actions)
+    walls = random_walls(2, seed=4, most=0.3)[1:]
+    ends = find_endpoints(walls)
+    rng = np.random.default_rng(5)
+    episode = MazeEpisodes(walls, ends.start, ends.goal, np.array([1]))
+    memory, expected, poses = agent.first_memory(1), [], []
+    for _ in range(300):
+        preferences, memory = agent.preferences(episode.image, episode.direction, memory)
+        expected.append(preferences[0])
+        poses.append((episode.cell[0], episode.direction[0]))
+        episode.step(rng.choice(3, size=1, p=[0.2, 0.2, 0.6]))
+    cells, directions = np.array(poses, np.int64).T
+    found = call_op(
+        load_ops(ops).neurozoo_maze_preferences,
+        walls=walls[0].astype(np.uint8),
+        goal=ends.goal[0],
+        cells=cells,
+        directions=directions,
+        parameters=agent.theta,
+    )
+    assert np.ptp(expected, axis=0).min() > 0.1
+    # Sums of 405 products are rounded to 24 bits, and the memory carries that on.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("num_actions", [3, 7])
+def test_the_recurrent_agent_walks_as_its_twin(ops, num_actions):
+    agent = lively(num_actions=num_actions)
+    starts = starts_in(random_walls(2, seed=6, least=0.45), copies=3, episodes=2, counting=4)
+    expected = play_step_by_step(agent, starts)
+    check_same(play_in_op(agent, starts, ops=ops), expected)
+    assert expected.lengths.std() > 50
+
+
+def test_episodes_depend_neither_on_threads_nor_on_other_mazes(ops):
+    agent = lively()
+    starts = starts_in(random_walls(30, seed=7, least=0.5), copies=5, episodes=2, counting=6)
+    whole = play_in_op(agent, starts, ops=ops)
+    check_same(play_in_op(agent, starts, ops=ops, threads=3), whole)
+    some = np.array([29, 3, 11])
+    parts = (getattr(starts, name)[some] for name in ("walls", "start", "goal", "direction", "seed"))
+    alone = play_in_op(agent, Starts(*parts, starts.num_counting), ops=ops)
+    np.testing.assert_array_equal(alone.lengths, whole.lengths[some])
+    np.testing.assert_array_equal(alone.visits, whole.visits[some])
+    other = play_in_op(agent, replace(starts, seed=starts.seed + 1), ops=ops)
+    assert not np.array_equal(other.visits, whole.visits)
+
+
+def test_an_episode_begins_without_memory(ops):
+    agent = lively()
+    walls = np.repeat(random_walls(1, seed=8, least=0.4), 20, axis=0)
+    one = starts_in(walls, copies=1, episodes=1, counting=1)
+    two = replace(one, direction=np.repeat(one.direction, 2, axis=2), num_counting=2)
+    np.testing.assert_array_equal(
+        play_in_op(agent, one, ops=ops).lengths[:, 0], play_in_op(agent, two, ops=ops).lengths[:, 0]
+    )
+    # The second episode has the random numbers that the first one has under a seed moved by one.
+    moved = replace(one, seed=(one.seed.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)).astype(np.int64))
+    np.testing.assert_array_equal(
+        play_in_op(agent, moved, ops=ops).lengths[:, 0], play_in_op(agent, two, ops=ops).lengths[:, 1]
+    )
+
+
+def test_an_agent_from_a_file_is_sent_into_levels(ops, tmp_path):
+    lively().write(tmp_path / "agent.npz")
+    levels = random_walls(2, seed=9, least=0.5).astype(np.uint8)
+    play = Play(agent=str(tmp_path / "agent.npz"), num_episodes=3, num_envs=2)
+    rngs = [[np.random.default_rng(n) for n in range(2)] for _ in range(2)]
+    slow = MAZE.evaluate(levels, play, rngs[0])
+    fast = MAZE.evaluate(levels, replace(play, ops=ops), rngs[1])
+    for name, values in slow.values.items():
+        np.testing.assert_array_equal(fast.values[name], values, err_msg=name)
+    np.testing.assert_array_equal(fast.occupancy, slow.occupancy)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"num_counting": 21}, "4 copies with 5 episodes each never finish 21"),
+        ({"goal": np.array([256])}, "Level 0 has no free cell 256"),
+        ({"direction": np.full((1, 4, 5), 4, np.uint8)}, "direction should be from 0"),
+        ({"direction": np.zeros((1, 4), np.uint8)}, r"shape \(mazes, copies, episodes\), not \[1,4\]"),
+        ({"seed": np.zeros(2, np.int64)}, "Input 4 should have 1 values, but has 2"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(ops, change, sentence):
+    starts = replace(starts_in(random_walls(1)), **change)
+    with pytest.raises(NeurozooError, match=sentence):
+        play_in_op(WallFollower(), starts, ops=ops)
+
+
+def test_weights_of_another_network_are_refused(ops):
+    with pytest.raises(NeurozooError, match="432,698 parameters and 33 for each of 3 to 8 actions, but 7 were given"):
+        call_op(
+            load_ops(ops).neurozoo_maze_preferences,
+            walls=np.zeros((16, 16), np.uint8), goal=np.int64(0), cells=np.zeros(1, np.int64),
+            directions=np.zeros(1, np.int64), parameters=np.zeros(7, np.float32),
+        )  # fmt: skip

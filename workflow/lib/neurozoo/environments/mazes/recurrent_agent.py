@@ -1,0 +1,189 @@
+"""The recurrent agent: a network that remembers where it has been, as the agent of the original does.
+
+The op plays with it (native/core/maze_network.cc); here are its file, its shapes, and a slow twin for tests and pages.
+
+Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXiv:2203.01302 (ACCEL's student).
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.environments.mazes.simulator import NUM_ACTIONS, VIEW
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.npz_files import DAMAGE, read_npz
+
+UNITS = 256  # of the LSTM
+FEWEST_ACTIONS, MOST_ACTIONS = 3, 8
+MULTIPLY_ADDS = 427_044  # of a step with seven actions, without the critic: what a forward pass computes
+_CHANNELS, _KERNEL, _COMPASS, _HIDDEN = 16, 3, 5, 32
+_SEEN = (VIEW - _KERNEL + 1) ** 2 * _CHANNELS
+_SCALE = 10  # inputs are divided by it
+
+
+def shapes(num_actions: int = NUM_ACTIONS) -> dict[str, tuple[int, ...]]:
+    """Returns the arrays of the network, in the order of its parameter vector, as Keras has them.
+
+    `w` are weights, (inputs, outputs) or (x, y, channels, outputs); `u` those from the LSTM's own output; `b` biases.
+    The gates of the LSTM are input, forget, cell, output. Only learners need `critic` and `value`.
+    """
+    arrays: dict[str, tuple[int, ...]] = {
+        "view/w": (_KERNEL, _KERNEL, 3, _CHANNELS), "view/b": (_CHANNELS,),
+        "direction/w": (4, _COMPASS), "direction/b": (_COMPASS,),
+        "lstm/w": (_SEEN + _COMPASS, 4 * UNITS), "lstm/u": (UNITS, 4 * UNITS), "lstm/b": (4 * UNITS,),
+        "actor/w": (UNITS, _HIDDEN), "actor/b": (_HIDDEN,),
+        "policy/w": (_HIDDEN, num_actions), "policy/b": (num_actions,),
+        "critic/w": (UNITS, _HIDDEN), "critic/b": (_HIDDEN,),
+        "value/w": (_HIDDEN, 1), "value/b": (1,),
+    }  # fmt: skip
+    return arrays
+
+
+class RecurrentAgent:
+    """Draws its actions by the preferences of the network; it remembers the LSTM's output and cells.
+
+    Args:
+        arrays: Float32 arrays as `shapes` names them.
+
+    Raises:
+        NeurozooError: They are others.
+
+    Attributes:
+        arrays: The parameters by name.
+    """
+
+    name = "recurrent"
+    is_deterministic = False
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        bias = arrays.get("policy/b")
+        num_actions = len(bias) if bias is not None and bias.ndim == 1 else 0
+        wanted = shapes(num_actions)
+        if not FEWEST_ACTIONS <= num_actions <= MOST_ACTIONS or set(arrays) != set(wanted):
+            raise NeurozooError(
+                f"An agent for mazes should have the arrays {', '.join(wanted)}, and {FEWEST_ACTIONS} to "
+                f"{MOST_ACTIONS} actions, but has {', '.join(sorted(arrays)) or 'none'} and {num_actions} actions."
+            )
+        for name, shape in wanted.items():
+            if arrays[name].shape != shape or arrays[name].dtype != np.float32 or not np.isfinite(arrays[name]).all():
+                raise NeurozooError(
+                    f"{name} should be finite float32 of shape {shape}, but is {arrays[name].dtype} of shape "
+                    f"{arrays[name].shape}."
+                )
+        self.arrays = {name: np.array(arrays[name]) for name in wanted}
+        self.num_actions = num_actions
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> "RecurrentAgent":
+        """Reads what `write` wrote.
+
+        Raises:
+            NeurozooError: The file is missing, damaged, or of another network.
+        """
+        if not Path(path).exists():
+            raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
+        try:
+            return cls(read_npz(path))
+        except (*DAMAGE, OSError, NeurozooError) as error:
+            raise NeurozooError(f"{path} is no agent for mazes: {error}") from error
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, *, num_actions: int = NUM_ACTIONS) -> "RecurrentAgent":
+        """Draws initial weights as the original does.
+
+        Glorot's uniform for the convolution; orthogonal for the others, with a gain of sqrt(2) for hidden layers and
+        0.01 for the preferences; biases are 0.
+        """
+        gains = {"actor/w": math.sqrt(2), "critic/w": math.sqrt(2), "policy/w": 0.01}
+        arrays: dict[str, np.ndarray] = {}
+        for name, shape in shapes(num_actions).items():
+            if name.endswith("/b"):
+                arrays[name] = np.zeros(shape, np.float32)
+            elif name == "view/w":
+                bound = math.sqrt(6 / (math.prod(shape[:2]) * (shape[2] + shape[3])))
+                arrays[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
+            elif name == "direction/w":  # PyTorch's default, which the original leaves
+                arrays[name] = rng.uniform(-0.5, 0.5, shape).astype(np.float32)
+            else:
+                arrays[name] = gains.get(name, 1.0) * _orthogonal(rng, *shape)
+        return cls(arrays)
+
+    def write(self, path: str | os.PathLike) -> None:
+        """Writes the arrays to a file. Equal arrays give equal bytes."""
+        with written_whole(path) as temporary:
+            np.savez(temporary, allow_pickle=False, **self.arrays)
+
+    @cached_property
+    def theta(self) -> np.ndarray:
+        """All parameters: float32, shape (parameters,)."""
+        return np.concatenate([array.ravel() for array in self.arrays.values()])
+
+    def first_memory(self, episodes: int) -> np.ndarray:
+        """Returns zeros: float64, shape (episodes, 2, 256), output and cells of the LSTM."""
+        return np.zeros((episodes, 2, UNITS))
+
+    def preferences(
+        self, image: np.ndarray, direction: np.ndarray, memory: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Computes preferences in float64: a twin of the op, which has other roundings.
+
+        Args:
+            image: uint8, shape (episodes, 5, 5, 3).
+            direction: int, shape (episodes,).
+            memory: Shape (episodes, 2, 256).
+
+        Returns:
+            Preferences, shape (episodes, actions), and the memory after the step.
+        """
+        p = self._doubles
+        patches = np.lib.stride_tricks.sliding_window_view(image / _SCALE, (_KERNEL, _KERNEL), axis=(1, 2))
+        seen = np.einsum("nxycij,ijco->nxyo", patches, p["view/w"]) + p["view/b"]
+        seen = np.maximum(seen, 0).reshape(len(image), _SEEN)
+        compass = p["direction/w"][direction] + p["direction/b"]
+        hidden, cells = memory[:, 0], memory[:, 1]
+        gates = np.concatenate([seen, compass], axis=1) @ p["lstm/w"] + hidden @ p["lstm/u"] + p["lstm/b"]
+        entering, forgetting, new, leaving = np.split(gates, 4, axis=1)
+        cells = _sigmoid(forgetting) * cells + _sigmoid(entering) * np.tanh(new)
+        hidden = _sigmoid(leaving) * np.tanh(cells)
+        acting = np.tanh(hidden @ p["actor/w"] + p["actor/b"])
+        return acting @ p["policy/w"] + p["policy/b"], np.stack([hidden, cells], axis=1)
+
+    def act(
+        self, image: np.ndarray, direction: np.ndarray, memory: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draws actions; see `MazeAgent.act`."""
+        preferences, memory = self.preferences(image, direction, memory)
+        return choose(preferences, rng.random(len(image))), memory
+
+    @cached_property
+    def _doubles(self) -> dict[str, np.ndarray]:
+        return {name: array.astype(np.float64) for name, array in self.arrays.items()}
+
+
+def choose(preferences: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Draws actions with the probabilities that are the softmax of preferences.
+
+    Args:
+        preferences: Shape (episodes, actions).
+        uniform: Shape (episodes,), random numbers from 0 to below 1.
+    """
+    powers = np.exp(preferences - preferences.max(axis=1, keepdims=True))
+    ends = np.cumsum(powers, axis=1)
+    wanted = uniform * ends[:, -1]
+    return (wanted[:, None] >= ends[:, :-1]).sum(axis=1)
+
+
+def _orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """Draws a matrix whose shorter rows or columns are orthonormal: float32, shape (rows, columns)."""
+    tall, signs = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    tall = tall * np.sign(np.diag(signs))
+    return (tall if rows >= columns else tall.T).astype(np.float32)
+
+
+def _sigmoid(values: np.ndarray) -> np.ndarray:
+    return 0.5 + 0.5 * np.tanh(values / 2)
