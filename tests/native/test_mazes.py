@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.episodes import Starts, play_in_op, play_step_by_step
+from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op, play_step_by_step
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.environments.mazes.simulator import MazeEpisodes
 from neurozoo.environments.mazes.wall_follower import WallFollower
@@ -47,10 +47,9 @@ def test_endpoints_are_those_of_numpy(ops):
     corridor[1, 15, 14:] = False  # the last two cells
     corridor[2, 4, 4] = False
     walls = np.concatenate([random_walls(300, most=1.0), corridor, np.zeros((1, SIDE, SIDE), bool)])
-    found = call_op(load_ops(ops).neurozoo_maze_endpoints, walls=walls.astype(np.uint8)).numpy()
-    expected = find_endpoints(walls)
-    for row, name in zip(found, ("start", "goal", "distance", "reachable"), strict=True):
-        np.testing.assert_array_equal(row, getattr(expected, name), err_msg=name)
+    found, expected = find_endpoints_in_op(walls, ops=ops), find_endpoints(walls)
+    for name in ("start", "goal", "distance", "reachable"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
     assert (expected.distance < 1).sum() >= 2
 
 

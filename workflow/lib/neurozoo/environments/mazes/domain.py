@@ -10,7 +10,7 @@ import numpy as np
 
 from neurozoo.environments.level_domains import Evaluations, Measure, Play
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
-from neurozoo.environments.mazes.episodes import Finished, Starts, play_in_op, play_step_by_step
+from neurozoo.environments.mazes.episodes import Finished, Starts, find_endpoints_in_op, play_in_op, play_step_by_step
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
 from neurozoo.environments.mazes.wall_follower import WallFollower
@@ -64,7 +64,7 @@ class MazeDomain:
     def evaluate(self, levels: np.ndarray, play: Play, rngs: list[np.random.Generator]) -> Evaluations:
         """Sends an agent into mazes; see `LevelDomain.evaluate`."""
         walls = levels == WALL
-        endpoints = find_endpoints(walls)
+        endpoints = find_endpoints(walls) if play.ops is None else find_endpoints_in_op(walls, ops=play.ops)
         count, solvable = len(levels), np.flatnonzero(endpoints.is_solvable)
         values = {name: np.zeros(count) for name in self.recorded}
         occupancy = np.zeros((count, CELLS))
