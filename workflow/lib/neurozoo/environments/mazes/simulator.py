@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol as Interface
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neurozoo.environments.mazes.endpoints import SIDE
 
@@ -79,13 +80,8 @@ class MazeEpisodes:
     """
 
     def __init__(self, walls: np.ndarray, start: np.ndarray, goal: np.ndarray, direction: np.ndarray) -> None:
-        count = len(walls)
-        grid = np.full((count, _WIDTH, _WIDTH), SEEN_WALL, np.uint8)
-        inner = np.where(walls, SEEN_WALL, SEEN_EMPTY).astype(np.uint8).reshape(count, SIDE * SIDE)
-        inner[np.arange(count), goal] = SEEN_GOAL
-        grid[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = inner.reshape(count, SIDE, SIDE)
-        self._grid = grid.reshape(-1)
-        self._base = np.arange(count) * _WIDTH * _WIDTH
+        self._grid = _grids(walls, goal).reshape(-1)
+        self._base = np.arange(len(walls)) * _WIDTH * _WIDTH
         self._place = _places(start)
         self.direction = np.array(direction, np.int64)
         self.steps = 0
@@ -134,18 +130,35 @@ class MazeEpisodes:
         """Puts the agents of some episodes back; `episodes` are their numbers, and `steps` counts on."""
         self._place[episodes], self.direction[episodes] = _places(start), direction
 
+    def replace(
+        self, episodes: np.ndarray, walls: np.ndarray, start: np.ndarray, goal: np.ndarray, direction: np.ndarray
+    ) -> None:
+        """Puts the agents of some episodes into other mazes; `episodes` are their numbers, and `steps` counts on."""
+        self._grid.reshape(-1, _WIDTH * _WIDTH)[self._base[episodes] // _WIDTH**2] = _grids(walls, goal)
+        self.begin(episodes, start, direction)
+
     def keep(self, wanted: np.ndarray) -> None:
         """Forgets all other episodes; `wanted` is bool, shape (episodes,)."""
         self._base, self._place, self.direction = self._base[wanted], self._place[wanted], self.direction[wanted]
+
+
+def _grids(walls: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Returns mazes with their margins, as agents see them: uint8, shape (mazes, wider grid)."""
+    count = len(walls)
+    grid = np.full((count, _WIDTH, _WIDTH), SEEN_WALL, np.uint8)
+    inner = np.where(walls, SEEN_WALL, SEEN_EMPTY).astype(np.uint8).reshape(count, SIDE * SIDE)
+    inner[np.arange(count), goal] = SEEN_GOAL
+    grid[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = inner.reshape(count, SIDE, SIDE)
+    return grid.reshape(count, _WIDTH * _WIDTH)
 
 
 def _places(cells: np.ndarray) -> np.ndarray:
     return (np.asarray(cells) // SIDE + _MARGIN) * _WIDTH + np.asarray(cells) % SIDE + _MARGIN
 
 
-def reward_at(steps: int) -> float:
-    """Returns the reward of an agent that has reached the goal after some steps; without the goal it is 0."""
-    return 1 - 0.9 * steps / TIME_LIMIT
+def reward_at(steps: ArrayLike, *, time_limit: int = TIME_LIMIT) -> np.ndarray:
+    """Returns the rewards of agents that have reached the goal after some steps; without the goal it is 0."""
+    return 1 - 0.9 * np.asarray(steps) / time_limit
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from neurozoo.agents.policies import NetworkOutputs
+from neurozoo.algorithms.impala.actor import Actor
+from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.environments.mazes.curriculum import Phase, draw_level
+from neurozoo.environments.mazes.simulator import MazeEpisodes, reward_at
+from neurozoo.environments.mazes.vector import OBSERVATION_SHAPE, MazeVectorEnvironment
+
+CLOSE = Phase(1.0, 0.5, 0.75, 0.0)  # a goal that random walks find
+
+
+def level_of(index, episode):
+    return draw_level(np.random.default_rng([index, episode]), CLOSE)
+
+
+def play(environment, steps, rng):
+    """Walks at random, and yields what is known before each step and what follows."""
+    for _ in range(steps):
+        before = environment.image, environment.direction.copy(), environment.cell, environment.episodes.copy()
+        actions = rng.choice(3, size=environment.count, p=[0.2, 0.2, 0.6])
+        environment.send(actions)
+        step = environment.receive()
+        yield before, actions, step
+        environment.start_episodes(step.is_over | step.is_cut)
+
+
+def test_each_environment_plays_its_episodes_one_after_the_other():
+    environment = MazeVectorEnvironment(6, level_of, time_limit=60)
+    known = list(play(environment, 400, np.random.default_rng(0)))
+    ends = {"over": 0, "cut": 0}
+    for index in range(6):
+        episode, alone = -1, None
+        for (image, direction, cell, episodes), actions, step in known:
+            if episodes[index] != episode:
+                assert episodes[index] == episode + 1
+                episode, level = episodes[index], level_of(index, episodes[index])
+                start = (np.array([each]) for each in (level.start, level.goal, level.direction))
+                alone = MazeEpisodes(level.walls[None], *start)
+            np.testing.assert_array_equal(image[index], alone.image[0])
+            assert (direction[index], cell[index]) == (alone.direction[0], alone.cell[0])
+            is_over = alone.step(actions[index : index + 1])[0]
+            assert (step.is_over[index], step.is_cut[index]) == (is_over, not is_over and alone.steps == 60)
+            expected = reward_at(alone.steps, time_limit=60) if is_over else 0
+            assert step.rewards[index] == np.float32(expected)
+            ends["over"] += is_over
+            ends["cut"] += step.is_cut[index]
+    assert min(ends.values()) > 5
+
+
+def test_the_state_continues_the_same_episodes():
+    whole = MazeVectorEnvironment(4, level_of, time_limit=50)
+    list(play(whole, 130, np.random.default_rng(1)))
+    state, arrays = whole.get_state(), whole.get_arrays()
+    again = MazeVectorEnvironment(4, level_of, time_limit=50)
+    again.set_state(state, arrays)
+    pairs = zip(play(whole, 100, np.random.default_rng(2)), play(again, 100, np.random.default_rng(2)), strict=True)
+    for (before, _, step), (same, _, same_step) in pairs:
+        for here, there in zip((*before, *step), (*same, *same_step), strict=True):
+            np.testing.assert_array_equal(here, there)
+
+
+class Walker:
+    """A policy that walks at random."""
+
+    def initial_state(self, batch):
+        return ()
+
+    def step(self, inputs, state, rng):
+        count = len(inputs.observation)
+        return rng.integers(3, size=count), NetworkOutputs(np.zeros((count, 3), np.float32)), state
+
+
+def test_the_actor_of_impala_fills_rollouts_with_image_and_direction():
+    environment = MazeVectorEnvironment(5, level_of, time_limit=30)
+    actor = Actor(environment, Walker(), ends_with_lives=False)
+    rollout = Rollout(length=40, num_envs=5, observation_shape=OBSERVATION_SHAPE, num_actions=3)
+    actor.begin(rollout)
+    games = []
+    for step in range(40):
+        np.testing.assert_array_equal(rollout.observations[step][..., :3], environment.image)
+        np.testing.assert_array_equal(rollout.observations[step][:, 2, 2, 3], environment.direction)
+        games += actor.play(rollout, step, np.random.default_rng(step))
+    assert len(games) >= 5
+    assert rollout.is_last.sum() == len(games)
+
+
+def test_other_numbers_of_actions_are_refused():
+    with pytest.raises(ValueError, match="num_actions should be 3 or 7, but is 4"):
+        MazeVectorEnvironment(1, level_of, num_actions=4)
