@@ -16,7 +16,8 @@ OUTPUTS:
     movie      = <results>/runs/{algo}/{game}/{model}/{run}/archive.mp4
     page       = <results>/runs/{algo}/{game}/{model}/{run}/archive.html
     table      = <results>/tables/archives.csv
-    figures    = <results>/figures/archives.{pdf,svg,png}
+    tests      = <results>/tables/archive_tests.csv
+    figures    = <results>/figures/{archives,archive_rows,archive_histograms,predictions}.{pdf,svg,png}
 
 A corrected archive has its elites evaluated again: what was lucky leaves its cell.
 """
@@ -147,3 +148,93 @@ rule plot_archives:
         seed=config["statistics"]["seed"],
     script:
         "../scripts/plot_archives.py"
+
+
+rule archive_tests:
+    input:
+        results=planned("result.json", runs_with_levels(config)),
+    output:
+        csv="<results>/tables/archive_tests.csv",
+    log:
+        "<results>/logs/archive_tests.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    script:
+        "../scripts/archive_tests.py"
+
+
+rule plot_archive_rows:
+    input:
+        archives=planned("archive.npz", runs_with_levels(config)),
+    output:
+        figures=[
+            report(
+                f"<results>/figures/archive_rows.{format}",
+                caption="../report/archive_rows.rst",
+                category="Figures",
+                labels={"figure": "Archives side by side", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_archive_rows.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    script:
+        "../scripts/plot_archive_rows.py"
+
+
+rule plot_archive_histograms:
+    input:
+        archives=planned("archive.npz", runs_with_levels(config)),
+    output:
+        figures=[
+            report(
+                f"<results>/figures/archive_histograms.{format}",
+                caption="../report/archive_histograms.rst",
+                category="Figures",
+                labels={"figure": "Objectives of elites", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_archive_histograms.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    script:
+        "../scripts/plot_archive_histograms.py"
+
+
+rule plot_predictions:
+    input:
+        archives=planned("archive.npz", runs_with_predictions(config)),
+        levels=planned("levels.parquet", runs_with_predictions(config)),
+        results=planned("result.json", runs_with_predictions(config)),
+    output:
+        figures=[
+            report(
+                f"<results>/figures/predictions.{format}",
+                caption="../report/predictions.rst",
+                category="Figures",
+                labels={"figure": "Predictions", "format": format},
+            )
+            for format in config["figures"]["learning_curves"]["formats"]
+        ],
+    log:
+        "<results>/logs/plot_predictions.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="30m",
+    script:
+        "../scripts/plot_predictions.py"

@@ -38,6 +38,7 @@ from neurozoo.plan.planned_runs import (
     run_resources,
     runs_with_lean,
     runs_with_levels,
+    runs_with_predictions,
     runs_of_game,
     start_file,
 )

@@ -170,5 +170,9 @@ def test_a_configuration_plans_what_shows_archives():
     files = planned_products(check_config({"experiments": {"levels": experiment}}))
     run = "<results>/runs/dsage/maze/full/1"
     assert {f"{run}/{name}" for name in ("corrected.json", "heatmap.png", "archive.mp4", "archive.html")} < set(files)
-    assert {"<results>/tables/archives.csv", "<results>/figures/archives.png"} < set(files)
+    names = ("archives", "archive_rows", "archive_histograms", "predictions")
+    figures = {f"<results>/figures/{name}.png" for name in names}
+    assert {"<results>/tables/archives.csv", "<results>/tables/archive_tests.csv", *figures} < set(files)
     assert not [file for file in files if "frozen" in file or "learning_curves" in file or "scores" in file]
+    experiment |= {"algo": "map_elites", "models": ["plain"]}
+    assert not [file for file in planned_products(check_config({"experiments": {"e": experiment}})) if "pred" in file]

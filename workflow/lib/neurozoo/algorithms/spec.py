@@ -124,6 +124,7 @@ class AlgorithmSpec:
         has_lineage: Whether individuals descend from each other, so that a family tree can be drawn.
         has_phases: Whether a run learns in epochs of random play, training and tests.
         has_levels: Whether an archive of two measures holds levels, so that heat map, movie and page can be made.
+        predicts_levels: Whether `levels.parquet` says what was predicted of levels before they were evaluated.
         learns_by_steps: Whether playing, prediction and training can be measured apart (`python -m neurozoo profile`).
         outputs_are_returns: Whether a network's outputs estimate returns (Q-values).
         score_is_selected: Whether `score` is the best of many, and therefore too optimistic; `test_score` never is.
@@ -157,6 +158,7 @@ class AlgorithmSpec:
     has_lineage: bool = False
     has_phases: bool = False
     has_levels: bool = False
+    predicts_levels: bool = False
     learns_by_steps: bool = False
     outputs_are_returns: bool = False
     score_is_selected: bool = False

@@ -54,15 +54,6 @@ def draw_heatmap(archive: str | os.PathLike, outputs: Sequence[str | os.PathLike
 
 def _heatmap(stored: StoredArchive) -> p9.ggplot:
     facts, (first, second) = stored.facts, stored.measures
-    widths = (stored.ranges[:, 1] - stored.ranges[:, 0]) / np.array(stored.dims)
-    row, column = np.divmod(stored.cells, stored.dims[1])
-    points = pd.DataFrame(
-        {
-            "x": stored.ranges[0, 0] + (row + 0.5) * widths[0],
-            "y": stored.ranges[1, 0] + (column + 0.5) * widths[1],
-            "objective": stored.objectives,
-        }
-    )
     game = str(facts.get("game", ""))
     name = agent_name(str(facts.get("algo", "")), str(facts.get("model", "")), f"run {facts.get('run', '')}")
     text = (
@@ -70,13 +61,28 @@ def _heatmap(stored: StoredArchive) -> p9.ggplot:
         f"evaluations; QD score {facts.get('qd_score') or 0:,.1f}"
     )
     return (
-        p9.ggplot(points, p9.aes("x", "y", fill="objective"))
-        + p9.geom_tile(width=widths[0], height=widths[1])
+        p9.ggplot(filled_cells(stored), p9.aes("x", "y", fill="objective"))
+        + p9.geom_tile(p9.aes(width="width", height="height"))
         + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
         + p9.coord_cartesian(xlim=tuple(stored.ranges[0]), ylim=tuple(stored.ranges[1]), expand=False)
         + p9.labs(title=name, subtitle=text, x=measure_title(game, first), y=measure_title(game, second))
         + figure_theme((6.5, 4.2), has_legend=False)
         + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
+    )
+
+
+def filled_cells(stored: StoredArchive) -> pd.DataFrame:
+    """Returns the filled cells of an archive: rows with `x` and `y` (middle), `width`, `height` and `objective`."""
+    widths = (stored.ranges[:, 1] - stored.ranges[:, 0]) / np.array(stored.dims)
+    row, column = np.divmod(stored.cells, stored.dims[1])
+    return pd.DataFrame(
+        {
+            "x": stored.ranges[0, 0] + (row + 0.5) * widths[0],
+            "y": stored.ranges[1, 0] + (column + 0.5) * widths[1],
+            "objective": stored.objectives,
+            "width": widths[0],
+            "height": widths[1],
+        }
     )
 
 

@@ -40,6 +40,7 @@ PAGES: Titles = (
 TABLES: Titles = (
     ("scores.csv", "Scores with intervals"),
     ("archives.csv", "Archives: QD score and coverage, reported and corrected"),
+    ("archive_tests.csv", "Archives: statistical tests"),
     ("statistics.csv", "Statistics over runs and games"),
     ("imported_scores.csv", "Scores of imported genomes"),
     ("metrics.csv", "All reports of all runs"),

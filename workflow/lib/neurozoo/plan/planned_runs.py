@@ -110,6 +110,11 @@ def runs_with_levels(config: Mapping) -> list[PlannedRun]:
     return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_levels]
 
 
+def runs_with_predictions(config: Mapping) -> list[PlannedRun]:
+    """Lists the planned runs that record what was predicted of levels."""
+    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].predicts_levels]
+
+
 def filmed_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the runs whose generations are filmed.
 

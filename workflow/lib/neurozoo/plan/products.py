@@ -17,6 +17,7 @@ from neurozoo.plan.planned_runs import (
     runs_with_layer,
     runs_with_levels,
     runs_with_network,
+    runs_with_predictions,
 )
 from neurozoo.records.run_result import FILES, GENOME
 
@@ -69,7 +70,10 @@ def _summaries(config: Mapping) -> list[str]:
         found += [f"<results>/figures/{figure}.{format}" for figure in FIGURES for format in formats]
     if runs_with_levels(config):
         formats = config["figures"]["learning_curves"]["formats"]
-        found += ["<results>/tables/archives.csv", *(f"<results>/figures/archives.{format}" for format in formats)]
+        figures = ["archives", "archive_rows", "archive_histograms"]
+        figures += ["predictions"] if runs_with_predictions(config) else []
+        found += ["<results>/tables/archives.csv", "<results>/tables/archive_tests.csv"]
+        found += [f"<results>/figures/{figure}.{format}" for figure in figures for format in formats]
     if imported_runs(config):
         found.append("<results>/tables/imported_scores.csv")
     return found

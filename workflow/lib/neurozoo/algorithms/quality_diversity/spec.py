@@ -87,6 +87,7 @@ def _spec(
         budget_unit="evaluations",
         result="archive",
         has_levels=True,
+        predicts_levels=settings is DsageSettings,
         check_game=check_level_domain,
         check_variant=check,
         check_fit=_check_fit,

@@ -1,0 +1,98 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.figures import archive_comparison
+from neurozoo.figures.archive_comparison import (
+    draw_archive_rows,
+    draw_objective_histograms,
+    draw_predictions,
+    histogram,
+    prediction_points,
+)
+from neurozoo.records.level_table import write_levels
+from neurozoo.records.stored_archive import StoredArchive
+
+
+def archive(folder, algo="dsage", model="full", objectives=(0.005, 1.0, 1.0)):
+    """A small archive of 4 x 2 cells; returns its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {"game": "maze", "measures": ["walls", "path_length"], "algo": algo, "model": model, "run": 1}
+    count = len(objectives)
+    np.savez(
+        folder / "archive.npz",
+        facts=json.dumps(facts),
+        objectives=np.array(objectives),
+        measures=np.zeros((count, 2)),
+        ranges=np.array([[0.0, 256], [0, 648]]),
+        metadata_cell=np.arange(count),
+        metadata_dims=np.array([4, 2]),
+        metadata_iteration=np.zeros(count, int),
+    )
+    return folder / "archive.npz"
+
+
+@pytest.fixture
+def run_dirs(tmp_path, monkeypatch):
+    """Two runs with predictions, and one without."""
+    folders = []
+    for number, algo in enumerate(("dsage", "dsage", "map_elites")):
+        folder = archive(tmp_path / str(number), algo, "full" if algo == "dsage" else "plain").parent
+        predicted = np.full((3, 3), np.nan, np.float32)
+        if algo == "dsage":
+            predicted[1:] = [[1, 70 + number, 100], [1, 100, 400]]
+        columns = {"predicted": predicted, "walls": np.float32([1, 63, 130]), "path_length": np.float32([5, 10, 648])}
+        write_levels(folder / "levels.parquet", columns)
+        folders.append(folder)
+    facts = {name: {"game": "maze", "algo": a, "model": m} for name, a, m in (("0", "dsage", "full"),)}
+    monkeypatch.setattr(
+        archive_comparison,
+        "read_run_result",
+        lambda folder: facts["0"] if folder.name != "2" else {"game": "maze", "algo": "map_elites", "model": "plain"},
+    )
+    return folders
+
+
+def test_predictions_are_averaged_over_the_levels_of_a_cell(run_dirs):
+    points = prediction_points(run_dirs)
+    assert set(points["search"]) == {"DSAGE, full"}
+    walls = points[points["measure"] == "walls"]
+    assert walls["true"].tolist() == [32, 160]  # cells of 64 walls: 63 is in the first, 130 in the third
+    assert walls["predicted"].tolist() == [70.5, 100]
+    assert walls["levels"].tolist() == [2, 2]
+    assert walls["error"].iloc[0] == pytest.approx((7 + 8 + 30 + 30) / 4)
+    lengths = points[points["measure"] == "path_length"]
+    assert lengths["true"].tolist() == [162, 486]  # the upper end belongs to the last cell
+    assert lengths["predicted"].tolist() == [100, 400]
+
+
+def test_a_histogram_is_the_mean_over_runs():
+    def stored(*objectives):
+        return StoredArchive({}, (4, 2), np.zeros((2, 2)), np.arange(len(objectives)), np.array(objectives), None)
+
+    bars = histogram([stored(0.005, 1.0, 1.0), stored(1.0)])
+    assert len(bars) == 100
+    assert bars["elites"].iloc[0] == 0.5
+    assert bars["elites"].iloc[-1] == 1.5  # 1 belongs to the last bin
+    assert bars["elites"].sum() == 2
+    pd.testing.assert_series_equal(bars["objective"], pd.Series(np.arange(100) / 100 + 0.005, name="objective"))
+
+
+def test_figures_of_all_searches_are_drawn_and_equal_data_give_equal_bytes(tmp_path, run_dirs):
+    archives = [folder / "archive.npz" for folder in run_dirs]
+    for draw, given in (
+        (draw_archive_rows, archives), (draw_objective_histograms, archives), (draw_predictions, run_dirs)
+    ):  # fmt: skip
+        first, second = tmp_path / "first.svg", tmp_path / "second.svg"
+        draw(given, [first])
+        draw(given, [second])
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_without_predictions_there_is_a_sentence(run_dirs):
+    with pytest.raises(NeurozooError, match="No run has predictions of levels"):
+        prediction_points(run_dirs[2:])
+    with pytest.raises(NeurozooError, match="no archive to show"):
+        draw_archive_rows([], ["rows.png"])

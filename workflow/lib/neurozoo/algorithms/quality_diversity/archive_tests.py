@@ -1,0 +1,153 @@
+"""Statistical tests of archives: whether searches differ, and which part of DSAGE makes the difference.
+
+Source: the published analysis (section 9 of the description of DSAGE).
+"""
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from neurozoo.algorithms.quality_diversity.variants import VARIANTS
+from neurozoo.files import written_whole
+from neurozoo.records.run_result import read_run_result
+
+SCORES = ("qd_score", "coverage")
+COLUMNS = (
+    "game", "measures", "score", "test", "first", "second", "runs", "difference", "statistic", "p", "corrected_p",
+)  # fmt: skip
+_IDENTITY = ("game", "algo", "model", "settings_hash")
+_LEARNING = "dsage"
+# The variants of the two-way analysis: with and without each part.
+_FACTORIAL = ("full", "only_ancillary", "only_downsampling", "basic")
+
+
+def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike) -> pd.DataFrame:
+    """Tests final scores of runs, and writes a row per test.
+
+    Of all searches: one-way analysis of variance, and Levene's test of equal variances. Of pairs: t-tests of `full` and
+    `basic` with each search without a surrogate, and of both; p-values are corrected by Bonferroni's method for these
+    pairs. Of the four variants with and without occupancy and downsampling: two-way analysis of variance with
+    interaction, and t-tests of the pairs that differ in one part, corrected for these.
+
+    Args:
+        run_dirs: Folders of finished runs with `result.json`.
+        csv: The table to write, with `COLUMNS`. `difference` is mean of the first minus mean of the second; `runs` is
+            the number of runs in a test. A search with fewer than two runs, or with several settings, is left out.
+            Where all runs of two searches have one score, statistic and p are empty.
+
+    Returns:
+        The table.
+
+    Raises:
+        NeurozooError: A file is missing or damaged.
+    """
+    facts = [read_run_result(Path(folder)) for folder in run_dirs]
+    runs = pd.DataFrame([{name: each.get(name) for name in (*_IDENTITY, *SCORES)} for each in facts])
+    runs["measures"] = [_joined(each.get("measures")) for each in facts]
+    rows: list[dict[str, Any]] = []
+    for ((game, measures), of_kind), score in itertools.product(runs.groupby(["game", "measures"], sort=False), SCORES):
+        arrays = {
+            (str(algo), str(model)): group[score].to_numpy(float)
+            for (algo, model), group in of_kind.groupby(["algo", "model"], sort=False)
+            if len(group) > 1 and group["settings_hash"].nunique() == 1
+        }
+        common = {"game": game, "measures": measures, "score": score}
+        rows += [common | row for row in (*_of_all(arrays), *_of_pairs(arrays), *_of_parts(arrays))]
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    with written_whole(csv) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+    return table
+
+
+def _joined(measures: object) -> str:
+    return " / ".join(map(str, measures)) if isinstance(measures, list | tuple) else ""
+
+
+Name = tuple[str, str]  # algorithm and variant
+Groups = Mapping[Name, np.ndarray]  # scores of runs
+
+
+def _of_all(groups: Groups) -> list[dict[str, Any]]:
+    from scipy import stats
+
+    if len(groups) < 2:
+        return []
+    named = {"first": "all searches", "runs": sum(map(len, groups.values()))}
+    found = []
+    with np.errstate(all="ignore"):
+        for test, function in (("one-way ANOVA", stats.f_oneway), ("Levene", stats.levene)):
+            outcome = function(*groups.values())
+            found.append({"test": test, **named, "statistic": outcome.statistic, "p": outcome.pvalue})
+    return found
+
+
+def _of_pairs(groups: Groups) -> list[dict[str, Any]]:
+    others = [name for name in groups if name[0] != _LEARNING]
+    first = [(_LEARNING, "full"), (_LEARNING, "basic")]
+    pairs = [*itertools.product(first, others), (first[0], first[1])]
+    return _t_tests(groups, pairs, "t-test")
+
+
+def _of_parts(groups: Groups) -> list[dict[str, Any]]:
+    names = {model: (_LEARNING, model) for model in _FACTORIAL}
+    if not set(names.values()) <= set(groups):
+        return []
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    table = pd.DataFrame(
+        [
+            {"score": value, "occupancy": VARIANTS[model].predicts_occupancy, "downsampling": _is_coarse(model)}
+            for model, name in names.items()
+            for value in groups[name]
+        ]
+    )
+    effects = anova_lm(ols("score ~ C(occupancy) * C(downsampling)", table).fit(), typ=2)
+    titles = {
+        "C(occupancy)": "occupancy",
+        "C(downsampling)": "downsampling",
+        "C(occupancy):C(downsampling)": "occupancy x downsampling",
+    }
+    found: list[dict[str, Any]] = [
+        {
+            "test": "two-way ANOVA",
+            "first": title,
+            "runs": len(table),
+            "statistic": effects.loc[row, "F"],
+            "p": effects.loc[row, "PR(>F)"],
+        }
+        for row, title in titles.items()
+    ]
+    pairs = [
+        (names[one], names[other])
+        for one, other in itertools.combinations(_FACTORIAL, 2)
+        if (VARIANTS[one].predicts_occupancy == VARIANTS[other].predicts_occupancy)
+        != (_is_coarse(one) == _is_coarse(other))
+    ]
+    return found + _t_tests(groups, pairs, "t-test of one part")
+
+
+def _is_coarse(model: str) -> bool:
+    return VARIANTS[model].selection == "regions"
+
+
+def _t_tests(groups: Groups, pairs: Sequence[tuple[Name, Name]], test: str) -> list[dict[str, Any]]:
+    from scipy import stats
+
+    pairs = [pair for pair in pairs if set(pair) <= set(groups)]
+    found = []
+    for first, second in pairs:
+        one, other = groups[first], groups[second]
+        row = {"test": test, "first": "/".join(first), "second": "/".join(second), "runs": len(one) + len(other)}
+        row["difference"] = one.mean() - other.mean()
+        if np.ptp(one) or np.ptp(other):
+            outcome = stats.ttest_ind(one, other)
+            row |= {"statistic": outcome.statistic, "p": outcome.pvalue}
+            row["corrected_p"] = min(1.0, outcome.pvalue * len(pairs))
+        found.append(row)
+    return found

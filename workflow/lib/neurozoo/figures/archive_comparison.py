@@ -1,0 +1,180 @@
+"""Compares all searches: archives with one colour bar, histograms of objectives, and predictions of levels."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotnine as p9
+
+from neurozoo.errors import NeurozooError
+from neurozoo.figures.archives import filled_cells, measure_title
+from neurozoo.figures.style import agent_name, check_formats, figure_theme, number_labels, save_figure
+from neurozoo.records.level_table import read_levels
+from neurozoo.records.run_result import LEVELS, read_run_result
+from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
+
+BINS = 100  # of the histograms
+_COLUMNS = 4
+_PANEL = (2.6, 2.4)  # inches
+
+
+def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
+    """Draws one archive of each search beside those of the others, with one colour bar.
+
+    Args:
+        archives: `archive.npz` of all runs; the first run of each search is drawn.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or there is none.
+    """
+    check_formats(outputs)
+    found = _by_search(archives)
+    first = {(game, axes, name): stored[0] for (game, axes, name), stored in found.items()}
+    points = pd.concat(
+        [filled_cells(stored).assign(search=_panel(found, kind)) for kind, stored in first.items()], ignore_index=True
+    )
+    points["search"] = pd.Categorical(points["search"], list(dict.fromkeys(points["search"])))
+    one = {(game, axes) for game, axes, _ in found}
+    game, axes = next(iter(one))
+    titles = [measure_title(game, axis) for axis in axes] if len(one) == 1 else ["First measure", "Second measure"]
+    figure = (
+        p9.ggplot(points, p9.aes("x", "y", fill="objective"))
+        + p9.geom_tile(p9.aes(width="width", height="height"))
+        + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
+        + p9.facet_wrap("search", ncol=min(_COLUMNS, len(first)), scales="fixed" if len(one) == 1 else "free")
+        + p9.labs(title="Archives", subtitle="The first run of each search.", x=titles[0], y=titles[1])
+        + figure_theme(_size(len(first)), has_legend=False)
+        + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
+    )
+    save_figure(figure, outputs)
+
+
+def draw_objective_histograms(archives: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
+    """Draws how many elites of each search have which objective, on average over its runs.
+
+    Arguments and errors are those of `draw_archive_rows`.
+    """
+    check_formats(outputs)
+    found = _by_search(archives)
+    bars = pd.concat(
+        [histogram(stored).assign(search=_panel(found, kind)) for kind, stored in found.items()], ignore_index=True
+    )
+    bars["search"] = pd.Categorical(bars["search"], list(dict.fromkeys(bars["search"])))
+    figure = (
+        p9.ggplot(bars, p9.aes("objective", "elites"))
+        + p9.geom_col(width=1 / BINS, fill="#0072B2")
+        + p9.facet_wrap("search", ncol=min(_COLUMNS, len(found)))
+        + p9.scale_y_continuous(labels=number_labels)
+        + p9.labs(title="Objectives of the elites", subtitle="Mean over runs.", x="Objective", y="Elites")
+        + figure_theme(_size(len(found)), has_legend=False)
+    )
+    save_figure(figure, outputs)
+
+
+def histogram(archives: Sequence[StoredArchive]) -> pd.DataFrame:
+    """Counts the elites whose objectives lie in each of 100 bins from 0 to 1.
+
+    Returns:
+        Rows with `objective` (middle of the bin) and `elites` (mean over archives).
+    """
+    edges = np.linspace(0, 1, BINS + 1)
+    counts = np.mean([np.histogram(np.clip(each.objectives, 0, 1), edges)[0] for each in archives], axis=0)
+    return pd.DataFrame({"objective": (edges[:-1] + edges[1:]) / 2, "elites": counts})
+
+
+def draw_predictions(run_dirs: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
+    """Draws what surrogates predicted of levels before these were evaluated, over what then happened.
+
+    Args:
+        run_dirs: Folders of finished runs with `levels.parquet` and `result.json`; those without predictions are left
+            out.
+        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or no run has predictions.
+    """
+    check_formats(outputs)
+    points = prediction_points(run_dirs)
+    points["panel"] = pd.Categorical(points["panel"], list(dict.fromkeys(points["panel"])))
+    count = points["panel"].nunique()
+    figure = (
+        p9.ggplot(points, p9.aes("true", "predicted"))
+        + p9.geom_abline(slope=1, intercept=0, colour="#999999")
+        + p9.geom_point(size=0.6, colour="#0072B2")
+        + p9.facet_wrap("panel", ncol=2, scales="free")
+        + p9.labs(
+            title="Predictions of the surrogate",
+            subtitle="Mean prediction for the levels that turned out to lie in each cell; the line is a perfect one.",
+            x="Evaluated",
+            y="Predicted",
+        )
+        + figure_theme((8.0, 1.2 + 2.6 * -(-count // 2)), has_legend=False)
+    )
+    save_figure(figure, outputs)
+
+
+def prediction_points(run_dirs: Sequence[str | os.PathLike]) -> pd.DataFrame:
+    """Averages the predictions for levels whose measure lies in the same cell of the archive.
+
+    Returns:
+        Rows with `search`, `measure`, `true` (middle of the cell), `predicted`, `levels` (their number), `error` (mean
+        absolute error over all levels of the search, in the measure's unit) and `panel`, a title.
+
+    Raises:
+        NeurozooError: A file is missing or damaged, or no run has predictions.
+    """
+    parts: dict[tuple[str, str, str], list[pd.DataFrame]] = {}
+    for folder in map(Path, run_dirs):
+        facts, stored = read_run_result(folder), read_stored_archive(folder / "archive.npz")
+        name = agent_name(str(facts["algo"]), str(facts["model"]), "")
+        levels = read_levels(folder / LEVELS, ["predicted", *stored.measures])
+        for number, measure in enumerate(stored.measures):
+            predicted, true = levels["predicted"][:, 1 + number].astype(float), levels[measure].astype(float)
+            known = np.isfinite(predicted) & np.isfinite(true)
+            low, high = stored.ranges[number]
+            width = (high - low) / stored.dims[number]
+            cell = np.clip((true[known] - low) // width, 0, stored.dims[number] - 1)
+            part = {"true": low + (cell + 0.5) * width, "predicted": predicted[known]}
+            part["error"] = np.abs(predicted[known] - true[known])
+            if known.any():
+                parts.setdefault((str(facts["game"]), name, measure), []).append(pd.DataFrame(part))
+    if not parts:
+        raise NeurozooError("No run has predictions of levels, so there is nothing to show. Plan a run of dsage.")
+    found = []
+    for (game, name, measure), tables in parts.items():
+        table = pd.concat(tables, ignore_index=True)
+        error = table["error"].mean()
+        points = table.groupby("true", as_index=False).agg(predicted=("predicted", "mean"), levels=("true", "size"))
+        panel = f"{name}: {measure_title(game, measure)}\nmean absolute error {error:,.3g}"
+        found.append(points.assign(search=name, measure=measure, error=error, panel=panel))
+    return pd.concat(found, ignore_index=True)
+
+
+_Kind = tuple[str, tuple[str, str], str]  # game, measures, name of the search
+
+
+def _by_search(paths: Sequence[str | os.PathLike]) -> dict[_Kind, list[StoredArchive]]:
+    found: dict[_Kind, list[StoredArchive]] = {}
+    for stored in map(read_stored_archive, paths):
+        facts = stored.facts
+        name = agent_name(str(facts.get("algo", "")), str(facts.get("model", "")), "")
+        found.setdefault((str(facts.get("game", "")), stored.measures, name), []).append(stored)
+    if not found:
+        raise NeurozooError("There is no archive to show; plan at least one run of quality diversity.")
+    return found
+
+
+def _panel(found: dict[_Kind, list[StoredArchive]], kind: _Kind) -> str:
+    """Returns the name of the search, with what else differs among all."""
+    game, measures, name = kind
+    has_games = len({each[0] for each in found}) > 1
+    has_measures = len({each[1] for each in found}) > 1
+    return ", ".join([name, *([game] if has_games else []), *([" / ".join(measures)] if has_measures else [])])
+
+
+def _size(panels: int) -> tuple[float, float]:
+    columns = min(_COLUMNS, panels)
+    return 1.6 + _PANEL[0] * columns, 1.2 + _PANEL[1] * -(-panels // columns)
