@@ -29,6 +29,11 @@ RUNS = {
         *("replay_size=800", "frames=1600"),
     ),
     "impala/pong/impala_shallow_lstm/1": ("epoch_steps=160", "num_test_episodes=1", "test_cutoff=30", "frames=1600"),
+    "map_elites/maze/plain/1": ("evaluations=300", "num_episodes=10", "num_emitters=2"),
+    "dsage/maze/full/1": (
+        *("evaluations=60", "num_episodes=5", "initial_solutions=40", "inner_iterations=4", "batch_size=10"),
+        *("num_emitters=2", "initial_population=10", "channels=4", "occupancy_channels=4", "train_epochs=4"),
+    ),
 }
 
 # The random numbers of these runs follow the first rule, which runs of earlier versions keep. A run in a clean folder
@@ -60,8 +65,9 @@ def train(run: str, folder: Path, *, library: Path = PROJECT / "workflow" / "lib
 
 
 def hashes(run_dir: Path) -> dict[str, str]:
-    """Returns the hashes of a run's weights, of its genome and of its log."""
-    with np.load(run_dir / "checkpoint.npz", allow_pickle=False) as arrays:
+    """Returns the hashes of a run's weights or of its archive's arrays, of its genome and of its log."""
+    result = next(run_dir / name for name in ("checkpoint.npz", "archive.npz") if (run_dir / name).exists())
+    with np.load(result, allow_pickle=False) as arrays:
         weights = sorted(_hash_of_array(arrays[name]) for name in arrays if arrays[name].dtype.kind != "U")
     genome = json.loads((run_dir / "genome.json").read_text()) if (run_dir / "genome.json").exists() else {}
     records = read_log(run_dir / "log.jsonl")  # complete, however the log holds them
