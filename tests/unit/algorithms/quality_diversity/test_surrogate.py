@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from neurozoo.algorithms.quality_diversity.ensemble import SurrogateEnsemble
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.algorithms.quality_diversity.surrogate import Surrogate
 from neurozoo.environments.level_domains import get_level_domain
@@ -134,3 +135,53 @@ def test_it_continues_exactly_from_its_arrays():
     assert second.get_arrays()["updates"] == 4
     with pytest.raises(ValueError, match="weights"):
         surrogate(channels=9).set_arrays(first.get_arrays())
+
+
+# ---- options beyond the paper
+
+
+def test_standardised_heads_predict_in_units_and_learn_in_ranges():
+    raw, network = surrogate(**SMALL), surrogate(standardises_heads=True, **SMALL)
+    levels, targets, occupancy = data(40)
+    sizes = np.array([1, 256, 648])
+    np.testing.assert_allclose(network.predict(levels)[0], raw.predict(levels)[0] * sizes, rtol=1e-4, atol=1e-4)
+    still = surrogate(standardises_heads=True, learning_rate=1e-12, **SMALL)
+    (losses,) = still.train(levels, targets, occupancy, iter([np.random.default_rng(0)]))
+    (in_raw_units,) = surrogate(learning_rate=1e-12, **SMALL).train(
+        levels, targets, occupancy, iter([np.random.default_rng(0)])
+    )
+    assert losses[0] < 2 < 500 < in_raw_units[0]
+    assert losses[1] == pytest.approx(in_raw_units[1], rel=1e-5)
+
+
+def ensemble(members, *, seed=0, **settings):
+    rng = np.random.default_rng(seed)
+    return SurrogateEnsemble(MAZE, DsageSettings(ensemble=members, **settings), predicts_occupancy=True, rng=rng)
+
+
+def test_an_ensemble_predicts_the_mean_of_members_that_differ():
+    whole = ensemble(3, **SMALL)
+    levels = data(5)[0]
+    predicted, occupancy = whole.predict(levels)
+    parts = [member.predict(levels) for member in whole.members]
+    np.testing.assert_allclose(predicted, np.mean([part[0] for part in parts], axis=0), rtol=1e-6)
+    np.testing.assert_allclose(occupancy, np.mean([part[1] for part in parts], axis=0), rtol=1e-6)
+    assert np.ptp([part[0] for part in parts], axis=0).min() > 0
+    assert whole.parameter_count == 3 * surrogate(**SMALL).parameter_count
+
+
+def test_an_ensemble_of_one_is_the_surrogate():
+    alone, whole = surrogate(**SMALL), ensemble(1, **SMALL)
+    batch = data(20)
+    assert list(whole.train(*batch, rngs(2))) == list(alone.train(*batch, rngs(2)))
+    np.testing.assert_array_equal(whole.predict(batch[0])[0], alone.predict(batch[0])[0])
+
+
+def test_a_restored_ensemble_learns_on_to_the_same_bytes():
+    first, second, batch = ensemble(2, **SMALL), ensemble(2, seed=1, **SMALL), data(20)
+    list(first.train(*batch, rngs(2)))
+    second.set_arrays(first.get_arrays())
+    assert list(second.train(*batch, rngs(2))) == list(first.train(*batch, rngs(2)))
+    np.testing.assert_array_equal(second.get_arrays()["weights"], first.get_arrays()["weights"])
+    with pytest.raises(ValueError, match="2 surrogates have 7 weights"):
+        first.set_arrays({"weights": np.zeros(7, np.float32), "updates": np.int64(0)})

@@ -56,9 +56,9 @@ class DsageSession(LevelSearchSession):
 
     def __enter__(self) -> Self:
         keep_to_threads(self.context.threads)
-        from neurozoo.algorithms.quality_diversity.surrogate import Surrogate
+        from neurozoo.algorithms.quality_diversity.ensemble import SurrogateEnsemble
 
-        self._surrogate = Surrogate(
+        self._surrogate = SurrogateEnsemble(
             self.domain,
             self.settings,
             predicts_occupancy=self.predicts_occupancy,

@@ -1,5 +1,6 @@
 """The settings of quality-diversity searches through levels."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -174,6 +175,8 @@ class DsageSettings(LevelSearchSettings):
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
 
+    ADDED: ClassVar[Mapping[str, object]] = {"ensemble": 1, "standardises_heads": False}
+
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate
     inner_iterations: Whole = Field(
@@ -212,6 +215,14 @@ class DsageSettings(LevelSearchSettings):
         default=20_000, ge=1, description="Latest levels that the surrogate learns from; empty for all."
     )
     learning_rate: Number = Field(default=0.001, gt=0, description="Learning rate of Adam.")
+    ensemble: Whole = Field(
+        default=1, ge=1, description="Surrogates that learn side by side; the mean of their predictions counts."
+    )
+    standardises_heads: Flag = Field(
+        default=False,
+        description="Whether the loss takes each measure in units of its range. As published it takes raw units, in "
+        "which the path length outweighs everything.",
+    )
 
     def coarse_dims(self, domain: LevelDomain) -> tuple[int, int]:
         """Returns the regions of the archive along each measure."""

@@ -50,8 +50,9 @@ class Surrogate:
         init = _TorchInitializers(rng)
         self.predictor = _occupancy_network(domain, settings, self.canvas, init) if predicts_occupancy else None
         self.main = _main_network(self.channels, settings, self.canvas, init)
+        self._units = _units(domain, settings)
         self.model = self._whole()
-        self._trainer = Trainer(self.model, settings, predicts_occupancy=predicts_occupancy)
+        self._trainer = Trainer(self.model, settings, predicts_occupancy=predicts_occupancy, units=self._units)
         self._train = training_step(self._trainer, any_batch=True)
         self._predict: Callable[..., Any] = stepper(self.model) if predicts_occupancy else predictor(self.model)
 
@@ -140,11 +141,27 @@ class Surrogate:
         padding = ((0, 0), (0, self.canvas - height), (0, self.canvas - width))
         tiles = ops.cast(ops.pad(ops.cast(levels, "int32"), padding), "int32")  # with empty tiles
         if self.predictor is None:
-            return keras.Model(levels, self.main(ops.one_hot(tiles, self.channels)))
+            return keras.Model(levels, self._in_units(self.main(ops.one_hot(tiles, self.channels))))
         occupancy = self.predictor(ops.one_hot(tiles, self._domain.num_tiles))
         others = ops.one_hot(tiles, self.channels - 1)
-        outputs = self.main(ops.concatenate([others, occupancy], axis=-1))
+        outputs = self._in_units(self.main(ops.concatenate([others, occupancy], axis=-1)))
         return keras.Model([levels], [outputs, occupancy[:, :height, :width, 0]])
+
+    def _in_units(self, outputs):
+        """Returns the outputs in the units of objective and measures."""
+        if self._units is None:
+            return outputs
+        low, size = self._units
+        return outputs * size + low
+
+
+def _units(domain: LevelDomain, settings: DsageSettings) -> "tuple[npt.NDArray, npt.NDArray] | None":
+    """Returns lower end and size of the ranges of objective and measures, float32, shape (3,); None for raw units."""
+    if not settings.standardises_heads:
+        return None
+    ranges = [domain.objective_range, *((axis.low, axis.high) for axis in settings.axes(domain).values())]
+    low, high = np.array(ranges, np.float32).T
+    return low, high - low
 
 
 def _main_network(channels: int, settings: DsageSettings, canvas: int, init: "_TorchInitializers") -> keras.Model:
@@ -204,8 +221,16 @@ class _TorchInitializers:
 class Trainer(keras.Model):
     """Adds the losses to a surrogate. `sums` collects them: of objective and measures, and of the occupancy."""
 
-    def __init__(self, model: keras.Model, settings: DsageSettings, *, predicts_occupancy: bool) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        settings: DsageSettings,
+        *,
+        predicts_occupancy: bool,
+        units: "tuple[npt.NDArray, npt.NDArray] | None" = None,
+    ) -> None:
         super().__init__()
+        self._sizes = None if units is None else units[1]
         self.model = model
         self._weight = settings.occupancy_weight
         self._predicts_occupancy = predicts_occupancy
@@ -220,7 +245,10 @@ class Trainer(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Returns the mean squared error over the outputs, plus that of the occupancy times its weight."""
         outputs, *occupancy = y_pred if isinstance(y_pred, list | tuple) else [y_pred]
-        main = ops.mean(ops.square(outputs - x["targets"]))  # of three outputs: the mean of their errors
+        errors = outputs - x["targets"]
+        if self._sizes is not None:
+            errors = errors / self._sizes
+        main = ops.mean(ops.square(errors))  # of three outputs: the mean of their errors
         other = ops.mean(ops.square(occupancy[0] - x["occupancy"])) if self._predicts_occupancy else 0.0 * main
         self.sums.assign(self.sums + ops.stack([main, other]))
         return main + self._weight * other
