@@ -10,7 +10,7 @@ from neurozoo.environments.level_domains import LevelDomain
 
 
 class SurrogateEnsemble:
-    """Predicts the mean of what its members predict. It has the interface of `Surrogate`; one member has its bytes, too.
+    """Predicts the mean of what its members predict. One member has the bytes of a `Surrogate`.
 
     Args:
         domain: The domain of the levels.
