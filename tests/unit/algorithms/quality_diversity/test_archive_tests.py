@@ -68,6 +68,11 @@ def test_the_analyses_of_variance_are_those_worked_out_by_hand(tests_of):
     between = sum(len(each) * (each.mean() - mean) ** 2 for each in groups) / 5
     within = sum(((each - each.mean()) ** 2).sum() for each in groups) / (24 - 6)
     assert one(table, test="one-way ANOVA", score="qd_score")["statistic"] == pytest.approx(between / within)
+    distances = [np.abs(each - np.median(each)) for each in groups]
+    spread = np.concatenate(distances).mean()
+    between = sum(len(each) * (each.mean() - spread) ** 2 for each in distances) / 5
+    within = sum(((each - each.mean()) ** 2).sum() for each in distances) / (24 - 6)
+    assert one(table, test="Levene", score="qd_score")["statistic"] == pytest.approx(between / within)
     full, ancillary, coarse, basic = groups[:4]
     error = sum(((each - each.mean()) ** 2).sum() for each in groups[:4]) / (16 - 4)
     contrasts = {
@@ -96,3 +101,4 @@ def test_searches_without_any_spread_get_no_test_but_a_difference(tests_of):
     row = one(table, test="t-test", score="qd_score")
     assert row["difference"] == 2
     assert np.isnan(row["p"])
+    assert "Levene" not in set(table["test"])  # of two runs

@@ -40,12 +40,15 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
     one = {(game, axes) for game, axes, _ in found}
     game, axes = next(iter(one))
     titles = [measure_title(game, axis) for axis in axes] if len(one) == 1 else ["First measure", "Second measure"]
+    ranges = next(iter(first.values())).ranges.tolist()
+    limits = {"xlim": tuple(ranges[0]), "ylim": tuple(ranges[1])}
     figure = (
         p9.ggplot(points, p9.aes("x", "y", fill="objective"))
         + p9.geom_tile(p9.aes(width="width", height="height"))
         + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
         + p9.facet_wrap("search", ncol=min(_COLUMNS, len(first)), scales="fixed" if len(one) == 1 else "free")
         + p9.labs(title="Archives", subtitle="The first run of each search.", x=titles[0], y=titles[1])
+        + (p9.coord_cartesian(**limits, expand=False) if len(one) == 1 else p9.coord_cartesian())
         + figure_theme(_size(len(first)), has_legend=False)
         + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
     )
@@ -102,7 +105,7 @@ def draw_predictions(run_dirs: Sequence[str | os.PathLike], outputs: Sequence[st
     count = points["panel"].nunique()
     figure = (
         p9.ggplot(points, p9.aes("true", "predicted"))
-        + p9.geom_abline(slope=1, intercept=0, colour="#999999")
+        + p9.geom_line(p9.aes("end", "end"), _diagonals(points), colour="#999999")
         + p9.geom_point(size=0.6, colour="#0072B2")
         + p9.facet_wrap("panel", ncol=2, scales="free")
         + p9.labs(
@@ -144,13 +147,20 @@ def prediction_points(run_dirs: Sequence[str | os.PathLike]) -> pd.DataFrame:
     if not parts:
         raise NeurozooError("No run has predictions of levels, so there is nothing to show. Plan a run of dsage.")
     found = []
-    for (game, name, measure), tables in parts.items():
+    for (_, name, measure), tables in parts.items():
         table = pd.concat(tables, ignore_index=True)
         error = table["error"].mean()
         points = table.groupby("true", as_index=False).agg(predicted=("predicted", "mean"), levels=("true", "size"))
-        panel = f"{name}: {measure_title(game, measure)}\nmean absolute error {error:,.3g}"
+        panel = f"{name}: {measure.replace('_', ' ')}\nmean absolute error {error:,.3g}"
         found.append(points.assign(search=name, measure=measure, error=error, panel=panel))
     return pd.concat(found, ignore_index=True)
+
+
+def _diagonals(points: pd.DataFrame) -> pd.DataFrame:
+    """Returns both ends of a perfect prediction in each panel, so that its axes have one range."""
+    ends = points.groupby("panel", observed=True, sort=False)[["true", "predicted"]].agg(["min", "max"])
+    low, high = ends.xs("min", axis=1, level=1).min(axis=1), ends.xs("max", axis=1, level=1).max(axis=1)
+    return pd.concat([low, high]).rename("end").reset_index()
 
 
 _Kind = tuple[str, tuple[str, str], str]  # game, measures, name of the search

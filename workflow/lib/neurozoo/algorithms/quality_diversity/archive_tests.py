@@ -29,10 +29,10 @@ _FACTORIAL = ("full", "only_ancillary", "only_downsampling", "basic")
 def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike) -> pd.DataFrame:
     """Tests final scores of runs, and writes a row per test.
 
-    Of all searches: one-way analysis of variance, and Levene's test of equal variances. Of pairs: t-tests of `full` and
-    `basic` with each search without a surrogate, and of both; p-values are corrected by Bonferroni's method for these
-    pairs. Of the four variants with and without occupancy and downsampling: two-way analysis of variance with
-    interaction, and t-tests of the pairs that differ in one part, corrected for these.
+    Of all searches: one-way analysis of variance and, if each has three runs, Levene's test of equal variances. Of
+    pairs: t-tests of `full` and `basic` with each search without a surrogate, and of both; p-values are corrected by
+    Bonferroni's method for these pairs. Of the four variants with and without occupancy and downsampling: two-way
+    analysis of variance with interaction, and t-tests of the pairs that differ in one part, corrected for these.
 
     Args:
         run_dirs: Folders of finished runs with `result.json`.
@@ -79,8 +79,11 @@ def _of_all(groups: Groups) -> list[dict[str, Any]]:
         return []
     named = {"first": "all searches", "runs": sum(map(len, groups.values()))}
     found = []
+    tests = {"one-way ANOVA": stats.f_oneway}
+    if min(map(len, groups.values())) > 2:  # two values always have the same distance from their median
+        tests["Levene"] = stats.levene
     with np.errstate(all="ignore"):
-        for test, function in (("one-way ANOVA", stats.f_oneway), ("Levene", stats.levene)):
+        for test, function in tests.items():
             outcome = function(*groups.values())
             found.append({"test": test, **named, "statistic": outcome.statistic, "p": outcome.pvalue})
     return found
