@@ -68,7 +68,11 @@ class Walker:
 
     def step(self, inputs, state, rng):
         count = len(inputs.observation)
-        return rng.integers(3, size=count), NetworkOutputs(np.zeros((count, 3), np.float32)), state
+        return (
+            rng.integers(3, size=count),
+            NetworkOutputs(np.zeros((count, 3), np.float32), baseline=np.zeros(count, np.float32)),
+            state,
+        )
 
 
 def test_the_actor_of_impala_fills_rollouts_with_image_and_direction():
