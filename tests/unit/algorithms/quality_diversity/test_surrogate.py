@@ -17,6 +17,8 @@ class Mario:
 
 
 def surrogate(domain=MAZE, *, predicts_occupancy=True, seed=0, **settings):
+    # Layers get the names that they have in a new process: TensorFlow sorts by them, which changes the order of sums.
+    keras.utils.clear_session()
     rng = np.random.default_rng(seed)
     return Surrogate(domain, DsageSettings(**settings), predicts_occupancy=predicts_occupancy, rng=rng)
 
@@ -155,6 +157,7 @@ def test_standardised_heads_predict_in_units_and_learn_in_ranges():
 
 
 def ensemble(members, *, seed=0, **settings):
+    keras.utils.clear_session()
     rng = np.random.default_rng(seed)
     return SurrogateEnsemble(MAZE, DsageSettings(ensemble=members, **settings), predicts_occupancy=True, rng=rng)
 
