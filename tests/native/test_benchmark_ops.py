@@ -7,9 +7,9 @@ import pytest
 from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
-from neurozoo.evaluation.native import call_op, world_attributes
+from neurozoo.evaluation.native import world_attributes
 from neurozoo.genomes.genome import Genome
-from neurozoo.native import load_ops
+from neurozoo.native import call_op, load_ops
 
 PUBLISHED = protocol_of("frostbite", "uber2018")
 PROTOCOLS = {

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from neurozoo.evaluation.native import call_op
 from neurozoo.files import read_json
-from neurozoo.native import REBUILD, load_ops
+from neurozoo.native import REBUILD, call_op, load_ops
 from neurozoo.provenance import provenance
 
 PEAK_SECONDS = 0.5

@@ -9,9 +9,9 @@ import numpy as np
 from neurozoo.benchmark.workload import Workload
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
-from neurozoo.evaluation.native import NativeEvaluator, call_op, world_attributes
+from neurozoo.evaluation.native import NativeEvaluator, world_attributes
 from neurozoo.evaluation.reference import collect_reference
-from neurozoo.native import load_ops
+from neurozoo.native import call_op, load_ops
 from neurozoo.networks.description import Layout
 
 REPETITIONS = 3  # the fastest counts

@@ -1,9 +1,8 @@
 """The native engine: plays whole episodes in threads of the op, one episode per thread."""
 
 import os
-import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,8 @@ from neurozoo.environments.protocols import START_STATES, Protocol, start_action
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Trace
 from neurozoo.genomes.genome import Genome, Mutation, Weights
-from neurozoo.native import import_tensorflow, load_ops
+from neurozoo.native import call_op, import_tensorflow, load_ops
 from neurozoo.networks.description import Layout
-
-# What TensorFlow adds before and after the message of an op.
-_AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
 
 
 class NativeEvaluator:
@@ -235,28 +231,6 @@ class NativeEvaluator:
         if "handle" in inputs and inputs["handle"] is None:
             raise NeurozooError("The evaluator is closed.")
         return call_op(op, **inputs)
-
-
-def call_op(op: Callable, **inputs: object):
-    """Runs one of the library's ops on the CPU. Turns its errors into one sentence.
-
-    Args:
-        op: A function of the module that `load_ops` returns.
-        inputs: The op's inputs and attributes.
-
-    Returns:
-        What the op returns: one tensor, or a named tuple of them.
-
-    Raises:
-        NeurozooError: The op failed.
-    """
-    import tensorflow as tf
-
-    try:
-        with tf.device("CPU:0"):
-            return op(**inputs)
-    except tf.errors.OpError as error:
-        raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
 
 
 def shaped_behaviours(

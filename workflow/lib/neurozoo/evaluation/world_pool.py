@@ -8,8 +8,8 @@ import numpy as np
 
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode
-from neurozoo.evaluation.native import call_op, shaped_behaviours, world_attributes
-from neurozoo.native import load_ops
+from neurozoo.evaluation.native import shaped_behaviours, world_attributes
+from neurozoo.native import call_op, load_ops
 
 BEGUN, PLAYING, ENDED = 1, 2, 3  # states that `advance` returns; 0: no episode
 

@@ -1,7 +1,9 @@
 """The native op library: how it is built, and how it is loaded."""
 
 import os
+import re
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +15,9 @@ from neurozoo.native.sources import SOURCES, hash_sources
 
 BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
 REBUILD = "Build it again: snakemake --cores all --force results/native/libneurozoo_ops.so"
+
+# What TensorFlow adds before and after the message of an op.
+_AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
 
 # What an instruction set level needs beyond the plain x86-64, as the kernel names it.
 MARCH_FLAGS = {
@@ -78,6 +83,28 @@ def check_ops(library: str | os.PathLike) -> dict:
     if hash_sources(SOURCES) not in (None, facts.get("sources_sha256")):
         raise NeurozooError(f"The op library {path} was built from other sources than those in {SOURCES}. {REBUILD}")
     return facts
+
+
+def call_op(op: Callable, **inputs: object):
+    """Runs one of the library's ops on the CPU. Turns its errors into one sentence.
+
+    Args:
+        op: A function of the module that `load_ops` returns.
+        inputs: The op's inputs and attributes.
+
+    Returns:
+        What the op returns: one tensor, or a named tuple of them.
+
+    Raises:
+        NeurozooError: The op failed.
+    """
+    import tensorflow as tf
+
+    try:
+        with tf.device("CPU:0"):
+            return op(**inputs)
+    except tf.errors.OpError as error:
+        raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
 
 
 @cache
