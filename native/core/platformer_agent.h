@@ -13,7 +13,9 @@ namespace neurozoo {
 // An A* agent that searches for the fastest way to the right, up to 11 tiles ahead, and plans anew every two ticks.
 //
 // The original stops searching when its milliseconds are over; this one when it has taken `budget` nodes per tick from
-// the open list. So a level and a budget decide everything. Not thread-safe; it keeps its memory from game to game.
+// the open list. So a level and a budget decide everything. With 450, the numbers of accepted nodes are those that were
+// measured of the original in easy levels; in hopeless ones it accepts half as many (155 per plan instead of 326). Not
+// thread-safe; it keeps its memory from game to game.
 //
 // Sources: section 13.4 of the description of DSAGE; the agent is by Robin Baumgarten (2009).
 class PlatformerAgent {

@@ -37,3 +37,30 @@ def wild(rng: np.random.Generator) -> np.ndarray:
         level[14:, column : column + rng.integers(1, 4)] = ord("-")
     level[9:14, :3] = ord("-")
     return level
+
+
+def hilly(rng: np.random.Generator) -> np.ndarray:
+    """A level of gaps, pipes, enemies, bricks and steps that can nearly always be won: characters, (16, 56)."""
+    level, column = flat(), 4
+    while column < 50:
+        match rng.integers(6):
+            case 0:
+                width = rng.integers(1, 5)
+                level[14:, column : column + width] = ord("-")
+                column += width + 3
+            case 1:
+                level[14 - rng.integers(2, 5) : 14, column : column + 2] = ord("t")
+                column += 4
+            case 2:
+                level[13, column] = rng.choice(list(b"gkry"))
+                column += 2
+            case 3:
+                level[10, column : column + 3] = list(b"S!S")
+                column += 4
+            case 4:
+                for step in range(4):
+                    level[13 - step : 14, column + step] = ord("#")
+                column += 6
+            case _:
+                column += 3
+    return level
