@@ -309,6 +309,7 @@ void Platformer::Spawn() {
   const int first = static_cast<int>(camera_x_) / kTileSize - 1;
   const int last = static_cast<int>(camera_x_ + kScreen) / kTileSize + 1;
   const bool shoots = level_->has_cannon && tick_ % kShootEvery == 0;
+  if (!shoots && first == first_column_ && last == last_column_) return;
   for (int column = first; column <= last; ++column) {
     const bool is_inside = column >= 0 && column < kLevelWidth;
     const bool is_new = is_inside && level_->has_enemy[column] && !(column >= first_column_ && column <= last_column_);

@@ -16,6 +16,10 @@ constexpr float kDetour = 20;       // pixels that the furthest node must be ahe
 constexpr float kTopSpeed = 10.9090909f;
 constexpr int kFirstPlan = 10;  // ticks
 
+constexpr int kHashSize = 4096;
+
+int Hash(int x, int y) { return (x * 61 + y) & (kHashSize - 1); }
+
 // The ticks to a point far away at the right, from where the runner is and how fast it is.
 //
 // The way of a runner in the next 1000 ticks is F(v) = 10909.09091 - 88.26446282 + 9.090909091 v; what else the
@@ -92,9 +96,8 @@ void PlatformerAgent::ExtractPlan() {
 void PlatformerAgent::StartSearch(const Platformer& game) {
   nodes_.clear();
   open_.clear();
-  visited_x_.clear();
-  visited_y_.clear();
-  visited_time_.clear();
+  visited_.clear();
+  first_visited_.assign(kHashSize, -1);
   num_games_ = 0;
   order_ = 0;
   search_x_ = game.runner().x;
@@ -132,9 +135,7 @@ void PlatformerAgent::Search() {
     } else {
       is_good = true;
       ++num_accepted_;
-      visited_x_.push_back(x);
-      visited_y_.push_back(y);
-      visited_time_.push_back(time);
+      AddVisited(x, y, time);
       AddChildren(current);
       if (Remaining(best_) > Remaining(current)) best_ = current;
       if (XOf(current) > XOf(furthest_)) furthest_ = current;
@@ -194,12 +195,21 @@ void PlatformerAgent::AddChildren(std::int32_t number) {
 }
 
 bool PlatformerAgent::IsVisited(int x, int y, int time) const {
-  bool is_visited = false;  // without an early end, so that the compiler uses vectors
-  for (std::size_t i = 0; i < visited_x_.size(); ++i) {
-    is_visited |= (std::abs(visited_x_[i] - x) < 2) & (std::abs(visited_y_[i] - y) < 2) & (visited_time_[i] <= time) &
-                  (time - visited_time_[i] < 5);
+  for (int column = x - 1; column <= x + 1; ++column) {
+    for (int row = y - 1; row <= y + 1; ++row) {
+      for (std::int32_t i = first_visited_[Hash(column, row)]; i >= 0; i = visited_[i].next) {
+        const Visited& seen = visited_[i];
+        if (seen.x == column && seen.y == row && seen.time <= time && time - seen.time < 5) return true;
+      }
+    }
   }
-  return is_visited;
+  return false;
+}
+
+void PlatformerAgent::AddVisited(int x, int y, int time) {
+  std::int32_t& first = first_visited_[Hash(x, y)];
+  visited_.push_back({x, y, time, first});
+  first = static_cast<std::int32_t>(visited_.size()) - 1;
 }
 
 PlatformerRun PlayPlatformer(const PlatformerLevel& level, int budget, PlatformerAgent* agent) {

@@ -60,6 +60,7 @@ class PlatformerAgent {
   std::int32_t Pop();
   void AddChildren(std::int32_t node);
   bool IsVisited(int x, int y, int time) const;
+  void AddVisited(int x, int y, int time);
   float Remaining(std::int32_t node) const {
     return nodes_[node].remaining > 0 ? nodes_[node].remaining : nodes_[node].estimate;
   }
@@ -77,7 +78,12 @@ class PlatformerAgent {
   std::vector<Open> open_;        // a heap
   std::deque<Platformer> games_;  // a new one moves no other
   int num_games_ = 0;
-  std::vector<std::int32_t> visited_x_, visited_y_, visited_time_;
+  // Accepted states, in lists that begin in `first_visited_` at a hash of their pixel; -1 ends a list.
+  struct Visited {
+    std::int32_t x, y, time, next;
+  };
+  std::vector<Visited> visited_;
+  std::vector<std::int32_t> first_visited_;
   std::unique_ptr<Platformer> ahead_;
 };
 
