@@ -60,6 +60,7 @@ class LevelDomain(Interface):
         default_measures: The pair of the published results.
         agents: Names of the agents that can be sent in.
         objective_range: Smallest and largest possible objective.
+        needs_op: Whether the native op plays.
     """
 
     name: str
@@ -73,6 +74,7 @@ class LevelDomain(Interface):
     default_measures: tuple[str, str]
     agents: tuple[str, ...]
     objective_range: tuple[float, float]
+    needs_op: bool
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns levels without start and goal: uint8, shape (levels, height, width)."""
@@ -105,6 +107,7 @@ class Play:
             favours short episodes; what was begun adds to the occupancy. `fixed`: each episode counts.
         shares_first_direction: Whether the first episodes of all copies begin in the same direction.
         unsolvable_occupancy: The occupancy of an unsolvable level: its `walls`, or `zeros`.
+        threads: How many levels may be played at once; changes no result.
     """
 
     agent: str
@@ -113,6 +116,7 @@ class Play:
     sampling: str = "first_finished"
     shares_first_direction: bool = True
     unsolvable_occupancy: str = "walls"
+    threads: int = 1
 
 
 def _maze() -> LevelDomain:
@@ -121,7 +125,14 @@ def _maze() -> LevelDomain:
     return MazeDomain()
 
 
-LEVEL_DOMAINS: Mapping[str, Callable[[], LevelDomain]] = {"maze": _maze}
+def _mario() -> LevelDomain:
+    from neurozoo.environments.platformer.domain import PlatformerDomain
+    from neurozoo.environments.platformer.grammar import decode
+
+    return PlatformerDomain("mario", decode)
+
+
+LEVEL_DOMAINS: Mapping[str, Callable[[], LevelDomain]] = {"maze": _maze, "mario": _mario}
 
 
 def get_level_domain(name: str) -> LevelDomain:

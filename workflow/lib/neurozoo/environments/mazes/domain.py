@@ -49,6 +49,7 @@ class MazeDomain:
     default_measures = ("walls", "path_length")
     agents = tuple(_AGENTS)
     objective_range = (0.0, 1.0)
+    needs_op = False
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns mazes without start and goal; real numbers above 0.5 are walls."""
