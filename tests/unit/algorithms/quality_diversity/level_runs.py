@@ -22,12 +22,10 @@ TINY = {
 RESULTS = ("archive.npz", "levels.parquet", "result.json")
 
 
-def trained(run_dir, algo, model="plain", *, run=1, **changes):
+def trained(run_dir, algo, model="plain", *, game="maze", run=1, **changes):
     """Trains a tiny run and returns its folder."""
     settings = TINY[algo] | changes
-    train(
-        make_context(algo=algo, game="maze", model=model, run=run, settings=settings, run_dir=run_dir), terminal="log"
-    )
+    train(make_context(algo=algo, game=game, model=model, run=run, settings=settings, run_dir=run_dir), terminal="log")
     return Path(run_dir)
 
 

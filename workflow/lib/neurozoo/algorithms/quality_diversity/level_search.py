@@ -6,7 +6,7 @@ archive is made again from these arrays, so nothing else of it has to be saved.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -275,7 +275,8 @@ class LevelSearchSession:
 
     def _play(self, levels: np.ndarray, chosen: range) -> Evaluations:
         rngs = [generator(self.context.entropy, Purpose.LEVEL_EPISODE, self.iteration, number) for number in chosen]
-        return self.domain.evaluate(levels[chosen.start : chosen.stop], self.settings.play, rngs)
+        play = replace(self.settings.play, threads=self.context.threads)
+        return self.domain.evaluate(levels[chosen.start : chosen.stop], play, rngs)
 
     def _add(self, batch: np.ndarray, *, is_known: bool = False) -> Mapping[str, np.ndarray]:
         """Adds what did not fail to the archive, and writes the status of each level into the batch."""

@@ -1,5 +1,6 @@
 """The settings of quality-diversity searches through levels."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -119,10 +120,15 @@ class MapElitesSettings(LevelSearchSettings):
     Source: Mouret and Clune 2015, arXiv:1504.04909.
     """
 
+    ADDED: ClassVar[Mapping[str, object]] = {"mutation_sigma": 0.2}
+
     num_emitters: Whole = NumEmitters
     batch_size: Whole = EmitterBatch
     initial_population: Whole = InitialPopulation
     num_mutations: Whole = NumMutations
+    mutation_sigma: Number = Field(
+        default=0.2, gt=0, description="Standard deviation of a child's change where solutions are real numbers."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +172,8 @@ class DsageSettings(LevelSearchSettings):
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
 
+    ADDED: ClassVar[Mapping[str, object]] = {"sigma0": 0.2}
+
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate
     inner_iterations: Whole = Field(
@@ -175,6 +183,9 @@ class DsageSettings(LevelSearchSettings):
     batch_size: Whole = EmitterBatch
     initial_population: Whole = InitialPopulation
     num_mutations: Whole = NumMutations
+    sigma0: Number = Field(
+        default=0.2, gt=0, description="First step size of the evolution strategies, where solutions are real numbers."
+    )
     # candidates
     coarse_cells: tuple[Whole, Whole] | None = Field(
         default=None,

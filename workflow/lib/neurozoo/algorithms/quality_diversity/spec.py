@@ -13,8 +13,8 @@ from neurozoo.algorithms.quality_diversity.settings import (
 )
 from neurozoo.algorithms.quality_diversity.variants import check_plain, check_variant
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec
-from neurozoo.environments.level_domains import check_level_domain, get_level_domain
+from neurozoo.algorithms.spec import AlgorithmSpec, Need
+from neurozoo.environments.level_domains import LEVEL_DOMAINS, check_level_domain, get_level_domain
 from neurozoo.errors import needing
 
 
@@ -48,6 +48,10 @@ def _open_domain_randomization(context: RunContext) -> Session:
 
 def _check_fit(game: str, settings: LevelSearchSettings) -> None:
     settings.check(get_level_domain(game))
+
+
+def _game_needs(game: str) -> tuple[Need, ...]:
+    return ("op",) if game in LEVEL_DOMAINS and get_level_domain(game).needs_op else ()
 
 
 def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, object]:
@@ -86,6 +90,7 @@ def _spec(
         open_session=open_session,
         budget_unit="evaluations",
         result="archive",
+        game_needs=_game_needs,
         has_levels=True,
         check_game=check_level_domain,
         check_variant=check,
