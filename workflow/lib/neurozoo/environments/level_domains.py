@@ -61,6 +61,7 @@ class LevelDomain(Interface):
         agents: Names of the agents that can be sent in.
         objective_range: Smallest and largest possible objective.
         needs_op: Whether the native op plays.
+        tile_colours: Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes.
     """
 
     name: str
@@ -75,6 +76,7 @@ class LevelDomain(Interface):
     agents: tuple[str, ...]
     objective_range: tuple[float, float]
     needs_op: bool
+    tile_colours: tuple[str, ...]
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns levels without start and goal: uint8, shape (levels, height, width)."""

@@ -15,6 +15,7 @@ from neurozoo.environments.platformer.tiles import (
     ALPHABET,
     ENEMIES,
     HEIGHT,
+    TILE_COLOURS,
     TILE_SIZE,
     WIDTH,
     to_characters,
@@ -64,6 +65,7 @@ class PlatformerDomain:
     agents = (A_STAR,)
     objective_range = (0.0, 1.0)
     needs_op = True
+    tile_colours = TILE_COLOURS
 
     def __init__(self, name: str, decoder: Decoder) -> None:
         self.name = name

@@ -18,16 +18,17 @@ _NUMBERS = 4  # of a chunk
 _ORDER = (
     "abyss", "wall", "fort", "platforms", "gap", "meadow", "blocks", "pipe", "steps", "tunnel", "fort", "wall",
 )  # fmt: skip
-_SPREAD = 3.0  # entries from -3 to 3 make a difference
-_LEAST_ROOF = 1.0  # of a roof's entry, from where on it is thick
+_SPREAD = 1.2  # entries from -1.2 to 1.2 make a difference; a search begins with a standard deviation of 0.2
+_ROOF_ROW = 0.3  # of its entry, for each row of a roof
+_MARK = 0.5  # from where on the entries of start and finish put their tiles
 
 
 def decode(solutions: np.ndarray) -> np.ndarray:
     """Draws levels.
 
     The first 28 entries of a solution belong to seven chunks: the first of four chooses the chunk, and all four shape
-    it. Entry 28 lays a roof of bricks over the level if it is above 1, entry 29 is how much of it, entry 30 puts a
-    start tile there if it is above 1, and entry 31 a finish tile.
+    it. Entry 28 says how many rows a roof of bricks has, entry 29 how far it goes. Entry 30 puts a start tile into the
+    level if it is above 0.5, and entry 31 a finish tile.
 
     Args:
         solutions: Shape (levels, 32).
@@ -46,11 +47,10 @@ def decode(solutions: np.ndarray) -> np.ndarray:
             # Within its share of the first entry, a chunk still varies.
             shape = np.concatenate([[place % 1], numbers[1:]])
             CHUNKS[_ORDER[int(place)]](level[:, first : first + WIDTH], shape)
-        if solution[28] > _LEAST_ROOF:
-            end = _FIRST + round(float(share[29]) * (t.WIDTH - _FIRST))
-            level[: min(4, int(solution[28])), :end] = t.BRICK
-        if solution[30] > 1:
+        if (rows := int(np.clip(solution[28] / _ROOF_ROW, 0, 4))) > 0:
+            level[:rows, : round(float(share[29]) * t.WIDTH)] = t.BRICK
+        if solution[30] > _MARK:
             level[GROUND_ROW - 1, 1] = t.START
-        if solution[31] > 1:
+        if solution[31] > _MARK:
             level[GROUND_ROW - 1, t.WIDTH - 2] = t.FINISH
     return levels

@@ -18,6 +18,10 @@ AIR, CANNON, SPIKY, GOOMBA, GREEN_KOOPA, RED_KOOPA, PIPE, BRICK, COIN_BLOCK, POW
     range(13)
 )
 START, BACKGROUND, COIN, PYRAMID = range(13, 17)
+TILE_COLOURS = (  # on pages
+    "#dbecf6", "#48485c", "#f49e42", "#9462c4", "#58b25c", "#de544a", "#369692", "#c46854", "#eeb64c", "#f06276",
+    "#303038", "#966c48", "#be8e5c", "#78a0d6", "#cfcfd9", "#facf50", "#b6aa9e",
+)  # fmt: skip
 ENEMIES = (SPIKY, GOOMBA, GREEN_KOOPA, RED_KOOPA)
 
 _CHARACTERS = np.frombuffer(ALPHABET.encode(), np.uint8)
