@@ -10,8 +10,9 @@ namespace neurozoo {
 
 // A platform game: a runner goes from the start of a level to its finish, over gaps, walls and enemies.
 //
-// Twin: tests/unit/environments/platformer/twin.py, in Python, which is slow and plain. Units are pixels, 16 to a tile, y downwards, and
-// ticks; numbers are 32-bit floats. Columns beyond the sides of a level repeat its border; above and below it is air.
+// Twin: tests/unit/environments/platformer/twin.py, in Python, which is slow and plain. Units are pixels, 16 to a tile,
+// y downwards, and ticks; numbers are 32-bit floats. Columns beyond the sides of a level repeat its border; above and
+// below it is air.
 //
 // Source: section 13.3 of the description of DSAGE.
 constexpr int kLevelHeight = 16, kLevelWidth = 56;  // tiles
