@@ -62,10 +62,10 @@ class PlatformerDomain:
         "coins", "longest_air", "longest_jump", "ticks", "won", "completion_deviation", "jumps_deviation",
     )  # fmt: skip
     default_measures = ("sky_tiles", "jumps")
-    agents = (A_STAR,)
+    agents: tuple[str, ...] = (A_STAR,)
     objective_range = (0.0, 1.0)
     needs_op = True
-    tile_colours = TILE_COLOURS
+    tile_colours: tuple[str, ...] = TILE_COLOURS
 
     def __init__(self, name: str, decoder: Decoder) -> None:
         self.name = name
