@@ -28,6 +28,8 @@ def _level(options):
     if options.picture:
         draw_run(level, options.picture, ops=options.ops)
     made = film_level(level, options.movie, ops=options.ops) if options.movie else describe_run(level, ops=options.ops)
-    outcome = {1: "The agent reaches the finish", 2: "The agent is lost", 3: "The agent's time is out"}[int(made["status"])]
-    sentence = f"{outcome} after {made['ticks']} ticks, {made['jumps']} jumps and {made['kills']} kills"
+    outcomes = {1: "The agent reaches the finish", 2: "The agent is lost", 3: "The agent's time is out"}
+    sentence = (
+        f"{outcomes[int(made['status'])]} after {made['ticks']} ticks, {made['jumps']} jumps and {made['kills']} kills"
+    )
     print(json.dumps(made) if options.json else f"{sentence}; {made['completion']:.0%} of the way.")
