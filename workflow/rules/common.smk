@@ -183,7 +183,7 @@ def result_of(wildcards):
 
 
 def op_besides(wildcards):
-    """Returns the op library for a run that needs it because of its settings, and nothing for others."""
+    """Returns the op library for a run that needs it because of its game or settings, and nothing for others."""
     needs = in_a_sentence(needs_besides, config, **dict(wildcards.items()))
     return {"ops": ancient("results/native/libneurozoo_ops.so")} if "op" in needs else {}
 

@@ -17,6 +17,7 @@ from neurozoo.cli.comparing import add_comparing_commands
 from neurozoo.cli.filters import add_filter_commands
 from neurozoo.cli.frozen_agents import add_frozen_agent_commands
 from neurozoo.cli.impala_gym import add_impala_gym_command
+from neurozoo.cli.levels import add_level_commands
 from neurozoo.cli.logs import add_log_commands
 from neurozoo.cli.movies_and_play import add_movie_and_play_commands
 from neurozoo.cli.results import add_result_commands
@@ -55,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_log_commands(commands)
     add_agent_commands(commands)
     add_frozen_agent_commands(commands)
+    add_level_commands(commands)
     add_river_commands(commands)
     add_movie_and_play_commands(commands)
     add_filter_commands(commands)

@@ -139,7 +139,7 @@ class AlgorithmSpec:
         first_presets: What corrected presets said at first: the values of settings, by preset. Runs that began so
             continue so.
         start_source: Returns the file or the run's folder that a run with some settings starts from; None for most.
-        needs_besides: Returns what must be built besides `needs` before a run with some settings.
+        needs_besides: Returns what must be built besides `needs` before a run of a game with some settings.
         memory: Returns the megabytes of memory that a run with some settings needs.
         gpus: Returns the number of GPUs that a run with some settings needs.
         ranks: Returns the number of processes (MPI) that a run with some settings consists of. If there can be several,
@@ -170,7 +170,7 @@ class AlgorithmSpec:
     keep_protocol: Callable[[str, Any, Mapping[str, Any] | None], Mapping[str, Any] | None] = protocol_as_begun
     first_presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     start_source: Callable[[Any], str | None] = lambda settings: None
-    needs_besides: Callable[[Any], tuple[Need, ...]] = lambda settings: ()
+    needs_besides: Callable[[str, Any], tuple[Need, ...]] = lambda game, settings: ()
     memory: Callable[[Any], int] = lambda settings: 4000
     gpus: Callable[[Any], int] = lambda settings: 0
     ranks: Callable[[Any], int] = lambda settings: 1

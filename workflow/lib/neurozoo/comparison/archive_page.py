@@ -52,6 +52,7 @@ def write_archive_page(
         "ranges": stored.ranges.tolist(),
         "titles": [measure_title(domain.name, name) for name in stored.measures],
         "shape": list(domain.shape),
+        "tiles": list(domain.tile_colours),
         "cells": stored.cells.tolist(),
         "colours": {
             "Objective": _rounded(stored.objectives),

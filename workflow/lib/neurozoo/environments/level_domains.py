@@ -62,6 +62,8 @@ class LevelDomain(Interface):
         agents: Names of the agents that can be sent in.
         reads_agents: Whether the path of a file (.npz) names an agent, too.
         objective_range: Smallest and largest possible objective.
+        needs_op: Whether the native op plays.
+        tile_colours: Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes.
     """
 
     name: str
@@ -76,6 +78,8 @@ class LevelDomain(Interface):
     agents: tuple[str, ...]
     reads_agents: bool
     objective_range: tuple[float, float]
+    needs_op: bool
+    tile_colours: tuple[str, ...]
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns levels without start and goal: uint8, shape (levels, height, width)."""
@@ -128,7 +132,14 @@ def _maze() -> LevelDomain:
     return MazeDomain()
 
 
-LEVEL_DOMAINS: Mapping[str, Callable[[], LevelDomain]] = {"maze": _maze}
+def _mario() -> LevelDomain:
+    from neurozoo.environments.platformer.domain import PlatformerDomain
+    from neurozoo.environments.platformer.grammar import decode
+
+    return PlatformerDomain("mario", decode)
+
+
+LEVEL_DOMAINS: Mapping[str, Callable[[], LevelDomain]] = {"maze": _maze, "mario": _mario}
 
 
 def get_level_domain(name: str) -> LevelDomain:

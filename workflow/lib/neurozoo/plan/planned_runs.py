@@ -311,12 +311,12 @@ def start_file(config: Mapping, *, algo: str, game: str, model: str, run: int | 
 
 
 def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> tuple[Need, ...]:
-    """Finds what a run needs because of its settings, besides what its algorithm always needs.
+    """Finds what a run needs because of its game or settings, besides what its algorithm always needs.
 
     Arguments and errors are those of `run_settings`.
     """
     settings = _settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return get_algorithm(algo).needs_besides(settings)
+    return get_algorithm(algo).needs_besides(game, settings)
 
 
 def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:

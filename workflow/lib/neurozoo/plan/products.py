@@ -151,7 +151,7 @@ def needs_of(algo: str, run_dir: Path) -> tuple[Need, ...]:
 
     Args:
         algo: The algorithm. An unknown one needs everything.
-        run_dir: The folder of the run.
+        run_dir: The folder of the run, `.../{algo}/{game}/{model}/{run}`.
     """
     if algo not in ALGORITHMS or (run_dir / GENOME).exists():
         return ("op", "noise")

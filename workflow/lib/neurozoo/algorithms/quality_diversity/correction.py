@@ -54,7 +54,7 @@ def correct_archive(
             f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
         ) from error
     domain = get_level_domain(names["game"])
-    play = play_of(settings, ops=None if ops is None else Path(ops), threads=threads)
+    play = play_of(settings, domain, ops=None if ops is None else Path(ops), threads=threads)
     levels = domain.decode(arrays["solutions"])
     axes, fresh = tuple(settings.axes(domain)), []
     for begin in range(0, len(levels), _CHUNK):

@@ -1,12 +1,12 @@
 """Searches without a surrogate: every proposed level is evaluated."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from ribs.emitters import EvolutionStrategyEmitter
 
-from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter
+from neurozoo.algorithms.quality_diversity.emitters import GaussianMapElitesEmitter, MapElitesEmitter
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import (
     CmaMeSettings,
@@ -15,7 +15,6 @@ from neurozoo.algorithms.quality_diversity.settings import (
 )
 from neurozoo.algorithms.session import RunContext, Watch
 from neurozoo.environments.level_domains import LevelDomain
-from neurozoo.errors import NeurozooError
 from neurozoo.randomness import MAX_SEED, Purpose, generator
 
 RANDOM_SIGMA = 0.2  # standard deviation of random solutions of real numbers
@@ -26,19 +25,6 @@ def random_solutions(domain: LevelDomain, count: int, rng: np.random.Generator) 
     if domain.num_values is None:
         return (RANDOM_SIGMA * rng.standard_normal((count, domain.solution_size))).astype(np.float32)
     return rng.integers(domain.num_values, size=(count, domain.solution_size)).astype(np.int8)
-
-
-def require_whole_numbers(domain: LevelDomain, algo: str) -> int:
-    """Returns the number of values of a solution's entries.
-
-    Raises:
-        NeurozooError: The domain's solutions are real numbers, which cannot be mutated as whole numbers are.
-    """
-    if domain.num_values is None:
-        raise NeurozooError(
-            f"{algo} changes whole numbers, but solutions of {domain.name!r} are real numbers. Use cma_me."
-        )
-    return domain.num_values
 
 
 class DomainRandomizationSession(LevelSearchSession):
@@ -59,7 +45,7 @@ class MapElitesSession(LevelSearchSession):
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
-        self._emitters = map_elites_emitters(self.archive, self.settings, self.domain, algo="map_elites")
+        self._emitters = map_elites_emitters(self.archive, self.settings, self.domain)
 
     def propose(self, watch: Watch) -> Proposal:
         """Asks all emitters."""
@@ -75,23 +61,35 @@ class MapElitesSession(LevelSearchSession):
             emitter.skip()
 
 
-def map_elites_emitters(archive: Any, settings: Any, domain: LevelDomain, *, algo: str) -> list[MapElitesEmitter]:
-    """Returns the emitters that `MapElitesSettings` and `DsageSettings` describe; `draw_from` seeds them.
+def map_elites_emitters(
+    archive: Any, settings: Any, domain: LevelDomain
+) -> Sequence[MapElitesEmitter | GaussianMapElitesEmitter]:
+    """Returns the emitters that `MapElitesSettings` and `DsageSettings` describe; `draw_from` seeds them."""
+    shared = {"batch_size": settings.batch_size, "initial_population": settings.initial_population}
+    rngs = [np.random.default_rng(number) for number in range(settings.num_emitters)]
+    if domain.num_values is None:
+        sigmas = {"initial_sigma": RANDOM_SIGMA, "mutation_sigma": settings.mutation_sigma}
+        return [GaussianMapElitesEmitter(archive, **shared, **sigmas, rng=rng) for rng in rngs]
+    whole = {"num_values": domain.num_values, "num_mutations": settings.num_mutations}
+    return [MapElitesEmitter(archive, **shared, **whole, rng=rng) for rng in rngs]
 
-    Raises:
-        NeurozooError: Solutions of the domain are real numbers.
+
+def evolution_strategies(
+    archive: Any, domain: LevelDomain, seeds: Iterable[int], **choices: Any
+) -> list[EvolutionStrategyEmitter]:
+    """Returns pyribs' evolution strategies, one for each seed, that begin in the middle of the solutions.
+
+    Args:
+        archive: What they climb in.
+        domain: The domain of the levels.
+        seeds: Seeds of their random numbers.
+        choices: `sigma0`, `batch_size`, and if not that of CMA-ME, `ranker`, `selection_rule` and `restart_rule`.
     """
-    num_values = require_whole_numbers(domain, algo)
+    middle = 0.0 if domain.num_values is None else (domain.num_values - 1) / 2
+    rules = {"ranker": "2imp", "selection_rule": "filter", "restart_rule": "no_improvement", **choices}
     return [
-        MapElitesEmitter(
-            archive,
-            num_values=num_values,
-            batch_size=settings.batch_size,
-            initial_population=settings.initial_population,
-            num_mutations=settings.num_mutations,
-            rng=np.random.default_rng(number),
-        )
-        for number in range(settings.num_emitters)
+        EvolutionStrategyEmitter(archive, x0=np.full(domain.solution_size, middle), seed=seed, **rules)
+        for seed in seeds
     ]
 
 
@@ -107,20 +105,16 @@ class CmaMeSession(LevelSearchSession):
         super().__init__(context)
         s, domain = self.settings, self.domain
         self.archive.draw_from(generator(context.entropy, Purpose.EMITTER))
-        middle = 0.0 if domain.num_values is None else (domain.num_values - 1) / 2
-        self._emitters = [
-            EvolutionStrategyEmitter(
-                self.archive,
-                x0=np.full(domain.solution_size, middle),
-                sigma0=s.sigma0,
-                ranker=s.ranker,
-                selection_rule=s.selection_rule,
-                restart_rule=s.restart_rule,
-                batch_size=s.batch_size,
-                seed=int(generator(context.entropy, Purpose.EMITTER, number).integers(MAX_SEED)),
-            )
-            for number in range(s.num_emitters)
-        ]
+        self._emitters = evolution_strategies(
+            self.archive,
+            domain,
+            (int(generator(context.entropy, Purpose.EMITTER, n).integers(MAX_SEED)) for n in range(s.num_emitters)),
+            sigma0=s.sigma0,
+            batch_size=s.batch_size,
+            ranker=s.ranker,
+            selection_rule=s.selection_rule,
+            restart_rule=s.restart_rule,
+        )
 
     @property
     def solution_type(self) -> type[np.generic]:

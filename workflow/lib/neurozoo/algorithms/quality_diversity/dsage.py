@@ -4,8 +4,8 @@ Source: Bhatt et al. 2022, arXiv:2206.04199; section 1 of its description.
 """
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from ribs.schedulers import Scheduler
@@ -13,9 +13,9 @@ from ribs.schedulers import Scheduler
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.quality_diversity.archives import LevelArchive, make_archive, one_per_region
 from neurozoo.algorithms.quality_diversity.direct_search import (
+    evolution_strategies,
     map_elites_emitters,
     random_solutions,
-    require_whole_numbers,
 )
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
@@ -23,7 +23,7 @@ from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.algorithms.session import RunContext, Watch
 from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.errors import NeurozooError
-from neurozoo.randomness import Entropy, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 Predict = Callable[[np.ndarray], np.ndarray]  # from solutions to objective and both measures
 
@@ -46,7 +46,6 @@ class DsageSession(LevelSearchSession):
         self.variant = VARIANTS[context.model]
         self.predicts_occupancy = self.variant.predicts_occupancy
         super().__init__(context)
-        require_whole_numbers(self.domain, "The search in the surrogate")
         self._saved: Mapping[str, np.ndarray] | None = None  # the surrogate as of the last finished iteration
 
     @property
@@ -182,6 +181,8 @@ def search(
 ) -> LevelArchive:
     """Fills a new archive with predictions.
 
+    Solutions of whole numbers are searched by MAP-Elites, real ones by CMA-ME, as published.
+
     Args:
         domain: The domain of the levels.
         settings: Emitters and iterations.
@@ -191,10 +192,16 @@ def search(
         tell: Gets the number of finished iterations of this search.
     """
     archive = make_archive(domain, settings)
-    emitters = map_elites_emitters(archive, settings, domain, algo="dsage")
     archive.draw_from(generator(entropy, Purpose.EMITTER, iteration))
-    for number, emitter in enumerate(emitters):
-        emitter.draw_from(generator(entropy, Purpose.EMITTER, iteration, number))
+    rngs = [generator(entropy, Purpose.EMITTER, iteration, number) for number in range(settings.num_emitters)]
+    emitters: Sequence[Any]
+    if domain.num_values is None:
+        seeds = (int(rng.integers(MAX_SEED)) for rng in rngs)
+        emitters = evolution_strategies(archive, domain, seeds, sigma0=settings.sigma0, batch_size=settings.batch_size)
+    else:
+        emitters = map_elites_emitters(archive, settings, domain)
+        for emitter, rng in zip(emitters, rngs, strict=True):
+            emitter.draw_from(rng)
     scheduler = Scheduler(archive, emitters)
     nothing = np.zeros(settings.num_emitters * settings.batch_size, np.int64)
     for done in range(1, settings.inner_iterations + 1):

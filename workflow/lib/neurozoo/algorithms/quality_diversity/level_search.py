@@ -91,7 +91,7 @@ class LevelSearchSession:
         self.settings.check(self.domain)
         self.context = context
         self.identity: Mapping[str, object] = _identity(self.settings)
-        self._how = play_of(self.settings, ops=context.ops, threads=context.threads)
+        self._how = play_of(self.settings, self.domain, ops=context.ops, threads=context.threads)
         self.announcements: list[str] = []
         self.iteration = self.progress = 0
         self.archive = make_archive(self.domain, self.settings, dtype=self.solution_type)
@@ -322,21 +322,23 @@ class LevelSearchSession:
         )
 
 
-def play_of(settings: LevelSearchSettings, *, ops: Path | None, threads: int = 1) -> Play:
-    """Returns how levels are evaluated: trained agents in the op, scripted ones without it.
+def play_of(settings: LevelSearchSettings, domain: LevelDomain, *, ops: Path | None, threads: int = 1) -> Play:
+    """Returns how levels are evaluated: trained agents and whole games in the op, scripted agents in mazes without it.
 
     Args:
         settings: The settings of the run.
+        domain: The domain of its levels.
         ops: The op library.
         threads: Threads of the op.
 
     Raises:
-        NeurozooError: The agent needs the op, but none is given.
+        NeurozooError: The op is needed, but none is given.
     """
-    if settings.agent_file is None:
+    if settings.agent_file is None and not domain.needs_op:
         return settings.play
     if ops is None:
-        raise NeurozooError(f"The agent {settings.agent} is played by the op, but none was given. {BUILD}")
+        what = f"The game {domain.name}" if domain.needs_op else f"The agent {settings.agent}"
+        raise NeurozooError(f"{what} is played by the op, but none was given. {BUILD}")
     return replace(settings.play, ops=ops, threads=threads)
 
 

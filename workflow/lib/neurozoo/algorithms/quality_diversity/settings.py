@@ -128,10 +128,15 @@ class MapElitesSettings(LevelSearchSettings):
     Source: Mouret and Clune 2015, arXiv:1504.04909.
     """
 
+    ADDED: ClassVar[Mapping[str, object]] = {"mutation_sigma": 0.2}
+
     num_emitters: Whole = NumEmitters
     batch_size: Whole = EmitterBatch
     initial_population: Whole = InitialPopulation
     num_mutations: Whole = NumMutations
+    mutation_sigma: Number = Field(
+        default=0.2, gt=0, description="Standard deviation of a child's change where solutions are real numbers."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +180,7 @@ class DsageSettings(LevelSearchSettings):
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"ensemble": 1, "standardises_heads": False}
+    ADDED: ClassVar[Mapping[str, object]] = {"ensemble": 1, "standardises_heads": False, "sigma0": 0.2}
 
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate
@@ -186,6 +191,9 @@ class DsageSettings(LevelSearchSettings):
     batch_size: Whole = EmitterBatch
     initial_population: Whole = InitialPopulation
     num_mutations: Whole = NumMutations
+    sigma0: Number = Field(
+        default=0.2, gt=0, description="First step size of the evolution strategies, where solutions are real numbers."
+    )
     # candidates
     coarse_cells: tuple[Whole, Whole] | None = Field(
         default=None,

@@ -13,7 +13,7 @@ from neurozoo.algorithms.quality_diversity.settings import (
 )
 from neurozoo.algorithms.quality_diversity.variants import check_plain, check_variant
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.algorithms.spec import AlgorithmSpec, Need
 from neurozoo.environments.level_domains import check_level_domain, get_level_domain
 from neurozoo.errors import needing
 
@@ -48,6 +48,10 @@ def _open_domain_randomization(context: RunContext) -> Session:
 
 def _check_fit(game: str, settings: LevelSearchSettings) -> None:
     settings.check(get_level_domain(game))
+
+
+def _needs_besides(game: str, settings: LevelSearchSettings) -> tuple[Need, ...]:
+    return ("op",) if settings.agent_file or get_level_domain(game).needs_op else ()
 
 
 def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, object]:
@@ -94,7 +98,7 @@ def _spec(
         describe_protocol=_describe_protocol,
         memory=_memory,
         start_source=lambda settings: settings.agent_file,
-        needs_besides=lambda settings: ("op",) if settings.agent_file else (),
+        needs_besides=_needs_besides,
     )
 
 

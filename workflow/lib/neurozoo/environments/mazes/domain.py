@@ -52,6 +52,8 @@ class MazeDomain:
     agents = tuple(_AGENTS)
     reads_agents = True
     objective_range = (0.0, 1.0)
+    needs_op = False
+    tile_colours: tuple[str, ...] = ()
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns mazes without start and goal; real numbers above 0.5 are walls."""

@@ -1,0 +1,131 @@
+"""Searches through platform levels: solutions of real numbers, an agent that is native, levels that fail."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from level_runs import trained
+from neurozoo.algorithms.quality_diversity.archives import make_archive
+from neurozoo.algorithms.quality_diversity.dsage import search
+from neurozoo.algorithms.quality_diversity.emitters import GaussianMapElitesEmitter
+from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DSAGE
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.results import read_archive
+from neurozoo.environments.level_domains import get_level_domain
+from neurozoo.environments.platformer.domain import PlatformerDomain
+from neurozoo.errors import NeurozooError
+from neurozoo.randomness import NEW_RULE, run_entropy
+from neurozoo.records.level_table import read_levels
+
+SHORT = {"initial_solutions": 30, "num_emitters": 1, "train_epochs": 1, "inner_iterations": 2}
+SMALL = {"agent": "a_star", "num_episodes": 2, "evaluations": 40}
+MARIO = get_level_domain("mario")
+
+
+@pytest.fixture(autouse=True)
+def library(ops, monkeypatch):
+    monkeypatch.chdir(ops.parents[2])
+
+
+@pytest.mark.parametrize(
+    ("algo", "model"),
+    [
+        ("cma_me", "plain"),
+        ("map_elites", "plain"),
+        ("domain_randomization", "plain"),
+        ("dsage", "full"),
+    ],
+)
+def test_every_search_fills_an_archive_of_platform_levels(tmp_path, ops, algo, model):
+    changes = SMALL | (SHORT if algo == "dsage" else {})
+    run_dir = trained(tmp_path / "1", algo, model, game="mario", ops=ops, **changes)
+    arrays = read_archive(run_dir / "archive.npz")
+    levels = read_levels(run_dir / "levels.parquet", ["objective", "sky_tiles", "jumps", "failed"])
+    assert len(levels["objective"]) == 40
+    assert not levels["failed"].any()
+    assert len(arrays["objectives"]) > 1
+    assert ((arrays["objectives"] >= 0) & (arrays["objectives"] <= 1)).all()
+    # Measures are what the levels of the solutions say.
+    again = MARIO.decode(arrays["solutions"])
+    np.testing.assert_array_equal(again, arrays["metadata_level"])
+    np.testing.assert_array_equal((again[:, :9] > 0).sum(axis=(1, 2)), arrays["measures"][:, 0])
+    assert "mario_sky_tiles_jumps" in (run_dir / "result.json").read_text()
+
+
+def test_a_level_that_fails_takes_no_other_with_it(tmp_path, ops, monkeypatch):
+    evaluate = PlatformerDomain.evaluate
+
+    def fails(self, levels, play, rngs):
+        if ((levels > 0).sum(axis=(1, 2)) % 3 == 0).any():
+            raise NeurozooError("The agent stumbled.")
+        return evaluate(self, levels, play, rngs)
+
+    monkeypatch.setattr(PlatformerDomain, "evaluate", fails)
+    run_dir = trained(tmp_path / "1", "cma_me", game="mario", ops=ops, **SMALL)
+    levels = read_levels(run_dir / "levels.parquet", ["failed", "objective", "failure"])
+    assert 0 < levels["failed"].sum() < 40
+    assert np.isnan(levels["objective"][levels["failed"].astype(bool)]).all()
+    assert "The agent stumbled." in str(levels["failure"][levels["failed"].argmax()])
+
+
+def test_the_surrogate_is_searched_by_evolution_strategies():
+    settings = DSAGE["mario_demo"]
+    rng = np.random.default_rng(0)
+    direction = rng.standard_normal(32)
+
+    def predict(solutions):  # a slope: the further along, the more sky tiles
+        along = np.asarray(solutions) @ direction
+        return np.stack([np.ones(len(along)), 20 * along, 5 + 0 * along], axis=1).astype(np.float32)
+
+    entropy = run_entropy(NEW_RULE, seed=0, run=1, algo="dsage", game="mario", model="full")
+    found = [search(MARIO, settings, predict, entropy, 1, lambda done: None) for _ in range(2)]
+    np.testing.assert_array_equal(*(np.sort(archive.data("index")) for archive in found))
+    # Steps of 0.2 in 32 directions alone would come about 20 * 0.2 * sqrt(32) * 3 = 68 tiles far.
+    assert found[0].data("measures")[:, 0].max() > 100
+
+
+def test_children_of_map_elites_are_elites_with_noise():
+    archive = make_archive(MARIO, CMA_ME["mario_demo"])
+    emitter = GaussianMapElitesEmitter(
+        archive,
+        batch_size=400,
+        initial_population=400,
+        initial_sigma=0.2,
+        mutation_sigma=0.5,
+        rng=np.random.default_rng(0),
+    )
+    first = emitter.ask()
+    assert first.std() == pytest.approx(0.2, rel=0.02)
+    assert first.mean() == pytest.approx(0, abs=0.01)
+    elite = np.full((1, 32), 7, np.float32)
+    archive.add(elite, [1.0], [[3, 3]], evaluation=[0])
+    children = emitter.ask()
+    assert (children - 7).std() == pytest.approx(0.5, rel=0.02)
+    assert emitter.ask().tobytes() != children.tobytes()
+
+
+def test_presets_have_the_published_values():
+    paper = DSAGE["mario_paper"]
+    assert (paper.evaluations, paper.num_episodes, paper.num_emitters, paper.batch_size) == (10_000, 5, 1, 30)
+    assert (paper.initial_solutions, paper.inner_iterations, paper.sigma0, paper.num_random) == (100, 10_000, 0.2, 250)
+    assert (paper.train_epochs, paper.train_batch_size, paper.train_sample_size) == (200, 64, None)
+    assert (paper.dims(MARIO), paper.coarse_dims(MARIO)) == ((150, 100), (30, 20))
+    assert (CMA_ME["mario_paper"].num_emitters, CMA_ME["mario_paper"].batch_size) == (5, 30)
+
+
+def test_training_in_platform_levels_needs_the_op_and_in_mazes_it_does_not():
+    for algo, presets in (("dsage", DSAGE), ("cma_me", CMA_ME)):
+        needs = ALGORITHMS[algo].needs_besides
+        assert needs("mario", presets["mario_demo"]) == ("op",)
+        assert needs("maze", presets["demo"]) == ()
+        assert needs("maze", replace(presets["demo"], agent="mine.npz")) == ("op",)
+
+
+def test_without_the_op_a_run_says_what_is_missing(tmp_path):
+    with pytest.raises(NeurozooError, match="The game mario is played by the op, but none was given"):
+        trained(tmp_path / "1", "cma_me", game="mario", **SMALL)
+
+
+def test_an_agent_of_mazes_is_refused(tmp_path, ops):
+    with pytest.raises(NeurozooError, match="'wall_follower' cannot be sent into levels of 'mario'"):
+        trained(tmp_path / "1", "cma_me", game="mario", ops=ops, evaluations=40)

@@ -1,0 +1,165 @@
+"""The platform game: exact to measured scenarios of the original engine, and to its slow twin."""
+
+import csv
+
+import numpy as np
+import pytest
+from neurozoo.environments.platformer import simulator
+from neurozoo.environments.platformer.simulator import COUNTS, KINDS, LOST, TILES, TIME_OUT, WON, replay
+from neurozoo.errors import NeurozooError
+
+from .levels import decisions, flat, wild
+from .twin import Twin
+
+STATUS = {"WIN": WON, "LOSE": LOST, "TIME_OUT": TIME_OUT}
+
+
+@pytest.fixture(autouse=True)
+def library(ops, monkeypatch):
+    monkeypatch.chdir(ops.parents[2])
+
+
+def counts_of(game):
+    return dict(zip(COUNTS, game.counts[-1].tolist(), strict=True))
+
+
+def test_all_scenarios_of_the_original_engine_end_exactly_as_there(data_dir):
+    with open(data_dir / "platformer_scenarios.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 50
+    for row in rows:
+        game = replay(
+            flat(row["edits_on_flat_56x16"]), decisions(row["control_program"]), power=int(row["mario_state"])
+        )
+        counts = counts_of(game)
+        found = {
+            "status": game.status[-1],
+            "agent_ticks": len(game.status) - 1,
+            "completion": f"{game.completion[-1]:.4f}",
+            "jumps": counts["jumps"],
+            "kills_total": sum(counts[name] for name in simulator.KILLS),
+            "kills_stomp": counts["stomp_kills"],
+            "kills_shell": counts["shell_kills"],
+            "kills_fall": counts["fall_kills"],
+            "hurts": counts["hurts"],
+            "coins_world": counts["coins"],
+        }
+        expected = {name: type(value)(row[name]) for name, value in found.items() if name != "status"}
+        assert found == {**expected, "status": STATUS[row["status"]]}, row["scenario"]
+        if row["agent_ticks"] != "0":  # without a decision, the original reports no place
+            assert [f"{value:.3f}" for value in game.position[-1, :2]] == [row["final_x"], row["final_y"]], row[
+                "scenario"
+            ]
+
+
+@pytest.mark.parametrize(
+    ("program", "at", "expected"),
+    [
+        ("*:RS", [1, 2, 3, 5, 10, 20, 40, 80], "9.2000 11.4680 14.6865 23.5684 56.3488 146.4993 356.9335 792.4705"),
+        ("*:R", [1, 2, 5, 10, 20, 30], "8.6000 9.7340 15.7842 32.1744 77.2496 128.8421"),
+    ],
+)
+def test_a_runner_gains_speed_as_measured(program, at, expected):
+    game = replay(flat(), decisions(program, length=100))
+    assert [f"{game.position[tick, 0]:.4f}" for tick in at] == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (
+            "2:,*:J",
+            [209.7, 196.4, 185.0, 175.5, 167.9, 162.2, 158.4, 156.5, 157.885, 162.0622, 168.6129, 177.1810, 187.4638,
+             199.2043, 212.1836, 223],
+        ),
+        ("2:,3:J,*:", [209.7, 201.395, 197.3357, 196.8854, 199.5026, 204.7272, 212.1681, 221.4929, 223]),
+    ],
+)  # fmt: skip
+def test_a_runner_jumps_as_high_as_measured(program, expected):
+    game = replay(flat(), decisions(program, length=40))
+    # Measured values have four digits behind the point.
+    np.testing.assert_allclose(game.position[3 : 3 + len(expected), 1], expected, rtol=0, atol=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    ("edits", "axis", "begin", "expected"),
+    [
+        ("g@12-12/13-13", "x", 0, [198.25, 196.50, 194.75]),
+        ("G@12-12/13-13", "y", 1, [223, 213.0, 204.1, 196.25, 189.38, 183.46, 178.44, 174.27]),
+        ("g@12-12/5-5", "y", 0, [95.00, 97.00, 100.70, 105.85, 112.22, 119.64, 127.94, 137.00]),
+    ],
+)
+def test_enemies_walk_fly_and_fall_as_measured(edits, axis, begin, expected):
+    game = replay(flat(edits), decisions("*:", length=10))
+    kind = KINDS.index("goomba")
+    found = [sprites[axis][sprites["kind"] == kind].item() for sprites in game.sprites[begin : begin + len(expected)]]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-3)
+
+
+def test_gaps_and_walls_are_passable_as_measured():
+    for width, is_passed in [(1, True), (2, False)]:
+        assert (replay(flat(f"-@20-{19 + width}/14-15"), decisions("*:RS")).status[-1] == WON) == is_passed
+    highest = [min(replay(flat(), decisions(program, length=40)).position[:, 1]) for program in ("2:,*:J", "2:,3:J,*:")]
+    np.testing.assert_allclose(223 - np.array(highest), [66.5, 26.1], atol=0.05)  # measured with one digit
+
+
+def random_program(rng, length):
+    """Decisions that mostly hold on, so that runners get somewhere."""
+    buttons, made = 0, []
+    for _ in range(length):
+        if rng.random() < 0.2:
+            chosen = rng.random(5) < (0.12, 0.75, 0.1, 0.5, 0.5)
+            buttons = int(np.sum(chosen * (1, 2, 4, 8, 16)))
+        made.append(buttons)
+    return np.array(made, np.uint8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_native_game_equals_its_twin_to_the_bit(seed):
+    rng = np.random.default_rng(seed)
+    seen = set()
+    for power in (0, 1, 2, 2):
+        level, program = wild(rng), random_program(rng, 250)
+        game = replay(level, program, power=power)
+        twin = Twin([row.tobytes().decode() for row in level], power)
+        for tick in range(len(game.status)):
+            if tick:
+                twin.step(int(program[tick - 1]))
+            me = twin.me
+            assert game.position[tick].tolist() == [me.x, me.y, me.vx, me.vy], tick
+            assert dict(zip(COUNTS, game.counts[tick].tolist(), strict=True)) == twin.counts, tick
+            things = [(KINDS.index(t.kind), t.x, t.y, t.vx, t.vy, t.facing, t.home, t.has_wings) for t in twin.things]
+            assert [tuple(sprite) for sprite in game.sprites[tick].tolist()] == things, tick
+            assert game.tiles[tick].tolist() == [[TILES.index(tile) for tile in row] for row in twin.tiles], tick
+            assert game.power[tick] == twin.large + twin.fiery
+            seen |= {KINDS[int(kind)] for kind in game.sprites[tick]["kind"]}
+        assert ("running", "won", "lost", "time_out")[game.status[-1]] == twin.status
+    assert seen >= {"runner", "goomba", "green_koopa"}
+
+
+def test_the_twin_meets_every_kind_of_sprite():
+    """So that the comparison above means something: its levels and programs, and everything that appears there."""
+    seen, counted = set(), np.zeros(len(COUNTS), int)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        for power in (0, 1, 2, 2):
+            game = replay(wild(rng), random_program(rng, 250), power=power)
+            seen |= {KINDS[int(kind)] for sprites in game.sprites for kind in sprites["kind"]}
+            counted += game.counts[-1]
+    assert seen >= set(KINDS) - {"bullet", "flower"}
+    assert all(counted[COUNTS.index(name)] for name in ("jumps", "stomp_kills", "fire_kills", "hurts", "coins"))
+
+
+def test_a_shell_that_slides_kills_what_it_meets():
+    # The runner jumps onto a koopa, falls onto its shell, and so kicks it into two enemies that follow.
+    game = replay(flat("k@10-10/13-13;g@14-14/13-13;g@16-16/13-13"), decisions("76:,79:J,*:"))
+    counts = counts_of(game)
+    assert counts["stomp_kills"] == 1
+    assert counts["shell_kills"] == 2
+
+
+def test_unknown_tiles_and_other_sizes_are_refused():
+    with pytest.raises(NeurozooError, match="in row 3, column 7 is unknown: character 122"):
+        replay(flat("z@7-7/3-3"), decisions("*:"))
+    with pytest.raises(NeurozooError, match=r"should have 16 x 56 tiles, but the shape is \[16,55\]"):
+        replay(flat()[:, 1:], decisions("*:"))

@@ -1,0 +1,76 @@
+"""A movie of the agent in a level has a frame per tick, and says how the game ended."""
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from neurozoo.__main__ import main
+from neurozoo.environments.platformer.tiles import from_text, read_level, write_level
+from neurozoo.errors import NeurozooError
+from neurozoo.movies.level_movie import draw_run, film_level, level_of
+
+
+def flat() -> np.ndarray:
+    return from_text("\n".join(["-" * 56] * 14 + ["X" * 56] * 2))
+
+
+def test_a_movie_shows_the_run_to_its_end(tmp_path, ops):
+    facts = film_level(flat(), tmp_path / "run.mp4", ops=ops)
+    assert facts == {"status": 1, "completion": 1.0, "jumps": 0, "kills": 0, "ticks": 89}
+    frames = iio.imread(tmp_path / "run.mp4")
+    assert frames.shape == (90, 256, 896, 3)
+    dark = [np.flatnonzero((frame[211:224].astype(int).sum(axis=2) < 200).any(axis=0)) for frame in frames[[0, 45, 89]]]
+    assert [bool(columns.max() < 20) for columns in dark] == [True, False, False]  # the runner's outlines
+    assert dark[2].max() > 870 > dark[1].max() > 300
+
+
+def test_a_movie_of_a_hopeless_level_ends(tmp_path, ops):
+    level = flat()
+    level[:14, 3] = 11
+    facts = film_level(level, tmp_path / "run.mp4", budget=5, most_frames=10, ops=ops)
+    assert (facts["status"], facts["ticks"]) == (3, 666)
+    assert len(iio.imread(tmp_path / "run.mp4")) == 10
+
+
+def test_a_frame_rate_of_nothing_is_refused(tmp_path, ops):
+    with pytest.raises(NeurozooError, match="should be >= 1"):
+        film_level(flat(), tmp_path / "run.mp4", fps=0, ops=ops)
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    """A folder with an archive of two levels, in the cells 5 and 9; the second is better."""
+    levels = np.stack([flat(), flat()])
+    levels[0, 3, 20], levels[1, 3, 30] = 7, 7
+    cells = {"metadata_level": levels, "metadata_cell": np.array([5, 9])}
+    np.savez(tmp_path / "archive.npz", solutions=np.zeros((2, 32)), objectives=np.array([0.5, 1.0]), **cells)
+    return tmp_path
+
+
+def test_a_level_is_taken_from_an_archive_by_its_cell(run_dir, monkeypatch):
+    monkeypatch.setattr("neurozoo.movies.level_movie.read_archive", lambda path: dict(np.load(path)))
+    assert level_of(run_dir)[3, 30] == 7
+    assert level_of(run_dir, cell=5)[3, 20] == 7
+    with pytest.raises(NeurozooError, match=r"Cell 6 of .* is empty. The nearest one with a level is 5"):
+        level_of(run_dir, cell=6)
+
+
+def test_a_file_has_no_cells(tmp_path):
+    write_level(tmp_path / "level.txt", flat())
+    with pytest.raises(NeurozooError, match="has no cell 3"):
+        level_of(tmp_path / "level.txt", cell=3)
+
+
+def test_a_picture_shows_the_way(tmp_path, ops):
+    draw_run(flat(), tmp_path / "way.png", ops=ops)
+    assert iio.imread(tmp_path / "way.png").shape == (256, 896, 3)
+
+
+def test_the_command_plays_and_exports_a_level(tmp_path, ops, capsys):
+    level = flat()
+    level[10, 20] = 7
+    write_level(tmp_path / "level.txt", level)
+    main(["level", str(tmp_path / "level.txt"), "--text", str(tmp_path / "again.txt"), "--ops", str(ops)])
+    assert capsys.readouterr().out == (
+        "The agent reaches the finish after 89 ticks, 0 jumps and 0 kills; 100% of the way.\n"
+    )
+    np.testing.assert_array_equal(read_level(tmp_path / "again.txt"), level)

@@ -1,0 +1,127 @@
+"""The domain of platform levels: 16 x 56 tiles that a decoder makes of 32 numbers, and an A* agent that plays them.
+
+Source: section 5 of the description of DSAGE.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from neurozoo.environments.level_domains import Evaluations, Measure, Play
+from neurozoo.environments.platformer import simulator
+from neurozoo.environments.platformer.tiles import (
+    AIR,
+    ALPHABET,
+    ENEMIES,
+    HEIGHT,
+    TILE_COLOURS,
+    TILE_SIZE,
+    WIDTH,
+    to_characters,
+    without_wrong_ends,
+)
+
+A_STAR = "a_star"
+BUDGETS = (350, 400, 450, 500, 550)  # nodes per tick, of which every run draws one
+_SKY_ROWS = 9
+_MEANS = ("jumps", "kills", "stomp_kills", "shell_kills", "fire_kills", "fall_kills", "hurts", "coins", "longest_air")
+
+Decoder = Callable[[np.ndarray], np.ndarray]  # from solutions to tiles: uint8, (levels, 16, 56)
+
+
+class PlatformerDomain:
+    """Levels of a platform game; see `LevelDomain`.
+
+    A solution has 32 real numbers, which a decoder turns into a level. A finish at the left of the start would win at
+    once, so both are taken out of such a level. The objective is the share of the way that the agent comes along, on
+    average over its runs, of which each draws its budget.
+
+    The measures are those of the published archives: `sky_tiles` (tiles in the upper nine rows that are not air),
+    `jumps` and `kills` (means over the runs).
+
+    Args:
+        name: The `{game}` of paths.
+        decoder: Makes levels of solutions.
+    """
+
+    solution_size = 32
+    num_values: int | None = None
+    num_tiles = len(ALPHABET)
+    spare_channels = 0
+    shape = (HEIGHT, WIDTH)
+    measures: Mapping[str, Measure] = MappingProxyType(
+        {
+            "sky_tiles": Measure("Tiles in the sky", 0, 150, 150, 30),
+            "jumps": Measure("Mean jumps of the agent", 0, 100, 100, 20),
+            "kills": Measure("Mean enemies killed", 0, 25, 25, 5),
+        }
+    )
+    recorded: tuple[str, ...] = (
+        "sky_tiles", "jumps", "kills", "enemies", "stomp_kills", "shell_kills", "fire_kills", "fall_kills", "hurts",
+        "coins", "longest_air", "longest_jump", "ticks", "won", "completion_deviation", "jumps_deviation",
+    )  # fmt: skip
+    default_measures = ("sky_tiles", "jumps")
+    agents: tuple[str, ...] = (A_STAR,)
+    objective_range = (0.0, 1.0)
+    reads_agents = False
+    needs_op = True
+    tile_colours: tuple[str, ...] = TILE_COLOURS
+
+    def __init__(self, name: str, decoder: Decoder) -> None:
+        self.name = name
+        self._decoder = decoder
+
+    def decode(self, solutions: np.ndarray) -> np.ndarray:
+        """Returns levels: uint8, shape (levels, 16, 56)."""
+        return without_wrong_ends(self._decoder(np.asarray(solutions)))
+
+    def with_endpoints(self, levels: np.ndarray) -> np.ndarray:
+        """Returns the same levels: their start and finish are tiles, or else their first and last column."""
+        return levels
+
+    def evaluate(self, levels: np.ndarray, play: Play, rngs: list[np.random.Generator]) -> Evaluations:
+        """Sends the agent into levels; see `LevelDomain.evaluate`.
+
+        The occupancy is the number of ticks in which the runner's feet were on a tile.
+        """
+        levels = np.asarray(levels, np.uint8)
+        budgets = np.array([rng.choice(BUDGETS, play.num_episodes) for rng in rngs]).reshape(len(levels), -1)
+        ops = play.ops or simulator.OPS
+        games = simulator.play(to_characters(levels), budgets, threads=play.threads, ops=ops)
+        values = {
+            **{name: games.count(name).mean(axis=1) for name in _MEANS},
+            "sky_tiles": (levels[:, :_SKY_ROWS] != AIR).sum(axis=(1, 2)),
+            "enemies": np.isin(levels, ENEMIES).sum(axis=(1, 2)),
+            "longest_jump": games.longest_jump.mean(axis=1),
+            "ticks": games.ticks.mean(axis=1),
+            "won": (games.status == simulator.WON).mean(axis=1),
+            "completion_deviation": games.completion.std(axis=1),
+            "jumps_deviation": games.count("jumps").std(axis=1),
+        }
+        return Evaluations(
+            levels=levels,
+            objectives=games.completion.mean(axis=1).astype(np.float32),
+            values={name: np.asarray(values[name], np.float32) for name in self.recorded},
+            occupancy=(games.occupancy / budgets.shape[1]).astype(np.float32),
+        )
+
+    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+        """Returns the tiles of one run with the middle budget in each level, for pages and movies.
+
+        Args:
+            levels: uint8, shape (levels, 16, 56).
+            agent: Name of the agent.
+            direction: Has no meaning here.
+
+        Returns:
+            Arrays of int16, shape (ticks,), row * 56 + column; ticks above or below the level are left out.
+        """
+        characters = to_characters(np.asarray(levels, np.uint8))
+        games = simulator.play(characters, np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2]))
+        ways = []
+        for level, buttons in zip(characters, games.buttons_of_first_runs(), strict=True):
+            column, row = np.trunc(simulator.replay(level, buttons).position[:, :2].T / TILE_SIZE).astype(np.int16)
+            inside = (row >= 0) & (row < HEIGHT) & (column >= 0) & (column < WIDTH)
+            ways.append((row * WIDTH + column)[inside])
+        return ways

@@ -1,0 +1,159 @@
+"""The platform game and its agent, which are native: plays levels, and shows what happened tick by tick.
+
+Buttons of a decision are bits: see `LEFT` to `JUMP`. Levels are characters, see `tiles.to_characters`; the game knows
+some more than the alphabet of levels, such as winged enemies in capital letters.
+
+Source: sections 13.3 and 13.4 of the description of DSAGE.
+"""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
+from neurozoo.native import call_op, load_ops
+
+OPS = "results/native/libneurozoo_ops.so"
+LEFT, RIGHT, DOWN, SPEED, JUMP = 1, 2, 4, 8, 16
+RUNNING, WON, LOST, TIME_OUT = range(4)  # status of a game
+COUNTS = (
+    "jumps", "stomp_kills", "shell_kills", "fire_kills", "fall_kills", "hurts", "coins", "tile_coins", "lives",
+    "mushrooms", "flowers", "longest_air",
+)  # fmt: skip
+KILLS = ("stomp_kills", "shell_kills", "fire_kills", "fall_kills")
+# Kinds of sprites, and what tiles do, by number
+KINDS = (
+    "runner", "goomba", "green_koopa", "red_koopa", "spiky", "shell", "bullet", "mushroom", "life_mushroom", "flower",
+    "fireball",
+)  # fmt: skip
+TILES = (
+    "air", "solid", "used", "cannon", "brick", "coin_block", "power_block", "life_block", "hidden_coin", "hidden_life",
+    "platform", "coin",
+)  # fmt: skip
+SPRITE = np.dtype([(name, "f4") for name in ("kind", "x", "y", "vx", "vy", "facing", "home", "has_wings")])
+
+
+@dataclass(frozen=True)
+class Games:
+    """What the agent did in several levels.
+
+    Attributes:
+        status: int32, shape (levels, runs): `WON`, `LOST` or `TIME_OUT`.
+        completion: float32, shape (levels, runs): share of the way, 0 to 1.
+        counts: int32, shape (levels, runs, 12): see `COUNTS`.
+        longest_jump: float32, shape (levels, runs): pixels.
+        ticks: int32, shape (levels, runs): decisions.
+        nodes: int64, shape (levels, runs): nodes that the agent took from its open lists.
+        occupancy: int32, shape (levels, 16, 56): ticks in which the runner's feet were on each tile, over all runs.
+        buttons: uint8, shape (decisions,): those of all runs, one after the other.
+        accepted: int32, shape (decisions,): nodes that the agent accepted before each of them.
+    """
+
+    status: np.ndarray
+    completion: np.ndarray
+    counts: np.ndarray
+    longest_jump: np.ndarray
+    ticks: np.ndarray
+    nodes: np.ndarray
+    occupancy: np.ndarray
+    buttons: np.ndarray
+    accepted: np.ndarray
+
+    def count(self, name: str) -> np.ndarray:
+        """Returns a count of `COUNTS`, or `kills`: int64, shape (levels, runs)."""
+        names = KILLS if name == "kills" else (name,)
+        return self.counts[..., [COUNTS.index(each) for each in names]].sum(axis=-1)
+
+    def buttons_of_first_runs(self) -> list[np.ndarray]:
+        """Returns the decisions of the first run in each level."""
+        ends = np.concatenate([[0], np.cumsum(self.ticks.reshape(-1), dtype=np.int64)])
+        runs = self.ticks.shape[1]
+        return [self.buttons[ends[i * runs] : ends[i * runs + 1]] for i in range(len(self.ticks))]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A game, tick by tick: after its start and after each decision.
+
+    Attributes:
+        position: float32, shape (ticks, 4): x and y of the runner's feet in pixels, and its speed.
+        camera: float32, shape (ticks,): x of the screen's left side in pixels.
+        status: int32, shape (ticks,): `RUNNING`, and at the end `WON`, `LOST` or `TIME_OUT`.
+        power: int32, shape (ticks,): 0 small, 1 large, 2 throws fire.
+        is_protected: bool, shape (ticks,).
+        facing: int32, shape (ticks,): -1 or 1.
+        counts: int32, shape (ticks, 12): see `COUNTS`.
+        sprites: One structured array per tick, see `SPRITE`; newest first, the runner among them.
+        tiles: uint8, shape (ticks, 16, 56): what each tile does, see `TILES`.
+        completion: float32, shape (ticks,): share of the way.
+    """
+
+    position: np.ndarray
+    camera: np.ndarray
+    status: np.ndarray
+    power: np.ndarray
+    is_protected: np.ndarray
+    facing: np.ndarray
+    counts: np.ndarray
+    sprites: list[np.ndarray]
+    tiles: np.ndarray
+    completion: np.ndarray
+
+
+def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = OPS) -> Games:
+    """Lets the agent play levels. Level and budget decide a game; the number of threads changes nothing.
+
+    Args:
+        levels: uint8, shape (levels, 16, 56), characters.
+        budgets: int32, shape (levels, runs): nodes that the agent may take from its open list per tick.
+        threads: How many play at once.
+        ops: The op library.
+
+    Raises:
+        NeurozooError: A level has another size or an unknown character, a budget is below 1, or the library is missing
+            or does not fit.
+    """
+    found = call_op(
+        load_ops(ops).neurozoo_platformer_play,
+        levels=np.ascontiguousarray(levels, np.uint8),
+        budgets=np.ascontiguousarray(budgets, np.int32),
+        num_threads=threads,
+    )
+    return Games(*(np.asarray(array) for array in found))
+
+
+def replay(level: np.ndarray, buttons: np.ndarray, *, power: int = 0, ops: str | os.PathLike = OPS) -> Replay:
+    """Plays decisions, as many as fit before the game ends.
+
+    Args:
+        level: uint8, shape (16, 56), characters.
+        buttons: uint8, shape (decisions,).
+        power: Of the runner at the start: 0 small, 1 large, 2 throws fire.
+        ops: The op library.
+
+    Raises:
+        NeurozooError: The level has another size or an unknown character, or the library is missing or does not fit.
+    """
+    runner, state, counts, sprites, tiles, completion = (
+        np.asarray(array)
+        for array in call_op(
+            load_ops(ops).neurozoo_platformer_replay,
+            level=np.ascontiguousarray(level, np.uint8),
+            buttons=np.ascontiguousarray(buttons, np.uint8),
+            power=power,
+        )
+    )
+    records = np.ascontiguousarray(sprites).view(SPRITE).reshape(-1)
+    return Replay(
+        position=runner[:, :4],
+        camera=runner[:, 4],
+        status=state[:, 0],
+        power=state[:, 1],
+        is_protected=state[:, 2] > 0,
+        facing=state[:, 3],
+        counts=counts,
+        sprites=np.split(records, np.cumsum(state[:-1, 4])),
+        tiles=tiles.reshape(-1, HEIGHT, WIDTH),
+        completion=completion,
+    )

@@ -1,0 +1,125 @@
+"""Levels of the platform game, taken from files and archives; the agent in them, described, drawn and filmed."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.algorithms.results import read_archive
+from neurozoo.environments.platformer.drawing import draw_tick, draw_way
+from neurozoo.environments.platformer.simulator import OPS, Games, Replay, play, replay
+from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, read_level, to_characters
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.movies.video import check_fps, video_written_whole
+
+BUDGET = 450  # nodes per tick
+
+
+def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarray:
+    """Reads a level from a text file or from the archive of a run.
+
+    Args:
+        source: A text file, or the folder of a run.
+        cell: Which cell of the archive; None for the elite with the highest objective, the first of equal ones.
+
+    Returns:
+        uint8, shape (16, 56), numbers of tiles.
+
+    Raises:
+        NeurozooError: There is no such file or cell, or what is there is no platform level.
+    """
+    source = Path(source)
+    if not source.is_dir():
+        if cell is not None:
+            raise NeurozooError(f"{source} is no folder of a run, so it has no cell {cell}. Leave --cell out.")
+        return read_level(source)
+    arrays = read_archive(source / "archive.npz")
+    levels, cells = arrays.get("metadata_level"), arrays["metadata_cell"] if "metadata_cell" in arrays else np.zeros(0)
+    if levels is None or levels.shape[1:] != (HEIGHT, WIDTH) or not len(levels):
+        raise NeurozooError(f"{source / 'archive.npz'} holds no platform levels. Name a run of the game mario.")
+    if cell is None:
+        return levels[np.argmax(arrays["objectives"])]
+    if not (cells == cell).any():
+        raise NeurozooError(
+            f"Cell {cell} of {source / 'archive.npz'} is empty. The nearest one with a level is "
+            f"{cells[np.argmin(np.abs(cells - cell))]}; the archive's page shows all."
+        )
+    return levels[np.argmax(cells == cell)]
+
+
+def describe_run(level: np.ndarray, *, budget: int = BUDGET, ops: str | os.PathLike = OPS) -> dict[str, float | int]:
+    """Lets the agent play a level once.
+
+    Args:
+        level: uint8, shape (16, 56), numbers of tiles.
+        budget: Nodes that the agent may take from its open list per tick.
+        ops: The op library.
+
+    Returns:
+        `status` (1 won, 2 lost, 3 time is out), `completion`, `jumps`, `kills` and `ticks`.
+
+    Raises:
+        NeurozooError: `budget` is below 1, or the op library is missing.
+    """
+    return _facts(_played(level, budget, ops)[0])
+
+
+def draw_run(
+    level: np.ndarray, output: str | os.PathLike, *, budget: int = BUDGET, ops: str | os.PathLike = OPS
+) -> None:
+    """Draws the agent's way through a level: a PNG of 896 x 256 pixels. See `describe_run`."""
+    from PIL import Image
+
+    picture = draw_way(level, _played(level, budget, ops)[1])
+    with written_whole(output) as temporary:
+        Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
+
+
+def film_level(
+    level: np.ndarray,
+    output: str | os.PathLike,
+    *,
+    budget: int = BUDGET,
+    fps: int = 24,
+    most_frames: int = 700,
+    ops: str | os.PathLike = OPS,
+) -> dict[str, float | int]:
+    """Films the agent in a level, one frame per tick: 896 x 256 pixels, with its way so far.
+
+    Args:
+        level: uint8, shape (16, 56), numbers of tiles.
+        output: The `.mp4` to write.
+        budget: Nodes that the agent may take from its open list per tick.
+        fps: Frames per second; the original game has 24.
+        most_frames: Where the movie ends if the agent does not.
+        ops: The op library.
+
+    Returns:
+        What `describe_run` returns.
+
+    Raises:
+        NeurozooError: `fps` or `budget` is below 1, the op library is missing, or ffmpeg fails.
+    """
+    check_fps(fps)
+    games, seen = _played(level, budget, ops)
+    with video_written_whole(output, width=WIDTH * TILE_SIZE, height=HEIGHT * TILE_SIZE, fps=fps) as write:
+        for tick in range(min(len(seen.status), most_frames)):
+            write(draw_tick(level, seen, tick))
+    return _facts(games)
+
+
+def _played(level: np.ndarray, budget: int, ops: str | os.PathLike) -> tuple[Games, Replay]:
+    characters = to_characters(level)
+    games = play(characters[None], np.full((1, 1), budget), ops=ops)
+    return games, replay(characters, games.buttons, ops=ops)
+
+
+def _facts(games: Games) -> dict[str, float | int]:
+    return {
+        "status": games.status.item(),
+        "completion": round(games.completion.item(), 4),
+        "jumps": games.count("jumps").item(),
+        "kills": games.count("kills").item(),
+        "ticks": games.ticks.item(),
+    }
