@@ -91,6 +91,16 @@ def test_initial_weights_are_truncated_normal_and_biases_zero():
     assert all(not array.any() for name, array in arrays.items() if name.endswith("/b") and name != "lstm/b")
 
 
+def test_orthogonal_weights_are_orthonormal_vectors_with_the_gains_of_cleanrl():
+    layout = get_keras_network("impala_shallow_lstm").layout(6)
+    arrays = layout.split(layout.draw(np.random.default_rng(1), "orthogonal"))
+    for name, gain in (("conv1/w", 2**0.5), ("fc/w", 2**0.5), ("lstm/u", 1), ("policy/w", 0.01), ("baseline/w", 1)):
+        matrix = arrays[name].reshape(-1, arrays[name].shape[-1]).astype(np.float64)
+        shorter = matrix if len(matrix) <= matrix.shape[1] else matrix.T
+        np.testing.assert_allclose(shorter @ shorter.T, gain**2 * np.eye(len(shorter)), atol=1e-5)
+    assert not any(array.any() for name, array in arrays.items() if name.endswith("/b"))
+
+
 @pytest.fixture(scope="module")
 def recurrent():
     layout = get_keras_network("impala_deep_lstm").layout(5, TINY)

@@ -10,12 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer
+from neurozoo.networks.initial_weights import orthogonal
 
 if TYPE_CHECKING:
     import keras
@@ -27,6 +28,8 @@ BLOCKS = 2  # residual blocks of a section
 TRUNCATED = 2.0  # initial weights lie within this many standard deviations
 _KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not the one with the activation
 _GATES = 4  # of an LSTM: input, forget, cell, output
+_ORTHOGONAL_GAINS = {POLICY: 0.01, BASELINE: 1.0, LSTM: 1.0}  # of others: sqrt(2)
+InitialWeights = Literal["fan_in", "orthogonal"]
 
 
 class ParameterArray(NamedTuple):
@@ -167,12 +170,18 @@ class KerasLayout:
         """Length of the parameter vector."""
         return sum(math.prod(array.shape) for array in self.arrays)
 
-    def draw(self, random: np.random.Generator) -> np.ndarray:
+    def draw(self, random: np.random.Generator, rule: InitialWeights = "fan_in") -> np.ndarray:
         """Draws initial parameters: float32, shape (parameters,).
 
-        Weights are normal with a standard deviation of 1 / sqrt(fan in), truncated at two of them; those of the LSTM
-        are uniform (Glorot and Bengio 2010). Biases are 0, and 1 for the forget gates.
+        Args:
+            random: Draws.
+            rule: `fan_in`: weights are normal with a standard deviation of 1 / sqrt(fan in), truncated at two of them;
+                those of the LSTM are uniform (Glorot and Bengio 2010); biases are 0, and 1 for the forget gates.
+                `orthogonal`: orthonormal vectors times sqrt(2), but 0.01 for the policy, and 1 for baseline and LSTM;
+                all biases are 0 (as in CleanRL).
         """
+        if rule == "orthogonal":
+            return np.concatenate([_orthogonal_array(random, array) for array in self.arrays])
         parts = []
         for array in self.arrays:
             if array.part == "b":
@@ -359,6 +368,13 @@ def _residual_section(value, layer: Layer):
         name = layer.name if is_last else f"{layer.name}_block{block + 1}"
         value = keras.layers.Add(name=name)([before, value])
     return value
+
+
+def _orthogonal_array(random: np.random.Generator, array: ParameterArray) -> np.ndarray:
+    if array.part == "b":
+        return np.zeros(math.prod(array.shape), np.float32)
+    gain = _ORTHOGONAL_GAINS.get(array.layer, math.sqrt(2))
+    return np.float32(gain) * orthogonal(random, math.prod(array.shape[:-1]), array.shape[-1]).ravel()
 
 
 def _truncated_normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -72,7 +72,7 @@ class ActorCritic:
         random: np.random.Generator,
         learners: Group | None = None,
     ) -> None:
-        theta = layout.draw(random)
+        theta = layout.draw(random, settings.initial_weights)
         self._layout = layout
         self.online, self.acting = layout.keras_model(theta), layout.keras_model(theta)
         self._trainer = _trainer(self.online, layout, settings)

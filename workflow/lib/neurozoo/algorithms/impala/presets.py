@@ -67,6 +67,7 @@ PRESETS = {
         frames=40_000_000,
         action_set="minimal",
         objective="ppo",
+        initial_weights="orthogonal",
         num_envs=8,
         unroll_length=128,
         batch_size=2,

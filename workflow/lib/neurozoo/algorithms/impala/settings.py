@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.keras_networks import InitialWeights
 from neurozoo.validation import Number, Whole
 
 # Those of ale-py's vector environment. `simple_dqn` has steps without action at the start, which only dqn plays.
@@ -27,7 +28,7 @@ class ImpalaSettings(RunSettings):
     ADDED: ClassVar[Mapping[str, object]] = {
         **{"learners": 1, "actors": 0, "gradients": "average"},
         **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
-        **{"clip_values": True, "normalize_advantages": True},
+        **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
     }
 
     # budget
@@ -68,6 +69,10 @@ class ImpalaSettings(RunSettings):
         default="vtrace",
         description="What is learned: vtrace (IMPALA; losses are sums over the steps of an update) or ppo (losses are "
         "means).",
+    )
+    initial_weights: InitialWeights = Field(
+        default="fan_in",
+        description="fan_in (truncated normal, as in the paper's code) or orthogonal (as in CleanRL).",
     )
     batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
     discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")

@@ -16,6 +16,7 @@ import numpy as np
 from neurozoo.environments.mazes.simulator import NUM_ACTIONS, VIEW
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
+from neurozoo.networks.initial_weights import orthogonal
 from neurozoo.npz_files import DAMAGE, read_npz
 
 UNITS = 256  # of the LSTM
@@ -110,7 +111,7 @@ class RecurrentAgent:
             elif name == "direction/w":  # PyTorch's default, which the original leaves
                 arrays[name] = rng.uniform(-0.5, 0.5, shape).astype(np.float32)
             else:
-                arrays[name] = gains.get(name, 1.0) * _orthogonal(rng, *shape)
+                arrays[name] = gains.get(name, 1.0) * orthogonal(rng, *shape)
         return cls(arrays)
 
     def write(self, path: str | os.PathLike) -> None:
@@ -176,13 +177,6 @@ def choose(preferences: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     ends = np.cumsum(powers, axis=1)
     wanted = uniform * ends[:, -1]
     return (wanted[:, None] >= ends[:, :-1]).sum(axis=1)
-
-
-def _orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Draws a matrix whose shorter rows or columns are orthonormal: float32, shape (rows, columns)."""
-    tall, signs = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
-    tall = tall * np.sign(np.diag(signs))
-    return (tall if rows >= columns else tall.T).astype(np.float32)
 
 
 def _sigmoid(values: np.ndarray) -> np.ndarray:
