@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from neurozoo.native import BUILD, REBUILD
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.planned_runs import run_settings
 
 PROJECT = Path(__file__).parents[2]
 
@@ -104,6 +106,30 @@ def test_an_imported_run_that_the_configuration_does_not_name_is_explained(plan)
     run = plan("results/runs/imported/pong/small/7/rollout.npz")
     assert run.returncode != 0
     assert "No entry under imports makes the run imported/pong/small/7; they make: none." in run.stdout
+
+
+def test_a_sweep_plans_the_runs_of_each_combination_with_its_settings(plan, tmp_path):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "experiments:\n  demo:\n    {algo: ga, games: [pong], models: [small], runs: 2,"
+        " sweep: {mutation_power: [0.002, 0.005], protocol: [uber2018, machado2018]}}\n"
+    )
+    run = plan("--configfile", str(file))
+    assert run.returncode == 0, run.stdout
+    trained = re.findall(r"results/runs/ga/pong/small/(\d+)/checkpoint\.npz", run.stdout)
+    assert {int(number) for number in trained} == {1, 2, 101, 102, 201, 202, 301, 302}
+    assert job_counts(run.stdout)["train"] == job_counts(run.stdout)["activation_movie"] == 8
+    config = check_config(yaml.safe_load(file.read_text()))
+    settings = [run_settings(config, algo="ga", game="pong", model="small", run=run) for run in (2, 102, 202, 302)]
+    assert [(found["mutation_power"], found["protocol"]) for found in settings] == [
+        (0.002, "uber2018"), (0.002, "machado2018"), (0.005, "uber2018"), (0.005, "machado2018"),
+    ]  # fmt: skip
+
+
+def test_a_mistake_in_a_sweep_stops_snakemake_with_a_sentence(plan):
+    run = plan("--config", "experiments={demo: {sweep: {mutation_powr: [0.1]}}}")
+    assert run.returncode != 0
+    assert "experiments.demo.sweep: setting of ga 'mutation_powr' is unknown; did you mean" in run.stdout
 
 
 def test_generations_are_filmed_for_the_configured_experiments(project, snakemake):

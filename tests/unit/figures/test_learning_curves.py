@@ -1,11 +1,16 @@
+import json
 import re
 import xml.etree.ElementTree
+from dataclasses import asdict
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import plotnine as p9
 import pytest
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.algorithms.session import RunContext
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
 from neurozoo.figures import learning_curves as plots
 from neurozoo.figures.learning_curves import (
@@ -15,6 +20,10 @@ from neurozoo.figures.learning_curves import (
     plot_learning_curves,
     reference_levels,
 )
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.planned_runs import planned_runs, run_settings
+from neurozoo.records.comparability import facts_of
+from neurozoo.training.identity import run_facts
 
 
 def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018", settings="5e77"):
@@ -233,6 +242,23 @@ def test_runs_of_different_settings_never_share_a_curve_and_are_named_by_what_di
     figure = drawn(pd.concat([weak, strong.assign(run=strong["run"] + 2)], ignore_index=True), tmp_path)
     curves = figure.data.groupby("curve", observed=True)["runs"].first().to_dict()
     assert curves == {"large, mutation_power 0.0005": 2, "large, mutation_power 0.5": 2}
+
+
+def test_the_combinations_of_a_sweep_are_curves_named_by_its_settings_only(tmp_path):
+    sweep = {"mutation_power": [0.002, 0.005], "population_size": [20, 30]}
+    experiment = {"algo": "ga", "games": ["pong"], "models": ["large"], "runs": 2, "sweep": sweep}
+    config = check_config({"experiments": {"demo": experiment}})
+    tables = []
+    for run in planned_runs(config):
+        names = asdict(run)
+        settings = resolve_settings("ga", preset="demo", overrides=run_settings(config, **names))
+        context = RunContext(**names, settings=settings, run_dir=tmp_path)
+        recorded = json.loads(json.dumps(run_facts(get_algorithm("ga"), context, {})))  # as in config.yaml
+        tables.append(run_of([1e6, 2e6], [1, 2], run=run.run).assign(**facts_of(recorded)))
+    figure = drawn(pd.concat(tables, ignore_index=True), tmp_path)
+    assert figure.data.groupby("curve", observed=True)["runs"].first().to_dict() == {
+        f"large, population_size {size}, mutation_power {power}": 2 for power in (0.002, 0.005) for size in (20, 30)
+    }
 
 
 def test_few_runs_have_too_narrow_an_interval_and_the_figure_says_so(tmp_path):

@@ -21,6 +21,7 @@ from pydantic.dataclasses import dataclass
 PROJECT = Path(__file__).parents[3]
 SCHEMA = config_schema()
 EDITOR = Draft202012Validator(SCHEMA)
+SWEEP = "experiments: {demo: {algo: ga, games: [pong], models: [large], sweep: {%s}}}"
 DEMO = "experiments: {demo: {algo: ga, games: [pong], models: [large], overrides: {%s}}}"
 
 
@@ -96,10 +97,20 @@ def test_an_editor_finds_nothing_wrong_with_the_configurations_of_the_project(pa
         DEMO % "" + "\ndistributed: 3",
         DEMO % "" + "\nalgorithms: {dqn: {overrides: {noop_steps: [1, 2, 3]}}}",
         "imports: {}",
+        SWEEP % "mutation_powr: [0.1]",
+        SWEEP % "mutation_power: []",
+        SWEEP % "mutation_power: [0.1, 0]",
+        SWEEP % "mutation_power: [0.1, 0.1]",
     ],
 )
 def test_an_editor_finds_mistakes(text):
     assert list(EDITOR.iter_errors(yaml.safe_load(text)))
+
+
+def test_an_editor_finds_nothing_wrong_with_a_sweep():
+    text = SWEEP % "mutation_power: [0.1, {type: constant, initial: 1}], elite_rule: [validated, carried]"
+    assert not list(EDITOR.iter_errors(yaml.safe_load(text)))
+    check_config(yaml.safe_load(text))
 
 
 @dataclass(frozen=True, kw_only=True)

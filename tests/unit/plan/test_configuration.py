@@ -33,7 +33,7 @@ def experiment(**changes: object) -> dict:
 
 def test_what_is_left_out_gets_its_default():
     config = checked(DEMO + "rollout: {episodes: 3}")
-    assert config["experiments"]["demo"] == experiment(preset="demo", runs=1, overrides={}, label="")
+    assert config["experiments"]["demo"] == experiment(preset="demo", runs=1, overrides={}, sweep={}, label="")
     assert (config["rollout"]["episodes"], config["rollout"]["max_steps"]) == (3, 2500)
     assert config["noise"]["size"] == 250_000_000
     assert config["algorithms"] == {name: {"preset": "demo", "overrides": {}} for name in ALGORITHMS}

@@ -27,6 +27,7 @@ from neurozoo.plan.config_sections import (
 from neurozoo.validation import Unique, Whole, either
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+Values = Annotated[Unique[Any], Field(min_length=1)]
 Above0 = Annotated[Whole, Field(ge=1)]
 Preset = Annotated[str, Field(description="Named settings of the algorithm to start from (docs/reference/presets.md).")]
 
@@ -48,6 +49,11 @@ class Experiment(Section):
     ] = Field(default=1, description="A number n for the runs 1 to n, or a list of run numbers.")
     overrides: dict[str, Any] = Field(
         default={}, description="Settings that differ from the preset; every algorithm has its own."
+    )
+    sweep: dict[str, Values] = Field(
+        default={},
+        description="Lists of values for settings, such as `{mutation_power: [0.002, 0.005]}`. Each combination has "
+        "runs of its own: `runs` for the first, 100 more for each next one (docs/running.md).",
     )
     label: str = Field(
         default="",

@@ -25,7 +25,7 @@ def config_schema() -> dict[str, Any]:
     experiments["additionalProperties"]["allOf"] = [
         {
             "if": {"required": ["algo"], "properties": {"algo": {"enum": names}}},
-            "then": {"properties": {"overrides": {"$ref": f"#/$defs/{kind}"}}},
+            "then": {"properties": {"overrides": {"$ref": f"#/$defs/{kind}"}, "sweep": _sweep(kind, names[0])}},
         }
         for kind, names in classes.items()
     ]
@@ -50,6 +50,13 @@ def config_schema() -> dict[str, Any]:
         "then": {"required": ["experiments"], "properties": {"experiments": {"minProperties": 1}}},
         "$defs": {spec.settings.__name__: _overrides(spec.settings.schema()) for spec in ALGORITHMS.values()},
     }
+
+
+def _sweep(kind: str, algo: str) -> dict[str, Any]:
+    """Returns which settings a sweep may list, and what their values can be."""
+    settings = ALGORITHMS[algo].settings.schema()["properties"]
+    values = {name: {"items": {"$ref": f"#/$defs/{kind}/properties/{name}"}} for name in settings}
+    return {"properties": values, "additionalProperties": False}
 
 
 def _overrides(settings: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def check_config(
 
     Returns:
         A copy with all defaults. Whole numbers that were written as floats (6.0e+9) are integers, except under
-        `overrides`, which `run_settings` reads.
+        `overrides` and `sweep`, which `run_settings` reads.
 
     Raises:
         NeurozooError: Lists the first `SHOWN_PROBLEMS` problems, one per line: the place, such as

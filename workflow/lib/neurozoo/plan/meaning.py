@@ -25,6 +25,8 @@ from neurozoo.plan.planned_runs import (
     runs_with_network,
     settings_of,
 )
+from neurozoo.plan.sweep_problems import combination_problems, pooling_problems, sweep_problems
+from neurozoo.plan.sweeps import members_of
 from neurozoo.records.published_log import PUBLISHED_FIELDS
 from neurozoo.validation import explain
 
@@ -120,12 +122,19 @@ def _choice_problems(path: tuple[str, str], algo: str, choice: Mapping) -> Itera
     if choice["preset"] not in spec.presets:
         yield f"{place}.preset: {unknown_name(f'preset of {algo}', choice['preset'], spec.presets)}"
         return
+    if choice.get("sweep") and (problems := list(sweep_problems(place, algo, choice))):
+        yield from problems
+        return
     try:
         settings_of(algo, choice)
     except InvalidSettings as error:
         yield from explain(error.reason, spec.settings.schema(), place=(*path, "overrides"))
+        return
     except NeurozooError as error:
-        yield f"{place}.overrides: {error}"
+        if not choice.get("sweep"):  # with one, only combinations count
+            yield f"{place}.overrides: {error}"
+    if choice.get("sweep"):
+        yield from dict.fromkeys(combination_problems(path, algo, choice))
 
 
 def _complaint(place: str, check: Callable[[], object]) -> list[str]:
@@ -139,25 +148,37 @@ def _complaint(place: str, check: Callable[[], object]) -> list[str]:
 def _world_problems(config: Mapping) -> Iterator[str]:
     """Protocol and behaviour must be those of the game's world."""
     for name, experiment in config["experiments"].items():
-        settings = settings_of(experiment["algo"], experiment)
-        check = ALGORITHMS[experiment["algo"]].check_fit
-        for number, game in enumerate(experiment["games"]):
-            yield from _complaint(f"experiments.{name}.games[{number}]", partial(check, game, settings))
+        check, problems = ALGORITHMS[experiment["algo"]].check_fit, []
+        for member in members_of(experiment):
+            settings = settings_of(experiment["algo"], member)
+            for number, game in enumerate(experiment["games"]):
+                problems += _complaint(f"experiments.{name}.games[{number}]", partial(check, game, settings))
+        yield from dict.fromkeys(problems)
+        if experiment["sweep"] and not problems:
+            yield from pooling_problems(f"experiments.{name}", experiment)
 
 
 def _claim_problems(config: Mapping) -> Iterator[str]:
     """Two experiments may share runs, but only with the same settings."""
-    claims: dict[PlannedRun, str] = {}
-    clashes: dict[tuple[str, str], PlannedRun] = {}
-    for name, experiment in config["experiments"].items():
-        for run in runs_of(experiment):
-            first = claims.setdefault(run, name)
-            if first != name:
-                clashes.setdefault((first, name), run)
-    for (first, second), run in clashes.items():
-        settings = [asdict(settings_of(run.algo, config["experiments"][name])) for name in (first, second)]
+    members = {
+        (name, number): member
+        for name, experiment in config["experiments"].items()
+        for number, member in enumerate(members_of(experiment))
+    }
+    claims: dict[PlannedRun, tuple[str, int]] = {}
+    clashes: dict[tuple[tuple[str, int], tuple[str, int]], PlannedRun] = {}
+    for key, member in members.items():
+        for run in runs_of(member):
+            first = claims.setdefault(run, key)
+            if first != key:
+                clashes.setdefault((first, key), run)
+    reported = set()
+    for keys, run in clashes.items():
+        first, second = (name for name, _ in keys)
+        settings = [asdict(settings_of(run.algo, members[key])) for key in keys]
         different = [key for key in settings[0] if settings[0][key] != settings[1][key]]
-        if different:
+        if different and (first, second) not in reported:
+            reported.add((first, second))
             name = f"{run.algo}/{run.game}/{run.model}/{run.run}"
             yield (
                 f"experiments.{first} and experiments.{second} both contain the run {name}, but differ in "

@@ -19,6 +19,7 @@ from neurozoo.environments.protocols import ObservationShape, observation_shape,
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
+from neurozoo.plan.sweeps import member_with_run, members_of
 
 IMPORTED = "imported"  # stands for the algorithm in the paths of imported genomes
 
@@ -324,7 +325,10 @@ def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: 
 
 
 def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Mapping[str, Any]:
-    """Returns the experiment of a run, or else the entry under `algorithms`; both have `preset` and `overrides`."""
+    """Returns the experiment of a run, or else the entry under `algorithms`; both have `preset` and `overrides`.
+
+    Of an experiment with a sweep, it is the member of the run's combination.
+    """
     spec = get_algorithm(algo)
     if (
         name := spec.check_variant(model)
@@ -333,25 +337,32 @@ def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: in
     trust_module_of(game)  # paths of runs come from the configuration or from Snakemake's command line
     wanted = PlannedRun(algo, spec.check_game(game), model, int(run))
     for experiment in config["experiments"].values():
-        if _contains(experiment, wanted):
-            return experiment
+        member = member_with_run(experiment, wanted.run)
+        if member is not None and _contains(member, wanted):
+            return member
     return config["algorithms"][algo]
 
 
 def runs_of(experiment: Mapping) -> list[PlannedRun]:
-    """Lists the runs of one experiment."""
-    runs = experiment["runs"]
+    """Lists the runs of one experiment, with all combinations of its sweep."""
+    given = [member["runs"] for member in members_of(experiment)]
+    numbers = [number for runs in given for number in (range(1, runs + 1) if isinstance(runs, int) else runs)]
     check_variant = get_algorithm(experiment["algo"]).check_variant
     return [
-        PlannedRun(experiment["algo"], game, check_variant(model), run)
+        PlannedRun(experiment["algo"], game, check_variant(model), number)
         for game in experiment["games"]
         for model in experiment["models"]
-        for run in (range(1, runs + 1) if isinstance(runs, int) else runs)
+        for number in numbers
     ]
 
 
 def _contains(experiment: Mapping, run: PlannedRun) -> bool:
-    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs."""
+    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs.
+
+    Args:
+        experiment: Without a sweep.
+        run: The run.
+    """
     runs = experiment["runs"]
     return (
         run.algo == experiment["algo"]
@@ -362,7 +373,7 @@ def _contains(experiment: Mapping, run: PlannedRun) -> bool:
 
 
 def settings_of(algo: str, choice: Mapping) -> Any:
-    """Returns the settings of an experiment or of an entry under `algorithms`.
+    """Returns the settings of an experiment or of an entry under `algorithms`, whose sweep does not count.
 
     Raises:
         NeurozooError: A setting is unknown, or a value is not allowed.

@@ -31,7 +31,7 @@ def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[d
     try:
         checked = Config.model_validate(present, context=FROM_YAML)
     except ValidationError as error:
-        return {}, problems + [line + _misplaced_hint(line) for line in explain(error, _schema())]
+        return {}, problems + [_with_hint(line) for line in explain(error, _schema())]
     if "imports" not in present and not checked.experiments:
         about = Config.model_fields["experiments"].description
         is_there = "experiments" in present
@@ -43,15 +43,15 @@ def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[d
     return config, problems
 
 
-def _misplaced_hint(line: str) -> str:
-    """Returns where a key of an experiment belongs if it is a setting of an algorithm."""
-    found = re.match(r"experiments\.[^.]+: key '(\w+)' is unknown\.", line)
-    if found is None:
-        return ""
-    if found[1] == "seed":
-        return " The number of a run decides its seed: write runs: [7] for run 7."
-    is_setting = any(found[1] in spec.settings.schema()["properties"] for spec in ALGORITHMS.values())
-    return " This is a setting of the algorithm: write it under overrides." if is_setting else ""
+def _with_hint(line: str) -> str:
+    """Says where a key of an experiment belongs if it is a setting of an algorithm, and not which key is similar."""
+    found = re.match(r"(experiments\.[^.]+: key '(\w+)' is unknown)(?:; did you mean '\w+'\?|\.)", line)
+    if found is None or not any(found[2] in spec.settings.schema()["properties"] for spec in ALGORITHMS.values()):
+        return line
+    hint = "This is a setting of the algorithm: write it under overrides."
+    if found[2] == "seed":
+        hint = "The number of a run decides its seed: write runs: [7] for run 7."
+    return f"{found[1]}.{line[found.end() :]} {hint}"
 
 
 @cache
@@ -64,17 +64,21 @@ def _with_present_names(config: Mapping, notify: Callable[[str], object]) -> tup
     problems: list[str] = []
 
     def renamed(choice: Any, algo: Any, place: str) -> Any:
-        overrides = choice.get("overrides") if isinstance(choice, Mapping) else None
-        if not isinstance(overrides, Mapping) or not isinstance(algo, str) or algo not in ALGORITHMS:
+        if not isinstance(choice, Mapping) or not isinstance(algo, str) or algo not in ALGORITHMS:
             return choice  # what is wrong with it is reported later
-        settings = ALGORITHMS[algo].settings
-        for sentence in settings.renaming_notices(overrides):
-            notify(f"{place}.overrides: {sentence}")
-        try:
-            return {**choice, "overrides": settings.renamed(overrides)}
-        except NeurozooError as error:
-            problems.append(f"{place}.overrides: {error}")
-            return {**choice, "overrides": {}}
+        settings, choice = ALGORITHMS[algo].settings, dict(choice)
+        for key in ("overrides", "sweep"):
+            values = choice.get(key)
+            if not isinstance(values, Mapping):
+                continue
+            for sentence in settings.renaming_notices(values):
+                notify(f"{place}.{key}: {sentence}")
+            try:
+                choice[key] = settings.renamed(values)
+            except NeurozooError as error:
+                problems.append(f"{place}.{key}: {error}")
+                choice[key] = {}
+        return choice
 
     if not isinstance(config, Mapping):
         return config, problems
