@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 import pytest
+from matplotlib.text import Text
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
@@ -259,6 +260,26 @@ def test_the_combinations_of_a_sweep_are_curves_named_by_its_settings_only(tmp_p
     assert figure.data.groupby("curve", observed=True)["runs"].first().to_dict() == {
         f"large, population_size {size}, mutation_power {power}": 2 for power in (0.002, 0.005) for size in (20, 30)
     }
+
+
+def test_the_end_of_a_long_name_is_seen_and_a_long_legend_makes_the_figure_higher(tmp_path):
+    def swept(count):
+        powers = [f"0.00{number}" for number in range(1, count + 1)]
+        tables = [
+            small().assign(settings=power, settings_mutation_power=power, settings_population_size=power[-1] * 3)
+            for power in powers
+        ]
+        return drawn(pd.concat(tables, ignore_index=True), tmp_path, best=False)
+
+    figure = swept(2)
+    page = figure.draw()
+    names = {text.get_text() for text in page.findobj(Text) if "large, " in text.get_text()}
+    assert {" ".join(name.split()) for name in names} == {
+        f"large, mutation_power 0.00{number}, population_size {number}{number}{number}" for number in (1, 2)
+    }
+    assert max(len(line) for name in names for line in name.splitlines()) <= 32  # of 1/15 inch, in 3 inches with a key
+    heights = [each.theme.getp("figure_size")[1] for each in (figure, swept(8))]
+    assert heights[1] - heights[0] > 6 * 2 * 0.15  # inches, for six more names of two lines
 
 
 def test_few_runs_have_too_narrow_an_interval_and_the_figure_says_so(tmp_path):

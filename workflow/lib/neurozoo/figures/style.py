@@ -156,7 +156,7 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
         legend_justification_top=0,
         legend_title=p9.element_blank(),
         legend_key_width=26,
-        legend_text=p9.element_text(size=9, colour=_INK),
+        legend_text=p9.element_text(size=9, colour=_INK, ma="left"),
         plot_title_position="plot",
         plot_title=p9.element_text(size=13, weight="bold", colour=_INK, ha="left"),
         plot_subtitle=p9.element_text(
