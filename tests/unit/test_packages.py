@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.errors import NeurozooError, needing
 
 PROJECT = Path(__file__).parents[2]
@@ -78,6 +79,14 @@ def test_a_missing_package_is_a_sentence_with_the_command_that_installs_it():
         "The method umap needs the package package_that_nobody_has, which is not installed. Run: make setup "
         "EXTRAS=compare (without the project's folder: pip install 'neurozoo[compare]')"
     )
+
+
+def test_correcting_an_archive_without_pyribs_names_the_command_that_installs_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ribs", None)
+    monkeypatch.delitem(sys.modules, "ribs.archives", raising=False)
+    monkeypatch.delitem(sys.modules, "neurozoo.algorithms.quality_diversity.archives", raising=False)
+    with pytest.raises(NeurozooError, match=r"A corrected archive needs the package ribs.*make setup EXTRAS=levels \("):
+        correct_archive(tmp_path, tmp_path / "corrected.json")
 
 
 def test_a_missing_module_of_ours_is_no_missing_package():

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.algorithms.quality_diversity.archives import make_archive
-from neurozoo.algorithms.quality_diversity.level_search import play_of
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.level_domains import get_level_domain
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import write_json
 from neurozoo.randomness import NEW_RULE, Purpose, generator, run_entropy
 from neurozoo.records.run_log import read_run_settings
@@ -36,8 +34,12 @@ def correct_archive(
         What was written.
 
     Raises:
-        NeurozooError: A file of the run is missing or damaged.
+        NeurozooError: A file of the run is missing or damaged, or pyribs is not installed.
     """
+    with needing("levels", "A corrected archive"):
+        from neurozoo.algorithms.quality_diversity.archives import make_archive
+        from neurozoo.algorithms.quality_diversity.level_search import play_of
+
     run_dir = Path(run_dir)
     arrays = read_archive(run_dir / "archive.npz")
     try:
