@@ -174,14 +174,14 @@ def _claim_problems(config: Mapping) -> Iterator[str]:
                 clashes.setdefault((first, key), run)
     reported = set()
     for keys, run in clashes.items():
-        first, second = (name for name, _ in keys)
+        (one, _), (other, _) = keys
         settings = [asdict(settings_of(run.algo, members[key])) for key in keys]
         different = [key for key in settings[0] if settings[0][key] != settings[1][key]]
-        if different and (first, second) not in reported:
-            reported.add((first, second))
+        if different and (one, other) not in reported:
+            reported.add((one, other))
             name = f"{run.algo}/{run.game}/{run.model}/{run.run}"
             yield (
-                f"experiments.{first} and experiments.{second} both contain the run {name}, but differ in "
+                f"experiments.{one} and experiments.{other} both contain the run {name}, but differ in "
                 f"{', '.join(different)}. A run has only one folder: give one of the two experiments other run "
                 "numbers, such as runs: [101, 102]."
             )
