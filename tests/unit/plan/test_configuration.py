@@ -317,10 +317,10 @@ def test_all_mistakes_are_listed_at_once():
 
 
 def test_of_a_long_list_of_mistakes_the_first_are_shown():
-    with pytest.raises(NeurozooError, match=r"has 50001 problems") as caught:
+    with pytest.raises(NeurozooError, match=r"has more than 50 problems") as caught:
         check_config({"experiments": {"one": experiment(models=[0] * 50_000, runs=0)}})
     _, *shown, last = str(caught.value).splitlines()
-    assert (len(shown), last) == (50, "  ... and 49951 more.")
+    assert (len(shown), last) == (50, "  ...")
 
 
 def test_two_experiments_may_not_give_one_run_different_settings():

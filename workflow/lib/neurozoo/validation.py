@@ -1,7 +1,7 @@
 """Types of settings for pydantic, its errors as sentences for people who have never seen a schema, and JSON schemas."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -106,7 +106,7 @@ def either(*kinds: str) -> Discriminator:
 # ---- sentences
 
 
-def explain(error: ValidationError, schema: Mapping, *, place: Sequence[str | int] = ()) -> list[str]:
+def explain(error: ValidationError, schema: Mapping, *, place: Sequence[str | int] = ()) -> Iterator[str]:
     """Words everything that is wrong with a value, one sentence each: what is wrong, what is allowed, what to do.
 
     Args:
@@ -114,11 +114,14 @@ def explain(error: ValidationError, schema: Mapping, *, place: Sequence[str | in
         schema: The JSON schema of what was validated, see `json_schema`.
         place: Where the value stands, such as ("experiments", "demo").
 
-    Returns:
+    Yields:
         Sentences that begin with a place such as `experiments.demo.games[1]`; each once, in the order of the places.
     """
-    details = sorted(error.errors(include_url=False), key=lambda detail: [str(part) for part in detail["loc"]])
-    return list(dict.fromkeys(_sentence(detail, schema, place) for detail in details))
+    said: set[str] = set()
+    for detail in sorted(error.errors(include_url=False), key=lambda detail: [str(part) for part in detail["loc"]]):
+        if (sentence := _sentence(detail, schema, place)) not in said:
+            said.add(sentence)
+            yield sentence
 
 
 def _sentence(detail: Mapping, schema: Mapping, before: Sequence[str | int]) -> str:

@@ -4,14 +4,13 @@ This module takes dictionaries; the workflow reads the files. TensorFlow is not 
 """
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 from neurozoo.environments.games import trust_module_of
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.meaning import meaning_problems
-from neurozoo.plan.structure import check_structure
+from neurozoo.plan.structure import SHOWN_PROBLEMS, check_structure
 from neurozoo.yaml_files import check_growth
-
-SHOWN_PROBLEMS = 50  # of a configuration; a long list of wrong values has one for each
 
 
 def check_config(
@@ -43,12 +42,13 @@ def check_config(
     checked, problems = check_structure(config, notify)
     if not problems:
         _trust_environments(checked)
-    problems = problems or list(meaning_problems(checked))
+    problems = problems or list(islice(meaning_problems(checked), SHOWN_PROBLEMS + 1))
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         shown = [f"  {line}" for line in problems[:SHOWN_PROBLEMS]]
-        if (others := len(problems) - len(shown)) > 0:
-            shown.append(f"  ... and {others} more.")
+        if len(problems) > SHOWN_PROBLEMS:
+            count = f"more than {SHOWN_PROBLEMS} problems"
+            shown.append("  ...")
         raise NeurozooError("\n".join([f"{source} has {count}:", *shown]))
     return checked
 

@@ -39,60 +39,65 @@ def meaning_problems(config: Mapping) -> Iterator[str]:
     Args:
         config: With all defaults, as returned by `check_structure`.
     """
-    problems = [
-        f"algorithms: {unknown_name('key', algo, ALGORITHMS)}"
-        for algo in config["algorithms"]
-        if algo not in ALGORITHMS
-    ]
+    are_names_right = True
+    for problem in _name_problems(config):
+        are_names_right = False
+        yield problem
+    if are_names_right:  # runs can be counted only then
+        for find in (
+            _world_problems,
+            _claim_problems,
+            _noise_problems,
+            _rollout_problems,
+            _movie_problems,
+            _comparison_problems,
+        ):
+            yield from find(config)
+
+
+def _name_problems(config: Mapping) -> Iterator[str]:
+    for algo in config["algorithms"]:
+        if algo not in ALGORITHMS:
+            yield f"algorithms: {unknown_name('key', algo, ALGORITHMS)}"
     named = [
         (("algorithms", algo), algo, choice) for algo, choice in config["algorithms"].items() if algo in ALGORITHMS
     ]
     named += [(("experiments", name), e["algo"], e) for name, e in config["experiments"].items()]
-    problems += [problem for place, algo, choice in named for problem in _choice_problems(place, algo, choice)]
+    for path, algo, choice in named:
+        yield from _choice_problems(path, algo, choice)
     for name, experiment in config["experiments"].items():
         if experiment["algo"] not in ALGORITHMS:
             continue  # reported already
         spec = ALGORITHMS[experiment["algo"]]
         for kind, check in (("games", spec.check_game), ("models", spec.check_variant)):
             for number, value in enumerate(experiment[kind]):
-                problems += _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value))
+                yield from _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value))
     for section in ("generations", "filters"):
         for number, name in enumerate(config[section]["experiments"]):
             if name not in config["experiments"]:
                 known = config["experiments"]
-                problems.append(f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}")
+                yield f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}"
     layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
     for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
         for number, name in enumerate(config["filters"][key]):
             if name not in known:
-                problems.append(f"filters.{key}[{number}]: {unknown_name(kind, name, known)}")
+                yield f"filters.{key}[{number}]: {unknown_name(kind, name, known)}"
     for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
         for game in games:
             place = f"figures.learning_curves.references.files.{name}"
-            problems += _complaint(place, partial(check_game, game))
+            yield from _complaint(place, partial(check_game, game))
     rollout = config["rollout"]
     if rollout["min_steps"] > rollout["max_steps"]:
-        problems.append(
-            f"rollout.min_steps should be at most max_steps, {rollout['max_steps']}, but is {rollout['min_steps']}."
-        )
+        yield f"rollout.min_steps should be at most max_steps, {rollout['max_steps']}, but is {rollout['min_steps']}."
     for number, name in enumerate(config["test"]["protocols"]):
-        problems += _complaint(f"test.protocols[{number}]", partial(get_protocol, name))
+        yield from _complaint(f"test.protocols[{number}]", partial(get_protocol, name))
     for number, tag in enumerate(config["zoo"]["keep_tags"]):
-        problems += _complaint(f"zoo.keep_tags[{number}]", partial(parse_tag, tag))
-    problems += _import_problems(config)
-    problems += _complaint("distributed", partial(ClusterSettings.of, config["distributed"]))
+        yield from _complaint(f"zoo.keep_tags[{number}]", partial(parse_tag, tag))
+    yield from _import_problems(config)
+    yield from _complaint("distributed", partial(ClusterSettings.of, config["distributed"]))
     for number, field in enumerate(config["metrics"]["columns"] or ()):
         if field not in PUBLISHED_FIELDS:
-            problems.append(f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}")
-    # Runs can be counted only once all names are right.
-    yield from problems or [
-        *_world_problems(config),
-        *_claim_problems(config),
-        *_noise_problems(config),
-        *_rollout_problems(config),
-        *_movie_problems(config),
-        *_comparison_problems(config),
-    ]
+            yield f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}"
 
 
 def _import_problems(config: Mapping) -> Iterator[str]:

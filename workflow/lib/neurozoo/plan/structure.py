@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import islice
 from types import NoneType
 from typing import Any, get_args
 
@@ -15,6 +16,8 @@ from neurozoo.plan.config_models import Choice, Config
 from neurozoo.plan.config_sections import ABSENT, Section
 from neurozoo.validation import FROM_YAML, explain, json_schema
 
+SHOWN_PROBLEMS = 50  # of a configuration; a long list of wrong values has one for each
+
 
 def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[dict, list[str]]:
     """Checks keys, types and bounds.
@@ -24,14 +27,15 @@ def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[d
         notify: Gets a sentence for each setting under a former name.
 
     Returns:
-        A copy with all defaults and present names, and one sentence per problem. Do not use the copy if there are
-        problems.
+        A copy with all defaults and present names, and one sentence per problem, hardly more than `SHOWN_PROBLEMS`. Do
+        not use the copy if there are problems.
     """
     present, problems = _with_present_names(config, notify)
     try:
         checked = Config.model_validate(present, context=FROM_YAML)
     except ValidationError as error:
-        return {}, problems + [_with_hint(line) for line in explain(error, _schema())]
+        found = islice(explain(error, _schema()), SHOWN_PROBLEMS + 1)
+        return {}, problems + [_with_hint(line) for line in found]
     if "imports" not in present and not checked.experiments:
         about = Config.model_fields["experiments"].description
         is_there = "experiments" in present
