@@ -180,9 +180,9 @@ def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
 
 def test_only_a_trained_agent_needs_the_op():
     spec = ALGORITHMS["dsage"]
-    assert spec.needs == spec.needs_besides(spec.presets["paper"]) == ()
+    assert spec.needs == spec.needs_besides("maze", spec.presets["paper"]) == ()
     trained_agent = resolve_settings("dsage", preset="paper", overrides={"agent": "config/agents/walker.npz"})
-    assert spec.needs_besides(trained_agent) == ("op",)
+    assert spec.needs_besides("maze", trained_agent) == ("op",)
     assert spec.start_source(trained_agent) == "config/agents/walker.npz"
 
 
