@@ -36,17 +36,29 @@ _CLEANBA = replace(
     epsilon_inside=False,
     initial_accumulator=0.0,
 )
-# For two cores: twice the updates of the paper, sticky actions, and PyTorch's RMSProp as Cleanba has it.
-_OURS = replace(
+_SMALL = replace(
     _PAPER,
     protocol="machado2018",
     action_set="minimal",
-    frames=12_000_000,
-    epoch_steps=100_000,
-    num_envs=32,
-    batch_size=16,
     epsilon_inside=False,
     initial_accumulator=0.0,
+)
+# Of CleanRL's ppo_atari_envpool.py. Ours acts with the weights of one rollout before.
+_PPO = replace(
+    _PAPER,
+    frames=40_000_000,
+    action_set="minimal",
+    objective="ppo",
+    initial_weights="orthogonal",
+    num_envs=8,
+    unroll_length=128,
+    batch_size=2,
+    epochs=4,
+    minibatches="steps",
+    optimizer="adam",
+    optimizer_epsilon=1e-5,
+    learning_rate=0.00025,
+    max_gradient_norm=0.5,
 )
 
 PRESETS = {
@@ -61,26 +73,20 @@ PRESETS = {
     "torchbeast": replace(
         _CLEANBA, num_envs=8, batch_size=8, unroll_length=80, learning_rate=0.00048, entropy_cost=0.0006
     ),
-    # Of CleanRL's ppo_atari_envpool.py. Ours acts with the weights of one rollout before.
-    "ppo": replace(
-        _PAPER,
-        frames=40_000_000,
-        action_set="minimal",
-        objective="ppo",
-        initial_weights="orthogonal",
-        num_envs=8,
-        unroll_length=128,
-        batch_size=2,
-        epochs=4,
-        minibatches="steps",
-        optimizer="adam",
-        optimizer_epsilon=1e-5,
-        learning_rate=0.00025,
-        max_gradient_norm=0.5,
+    "ppo": _PPO,
+    # For two cores: more environments in a batch, shorter rollouts, sticky actions.
+    "neurozoo": replace(
+        _PPO,
+        protocol="machado2018",
+        frames=12_000_000,
+        epoch_steps=50_000,
+        num_envs=32,
+        unroll_length=32,
+        batch_size=8,
+        epochs=3,
     ),
-    "neurozoo": _OURS,
     # In each environment 2,000 steps, in which games of Pong end.
     "demo": replace(
-        _OURS, frames=32_000, epoch_steps=2_000, num_test_episodes=1, num_envs=4, batch_size=4, unroll_length=10
+        _SMALL, frames=32_000, epoch_steps=2_000, num_test_episodes=1, num_envs=4, batch_size=4, unroll_length=10
     ),
 }
