@@ -316,6 +316,13 @@ def test_all_mistakes_are_listed_at_once():
     assert len(str(caught.value).splitlines()) == 5
 
 
+def test_a_billion_runs_are_not_planned():
+    with pytest.raises(
+        NeurozooError, match=r"one should have at most 1,000,000 runs, but has 2,000,000,000"
+    ):
+        check_config({"experiments": {"one": experiment(games=["pong", "qbert"], runs=10**9)}})
+
+
 def test_of_a_long_list_of_mistakes_the_first_are_shown():
     with pytest.raises(NeurozooError, match=r"has more than 50 problems") as caught:
         check_config({"experiments": {"one": experiment(models=[0] * 50_000, runs=0)}})

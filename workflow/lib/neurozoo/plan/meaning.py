@@ -32,6 +32,8 @@ from neurozoo.validation import explain
 
 MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vector, grows with them
 
+MOST_RUNS = 1_000_000  # of an experiment; each is planned in memory
+
 
 def meaning_problems(config: Mapping) -> Iterator[str]:
     """Finds what is wrong with a configuration whose structure is right; yields one sentence per problem.
@@ -72,6 +74,10 @@ def _name_problems(config: Mapping) -> Iterator[str]:
         for kind, check in (("games", spec.check_game), ("models", spec.check_variant)):
             for number, value in enumerate(experiment[kind]):
                 yield from _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value))
+        runs = experiment["runs"] if isinstance(experiment["runs"], int) else len(experiment["runs"])
+        runs *= len(experiment["games"]) * len(experiment["models"])
+        if runs > MOST_RUNS:
+            yield f"experiments.{name} should have at most {MOST_RUNS:,} runs, but has {runs:,}. Ask for fewer runs."
     for section in ("generations", "filters"):
         for number, name in enumerate(config[section]["experiments"]):
             if name not in config["experiments"]:
