@@ -317,9 +317,7 @@ def test_all_mistakes_are_listed_at_once():
 
 
 def test_a_billion_runs_are_not_planned():
-    with pytest.raises(
-        NeurozooError, match=r"one should have at most 1,000,000 runs, but has 2,000,000,000"
-    ):
+    with pytest.raises(NeurozooError, match=r"one should have at most 1,000,000 runs, but has 2,000,000,000"):
         check_config({"experiments": {"one": experiment(games=["pong", "qbert"], runs=10**9)}})
 
 
