@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from ribs.emitters import EvolutionStrategyEmitter
 
-from neurozoo.algorithms.quality_diversity.emitters import GaussianMapElitesEmitter, MapElitesEmitter
+from neurozoo.algorithms.quality_diversity.emitters import ChildrenEmitter, GaussianMapElitesEmitter, MapElitesEmitter
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import (
     CmaMeSettings,
@@ -61,9 +61,7 @@ class MapElitesSession(LevelSearchSession):
             emitter.skip()
 
 
-def map_elites_emitters(
-    archive: Any, settings: Any, domain: LevelDomain
-) -> Sequence[MapElitesEmitter | GaussianMapElitesEmitter]:
+def map_elites_emitters(archive: Any, settings: Any, domain: LevelDomain) -> Sequence[ChildrenEmitter]:
     """Returns the emitters that `MapElitesSettings` and `DsageSettings` describe; `draw_from` seeds them."""
     shared = {"batch_size": settings.batch_size, "initial_population": settings.initial_population}
     rngs = [np.random.default_rng(number) for number in range(settings.num_emitters)]
