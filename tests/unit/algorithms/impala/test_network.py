@@ -8,8 +8,8 @@ import twins
 from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.networks.catalogue import get_keras_network
+from toys import drawn_rollout
 
 SHAPE, ACTIONS, TIME, BATCH = (12, 10, 2), 4, 5, 3
 SETTINGS = replace(
@@ -32,20 +32,7 @@ def make(model="impala_shallow_lstm", **changes):
 
 
 def rollout_of(layout, seed=2):
-    random = np.random.default_rng(seed)
-    rollout = Rollout(
-        length=TIME, num_envs=BATCH, observation_shape=SHAPE, num_actions=ACTIONS, state_shapes=layout.state_shapes
-    )
-    rollout.observations[:] = random.integers(256, size=rollout.observations.shape)
-    rollout.previous_actions[:] = random.integers(ACTIONS, size=(TIME + 1, BATCH))
-    rollout.previous_rewards[:] = random.normal(size=(TIME + 1, BATCH))
-    rollout.is_first[3, 1] = rollout.is_last[2, 1] = True
-    rollout.is_first[5, 0] = rollout.is_last[4, 0] = True
-    rollout.actions[:] = random.integers(ACTIONS, size=(TIME, BATCH))
-    rollout.logits[:] = random.normal(size=(TIME, BATCH, ACTIONS))
-    rollout.rewards[:] = random.normal(0, 4, (TIME, BATCH))
-    rollout.state = tuple(random.normal(size=(BATCH, *each)).astype(np.float32) for each in layout.state_shapes)
-    return rollout
+    return drawn_rollout(layout, length=TIME, num_envs=BATCH, seed=seed)
 
 
 def said(layout, model, rollout):

@@ -8,8 +8,8 @@ import twins
 from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.networks.catalogue import get_keras_network
+from toys import drawn_rollout
 
 SHAPE, ACTIONS, TIME, COUNT = (12, 10, 2), 4, 5, 4
 SETTINGS = replace(
@@ -29,21 +29,7 @@ def make(model="impala_shallow_lstm", **changes):
 
 
 def rollout_of(layout, seed=2):
-    random = np.random.default_rng(seed)
-    rollout = Rollout(
-        length=TIME, num_envs=COUNT, observation_shape=SHAPE, num_actions=ACTIONS, state_shapes=layout.state_shapes
-    )
-    rollout.observations[:] = random.integers(256, size=rollout.observations.shape)
-    rollout.previous_actions[:] = random.integers(ACTIONS, size=(TIME + 1, COUNT))
-    rollout.previous_rewards[:] = random.normal(size=(TIME + 1, COUNT))
-    rollout.is_first[3, 1] = rollout.is_last[2, 1] = True
-    rollout.actions[:] = random.integers(ACTIONS, size=(TIME, COUNT))
-    rollout.logits[:] = random.normal(size=(TIME, COUNT, ACTIONS))
-    rollout.rewards[:] = random.normal(0, 2, (TIME, COUNT))
-    rollout.values[:] = random.normal(size=(TIME, COUNT))
-    rollout.bootstrap[:] = random.normal(size=COUNT)
-    rollout.state = tuple(random.normal(size=(COUNT, *each)).astype(np.float32) for each in layout.state_shapes)
-    return rollout
+    return drawn_rollout(layout, length=TIME, num_envs=COUNT, seed=seed)
 
 
 def test_advantages_of_one_environment_worked_out_by_hand():

@@ -1,6 +1,7 @@
 """Toy environments with the interface of `AtariVectorEnvironment`, in which every number can be worked out."""
 
 import numpy as np
+from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.vector import Step
 
 
@@ -104,3 +105,28 @@ class Catch(Toy):
         self.stacks[index] = 0
         self.stacks[index, 0, row, column] = 255
         self.stacks[index, 1, 4, paddle] = 255
+
+
+def drawn_rollout(layout, *, length, num_envs, seed=2):
+    """A rollout of random content, in which two episodes end: after step 2, and with the last step."""
+    random = np.random.default_rng(seed)
+    rollout = Rollout(
+        length=length,
+        num_envs=num_envs,
+        observation_shape=layout.observation_shape,
+        num_actions=layout.num_actions,
+        state_shapes=layout.state_shapes,
+    )
+    during, after = (length, num_envs), (length + 1, num_envs)
+    rollout.observations[:] = random.integers(256, size=rollout.observations.shape)
+    rollout.previous_actions[:] = random.integers(layout.num_actions, size=after)
+    rollout.previous_rewards[:] = random.normal(size=after)
+    rollout.is_first[3, 1] = rollout.is_last[2, 1] = True
+    rollout.is_first[length, 0] = rollout.is_last[length - 1, 0] = True
+    rollout.actions[:] = random.integers(layout.num_actions, size=during)
+    rollout.logits[:] = random.normal(size=(*during, layout.num_actions))
+    rollout.rewards[:] = random.normal(0, 4, during)
+    rollout.values[:] = random.normal(size=during)
+    rollout.bootstrap[:] = random.normal(size=num_envs)
+    rollout.state = tuple(random.normal(size=(num_envs, *each)).astype(np.float32) for each in layout.state_shapes)
+    return rollout
