@@ -141,6 +141,24 @@ def test_a_stopped_learner_goes_on_exactly(uninterrupted, stop):
     np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
 
 
+def test_a_state_of_before_ppo_is_continued(uninterrupted):
+    expected, reports = uninterrupted
+    learner = make()
+    learner.open()
+    found = []
+    with pytest.raises(Stop):
+        learn_on(learner, Watch(11), found)
+    state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
+    learner.close()
+    later = [name for name in arrays if name.startswith(("player-rollout-values", "player-rollout-bootstrap"))]
+    assert len(later) == 2
+    other = make()
+    other.set_state(state, {name: array for name, array in arrays.items() if name not in later})
+    found += finished(other)
+    assert [timeless(report) for report in found] == reports
+    np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
+
+
 def test_an_update_of_a_state_is_not_lost(uninterrupted):
     """At the end of a rollout the thread is learning; the state has to wait for it."""
     learner = make()

@@ -78,11 +78,13 @@ def test_each_epoch_draws_every_step_once(kind):
         np.testing.assert_allclose(batch["targets"] - batch["values"], batch["advantages"], atol=1e-6)
 
 
-def test_unrolls_keep_the_memory_of_their_environments():
+@pytest.mark.parametrize("kind", ["unrolls", "steps"])
+def test_unrolls_keep_the_memory_of_their_environments(kind):
     layout, _ = make()
     rollout = rollout_of(layout)
     rollout.actions[:] = np.arange(COUNT)
-    for batch in minibatches(rollout, SETTINGS, np.random.default_rng(0)):
+    for batch in minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)):
+        assert batch["actions"].shape == (TIME, 2)
         environments = batch["actions"][0]
         np.testing.assert_array_equal(batch["hidden_state"], rollout.state[0][environments])
         np.testing.assert_array_equal(batch["cell_state"], rollout.state[1][environments])

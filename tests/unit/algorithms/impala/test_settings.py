@@ -6,7 +6,6 @@ from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
-from neurozoo.training.loop import make_context
 
 
 @pytest.mark.parametrize(
@@ -55,10 +54,3 @@ def test_ppo_is_that_of_cleanrl():
     assert (s.minibatches, s.batch_steps, s.updates_per_rollout) == ("steps", 256, 16)
     assert (s.optimizer, s.learning_rate, s.max_gradient_norm, s.clip_ratio) == ("adam", 0.00025, 0.5, 0.1)
     assert (s.entropy_cost, s.baseline_cost, s.discount, s.gae_lambda) == (0.01, 0.5, 0.99, 0.95)
-
-
-def test_a_network_with_memory_learns_from_unrolls_only():
-    run = {"algo": "impala", "game": "pong", "model": "impala_shallow_lstm", "run": 1, "run_dir": "nowhere"}
-    context = make_context(**run, settings=vars(PRESETS["ppo"]))
-    with pytest.raises(NeurozooError, match="'impala_shallow_lstm' would lose its memory"):
-        ALGORITHMS["impala"].open_session(context)

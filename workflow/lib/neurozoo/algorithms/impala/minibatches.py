@@ -45,7 +45,7 @@ def minibatches(
     Args:
         rollout: Played to its end.
         settings: With `minibatches`: `unrolls` gives arrays of shape (unroll_length, batch_size, ...), `steps` of shape
-            (1, unroll_length * batch_size, ...).
+            (1, unroll_length * batch_size, ...). Steps of a network with memory belong together: it gets unrolls.
         random: Draws the order.
 
     Yields:
@@ -65,7 +65,7 @@ def minibatches(
     arrays |= {"advantages": advantages, "targets": advantages + rollout.values}
     memory = dict(zip(MEMORY, rollout.state, strict=False))
     size = s.batch_size
-    if s.minibatches == "steps":
+    if s.minibatches == "steps" and not memory:
         arrays = {name: each.reshape(1, length * count, *each.shape[2:]) for name, each in arrays.items()}
         count, size = length * count, size * length
     for _ in range(s.epochs):

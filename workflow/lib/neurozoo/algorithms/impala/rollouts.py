@@ -82,12 +82,13 @@ class Rollout:
         return arrays | {f"begin_{name}": part for name, part in zip(MEMORY, self.state, strict=False)}
 
     def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
+        """Continues from what `get_arrays` returned; before there was PPO, it had neither values nor bootstrap.
 
         Raises:
             LookupError, ValueError: `arrays` are those of other environments.
         """
         for n, name in enumerate(self.ARRAYS):
-            getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
-        self.bootstrap[:] = arrays["bootstrap"]
+            if name != "values" or name in arrays:
+                getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
+        self.bootstrap[:] = arrays.get("bootstrap", 0)
         self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))

@@ -29,7 +29,7 @@ class ImpalaSession(LearnerSession):
         context: The run.
 
     Raises:
-        NeurozooError: Game, protocol, engine, network and settings do not fit together.
+        NeurozooError: Game, protocol, engine and network do not fit together.
     """
 
     table = TABLE
@@ -40,11 +40,6 @@ class ImpalaSession(LearnerSession):
         self._protocol = protocol_of_run(context)
         check_engine(context.game, self._protocol, context.settings.engine)
         self._layout = keras_layout_of(context.game, context.model, self._protocol)
-        if context.settings.minibatches == "steps" and self._layout.state_shapes:
-            raise NeurozooError(
-                f"In minibatches of steps, {context.model!r} would lose its memory. Choose a network without "
-                "LSTM, or set minibatches to unrolls."
-            )
         learner = ImpalaLearner(
             context.settings,
             entropy=context.entropy,
@@ -57,7 +52,10 @@ class ImpalaSession(LearnerSession):
 
     def __enter__(self) -> Self:
         keep_to_threads(self._context.threads)
-        self._learner.open()
+        try:
+            self._learner.open()
+        except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
+            raise NeurozooError(f"The state is damaged ({error!r}). {self._context.remedy}") from error
         return self
 
     def follow(self) -> None:

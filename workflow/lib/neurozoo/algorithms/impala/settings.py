@@ -128,7 +128,8 @@ class ImpalaSettings(RunSettings):
     )
     minibatches: Literal["unrolls", "steps"] = Field(
         default="unrolls",
-        description="What ppo draws for an update: unrolls, or as many single steps (networks without memory).",
+        description="What ppo draws for an update: unrolls, or as many single steps; networks with memory always get "
+        "unrolls.",
     )
     gae_lambda: Number = Field(
         default=0.95, ge=0, le=1, description="Decay of errors in ppo's generalized advantage estimation."
