@@ -18,6 +18,7 @@ def test_counters_count_what_updates_have_learned_from():
 def test_several_epochs_learn_from_the_same_frames():
     schedule = Schedule(replace(SETTINGS, objective="ppo", epochs=4), 4)
     assert schedule.frames(4 * 7) == 4 * 32 * 20 * 7
+    assert schedule.compat_counter(4 * 7) == 32 * 20 * 7 + 4 * 7
 
 
 def test_the_learning_rate_falls_to_zero_at_the_budget():

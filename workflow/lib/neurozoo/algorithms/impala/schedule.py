@@ -24,7 +24,7 @@ class Schedule:
 
     def compat_counter(self, updates: int) -> int:
         """Returns the counter of impala_horovod_gym, which calls steps frames and counts one more at each update."""
-        return (self.settings.batch_steps + 1) * updates
+        return self.settings.batch_steps * updates // self.settings.epochs + updates
 
     def learning_rate(self, updates: int) -> float:
         """Returns the learning rate of the update that follows: linear to 0 at `learning_rate_frames`."""
