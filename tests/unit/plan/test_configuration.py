@@ -319,6 +319,15 @@ def test_all_mistakes_are_listed_at_once():
 def test_a_billion_runs_are_not_planned():
     with pytest.raises(NeurozooError, match=r"one should have at most 1,000,000 runs, but has 2,000,000,000"):
         check_config({"experiments": {"one": experiment(games=["pong", "qbert"], runs=10**9)}})
+    swept = {"mutation_power": [n / 1e4 for n in range(1, 1001)]}
+    with pytest.raises(NeurozooError, match=r"but has 10,800,000"):
+        check_config({"experiments": {"one": experiment(games=["all"], models=["small"], runs=100, sweep=swept)}})
+
+
+def test_continuous_outputs_have_no_action_rules():
+    one = {"algo": "es", "games": ["gym.Pendulum-v1"], "models": ["simple"], "overrides": {"protocol": "gymnasium"}}
+    with pytest.raises(NeurozooError, match=r"test\.action_rules should be \[\], but is \['sampled'\]"):
+        check_config({"experiments": {"one": one}, "test": {"action_rules": ["sampled"]}})
 
 
 def test_of_a_long_list_of_mistakes_the_first_are_shown():

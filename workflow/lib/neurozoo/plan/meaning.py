@@ -26,7 +26,7 @@ from neurozoo.plan.planned_runs import (
     settings_of,
 )
 from neurozoo.plan.sweep_problems import combination_problems, pooling_problems, sweep_problems
-from neurozoo.plan.sweeps import members_of
+from neurozoo.plan.sweeps import count_combinations, members_of
 from neurozoo.records.published_log import PUBLISHED_FIELDS
 from neurozoo.validation import explain
 
@@ -75,7 +75,7 @@ def _name_problems(config: Mapping) -> Iterator[str]:
             for number, value in enumerate(experiment[kind]):
                 yield from _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value))
         runs = experiment["runs"] if isinstance(experiment["runs"], int) else len(experiment["runs"])
-        runs *= len(experiment["games"]) * len(experiment["models"])
+        runs *= len(experiment["games"]) * len(experiment["models"]) * count_combinations(experiment)
         if runs > MOST_RUNS:
             yield f"experiments.{name} should have at most {MOST_RUNS:,} runs, but has {runs:,}. Ask for fewer runs."
     for section in ("generations", "filters"):
@@ -227,6 +227,8 @@ def _rollout_problems(config: Mapping) -> Iterator[str]:
             yield f"rollout.sticky_probability should be empty, but is {sticky}: {game!r} has no emulator."
         if noise and has_continuous_outputs(protocol, output_names(game, protocol)):
             yield f"rollout.action_noise should be 0, but is {noise}: {game!r} has continuous outputs and no actions."
+        if (rules := config["test"]["action_rules"]) and has_continuous_outputs(protocol, output_names(game, protocol)):
+            yield f"test.action_rules should be [], but is {rules}: {game!r} has continuous outputs and no actions."
 
 
 def _movie_problems(config: Mapping) -> Iterator[str]:
