@@ -76,7 +76,7 @@ def nvmlDeviceGetMigMode(gpu):
 def nvmlDeviceGetMaxMigDeviceCount(gpu):
     return 7
 def nvmlDeviceGetMigDeviceHandleByIndex(gpu, index):
-    if index >= len(gpu) - 12:
+    if index >= len(gpu) - 12 or not gpu[12 + index]:
         raise NVMLError("Not Found")
     return [gpu[0], gpu[12 + index], "[N/A]", "10240", str(5120 * index), "0", "", gpu[7] + " MIG 1g.10gb"]
 """
@@ -334,6 +334,14 @@ def test_the_parts_of_a_divided_device_are_taken_one_by_one(bare_node):
     assert "only 0 of 2 can be used" in bare_node.claim()["error"]  # one is taken, half of the other's memory is used
     assert bare_node.claim(CUDA_VISIBLE_DEVICES=parts[1])["devices"] == [parts[1]]
     assert "is taken by process" in bare_node.claim(CUDA_VISIBLE_DEVICES=parts[0])["error"]
+
+
+@pytest.mark.parametrize("bare_node", ["library"], indirect=True)
+def test_a_divided_device_without_parts_is_not_taken(bare_node):
+    bare_node.install(GPUS.splitlines()[3] + ", \n")
+    assert "GPU 0 is divided (MIG), but has no parts" in bare_node.claim()["error"]
+    claim = bare_node.claim({"cpu_allowed": True})
+    assert (claim["devices"], claim["reason"].startswith("No GPU (GPU 0 is divided")) == ([], True)
 
 
 def test_where_the_library_is_broken_nvidia_smi_is_read(bare_node):

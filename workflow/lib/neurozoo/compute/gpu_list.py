@@ -26,7 +26,8 @@ class Gpu:
         memory: Share of its memory in use; NaN if unknown.
         load: Share of time in which it was busy lately; NaN if unknown, as for all parts.
         users: Its processes, such as `python3 4711`.
-        parts: The parts into which it is divided; then it cannot be used as a whole.
+        parts: The parts into which it is divided.
+        is_divided: Whether it can be used in parts only; perhaps it has none yet.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Gpu:
     load: float = UNKNOWN
     users: tuple[str, ...] = ()
     parts: tuple["Gpu", ...] = ()
+    is_divided: bool = False
 
 
 def list_gpus() -> tuple[list[Gpu], str]:
@@ -95,6 +97,7 @@ def _of_handle(nvml: Any, handle: Any, name: str) -> Gpu:
         load=load.gpu / 100 if load else UNKNOWN,
         users=tuple(f"{Path(command).name} {pid}" for command, pid in zip(commands, processes, strict=True)),
         parts=tuple(_of_handle(nvml, part, _text(nvml.nvmlDeviceGetUUID(part))) for part in parts if part),
+        is_divided=is_divided,
     )
 
 

@@ -103,8 +103,10 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
     assigned, by = _assigned(os.environ)
     gpus, problem = list_gpus()
     if assigned is None:
-        usable = [each for gpu in gpus for each in (gpu.parts or (gpu,))]
-        devices, lack = [_described(gpu.name, gpu) for gpu in usable], problem
+        usable = [each for gpu in gpus for each in (gpu.parts if gpu.is_divided else (gpu,))]
+        empty = [gpu.name for gpu in gpus if gpu.is_divided and not gpu.parts]
+        lack = f"GPU {' and '.join(empty)} is divided (MIG), but has no parts" if empty else problem
+        devices = [_described(gpu.name, gpu) for gpu in usable]
     else:
         devices, lack = [_device(name, gpus, by, problem) for name in assigned], f"{by} assigns no GPU"
     if not devices and cpu_allowed:
