@@ -110,7 +110,7 @@ def test_the_same_game_over_and_over_is_recognised(short):
     assert greedy["tests"][0]["summary"]["standard_error"] is None
     *_, row, note = as_table(greedy).splitlines()
     assert row.split()[6] == "undefined"
-    assert note.startswith("uber2018: All 4 episodes are the same game")
+    assert note.startswith("uber2018, greedy: All 4 episodes are the same game")
     assert "note" not in random["tests"][0]["summary"]
 
 

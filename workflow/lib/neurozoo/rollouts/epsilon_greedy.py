@@ -148,5 +148,5 @@ def as_table(record: dict) -> str:
             f"{test['steps_per_second']:,.0f}",
         ))  # fmt: skip
         if "note" in figures:
-            notes.append(f"{protocol['name']}: {figures['note']}")
+            notes.append(f"{protocol['name']}, {test['action_rule']}: {figures['note']}")
     return "\n".join([*aligned(rows, right=HEADS[2:]), *notes])
