@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import psutil
 import pytest
+from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.training.ranks import threads_of_rank
 from training_processes import PATIENCE, assert_same_results, reports
 
 TWO = {"learners": 2, "actors": 0}
 FOUR = {"learners": 2, "actors": 2}
+PPO = {"objective": "ppo", "epochs": 2}
 OVERRIDES = {"frames": 4800, "epoch_steps": 600, "test_cutoff": 10}
 
 
@@ -121,15 +124,24 @@ def test_nothing_trains_on_if_the_job_itself_is_killed(two, tmp_path, wait_until
     assert_same_results(tmp_path, two)
 
 
+@pytest.mark.long(60)
+def test_one_actor_sends_all_that_the_learner_would_have_played(tmp_path):
+    """PPO learns from everything in a rollout, from the values of the actor and the one after the last step, too."""
+    alone, acted_for = (finish(tmp_path / str(actors), PPO | {"actors": actors}) for actors in (0, 1))
+    weights = [read_checkpoint(folder / "checkpoint.npz").theta for folder in (alone, acted_for)]
+    np.testing.assert_array_equal(*weights)
+
+
 @pytest.mark.long(150)
-@pytest.mark.parametrize("lost", [0, 2])
-def test_two_learners_and_two_actors_end_the_same(tmp_path, wait_until, lost):
-    whole = finish(tmp_path / "whole", FOUR)
+@pytest.mark.parametrize(("lost", "changes"), [(0, {}), (2, PPO)])
+def test_two_learners_and_two_actors_end_the_same(tmp_path, wait_until, lost, changes):
+    team = changes | FOUR
+    whole = finish(tmp_path / "whole", team)
     assert reports(whole)[-1]["actors"] == 2
-    process = start(tmp_path / "killed", FOUR)
+    process = start(tmp_path / "killed", team)
     wait_for_state(tmp_path / "killed", process, wait_until)
     ranks_of(process)[lost].kill()
     error = process.communicate(timeout=PATIENCE)[1]
     assert f"neurozoo: Rank {lost} on" in error
-    finish(tmp_path / "killed", FOUR)
+    finish(tmp_path / "killed", team)
     assert_same_results(tmp_path / "killed", whole)
