@@ -95,6 +95,7 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
     ops = keras.ops
     advantages, targets, before = batch["advantages"], batch["targets"], batch["values"]
     if s.normalize_advantages:
+        # By the root of the mean square; PyTorch divides by one less than the number of steps.
         advantages = (advantages - ops.mean(advantages)) / (ops.std(advantages) + SMALLEST_DEVIATION)
     taken = log_probabilities(logits, batch["actions"])
     ratios = ops.exp(taken - log_probabilities(batch["logits"], batch["actions"]))

@@ -43,7 +43,8 @@ _SMALL = replace(
     epsilon_inside=False,
     initial_accumulator=0.0,
 )
-# Of CleanRL's ppo_atari_envpool.py. Ours acts with the weights of one rollout before.
+# Of CleanRL's ppo_atari_envpool.py. Ours acts with the weights of one rollout before, and lowers the learning rate with
+# every update instead of every rollout.
 _PPO = replace(
     _PAPER,
     frames=40_000_000,
