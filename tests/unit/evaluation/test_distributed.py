@@ -11,7 +11,7 @@ from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
-from neurozoo.evaluation.distributed import MOST_TASKS_PER_SECOND, TASK_SECONDS, task_size
+from neurozoo.evaluation.dask_tasks import MOST_TASKS_PER_SECOND, TASK_SECONDS, task_size
 from neurozoo.genomes.genome import Genome, Mutation, Weights
 
 GAME = "gym.CartPole-v1"  # in Python, so that workers need no TensorFlow

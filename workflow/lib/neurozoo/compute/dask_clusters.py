@@ -108,7 +108,7 @@ class Cluster:
         if len(notes.refusals) >= MOST_REFUSALS:
             raise NeurozooError(
                 f"The scheduler refuses the jobs of workers: {' '.join(notes.refusals[-1].split())} "
-                "Correct the settings under distributed and start again; finished episodes are saved."
+                "Correct the settings under distributed and start again; what has finished is saved."
             )
         if not self.has_worked and notes.submitted > 3 * self.settings.workers + 5:
             raise NeurozooError(
@@ -120,7 +120,7 @@ class Cluster:
         """Returns the error for a scheduler that is gone."""
         where = self.settings.cluster if self.settings.is_address else "of this run"
         return NeurozooError(
-            f"The Dask scheduler {where} is gone. Finished episodes are saved; start the scheduler and then the same "
+            f"The Dask scheduler {where} is gone. What has finished is saved; start the scheduler and then the same "
             "command again to continue."
         )
 

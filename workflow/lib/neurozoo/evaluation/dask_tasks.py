@@ -1,0 +1,189 @@
+"""Tasks on the workers of a Dask cluster, with their results in the order of arrival."""
+
+import contextlib
+import math
+import os
+import queue
+import time
+from collections.abc import Callable
+from typing import Any
+
+from distributed import Future, KilledWorker
+from distributed.comm import CommClosedError
+
+from neurozoo.compute.dask_clusters import open_cluster
+from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation.dask_worker import same
+
+TASK_SECONDS = 1.5  # length of a task: hundreds of times Dask's overhead
+MOST_TASKS_PER_SECOND = 200  # half of what one scheduler can do, see docs/dask.md; with more slots, tasks are longer
+TASKS_PER_SLOT = 3  # given to Dask at a time, so that its adaptive scaling asks for more workers
+CHECK_SECONDS = 2.0
+MEMORY = 0.99  # decay per piece of the moving average of its seconds
+
+
+class DaskTasks:
+    """Sends work to a Dask cluster, a few pieces (episodes, levels) per task.
+
+    Another worker repeats the tasks of a lost one, so a task's result must depend on nothing but its arguments.
+
+    Args:
+        settings: Settings of the cluster.
+        folder: Folder for keys and the workers' logs, which nothing else uses.
+
+    Attributes:
+        client: The Dask client.
+        announcement: One line about the cluster.
+
+    Raises:
+        NeurozooError: The cluster cannot be used.
+    """
+
+    def __init__(self, settings: ClusterSettings, *, folder: str | os.PathLike) -> None:
+        self._stack = contextlib.ExitStack()
+        self._cluster = self._stack.enter_context(open_cluster(settings, folder=folder))
+        self.client = self._cluster.client
+        self.announcement = self._cluster.announcement
+        self._tasks: dict[tuple[str, int], Future] = {}
+        self._arrived: queue.SimpleQueue = queue.SimpleQueue()
+        self._count = 0
+        self._seconds = self._weight = 0.0  # decaying sums, for the average length of a piece
+        self._slots, self._looked = settings.slots or 1, -math.inf
+        self._is_closed = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the workers will soon need another task."""
+        return len(self._tasks) < TASKS_PER_SLOT * self._slots
+
+    def next_size(self, unsent: int) -> int:
+        """Returns how many of the unsent pieces the next task should have."""
+        seconds = self._seconds / self._weight if self._weight else math.inf
+        return task_size(unsent, slots=self._slots, seconds=seconds)
+
+    def took(self, seconds: float) -> None:
+        """Learns how long one piece took."""
+        self._seconds = MEMORY * self._seconds + seconds
+        self._weight = MEMORY * self._weight + 1
+
+    def share(self, value: object, *, name: str) -> Future:
+        """Sends a value once to each worker whose tasks need it.
+
+        Args:
+            value: Anything that can be pickled.
+            name: A unique name.
+
+        Returns:
+            The value as an argument of tasks.
+        """
+        return self.client.submit(same, value, key=(name, 0))
+
+    def send(self, function: Callable[..., Any], *arguments: object, group: str) -> None:
+        """Queues a task.
+
+        Args:
+            function: Runs on a worker.
+            arguments: Its arguments.
+            group: Name of the tasks that get the same shared values. Dask queues tasks for any free worker only if
+                their group is large and depends on a few small ones.
+        """
+        self._count += 1
+        key = (group, self._count)
+        future = self.client.submit(function, *arguments, key=key, pure=False, fifo_timeout="0ms")
+        self._tasks[key] = future
+        assert self.client.loop is not None  # the client has started
+        self.client.loop.add_callback(self._watch, key, future)
+
+    async def _watch(self, key: tuple[str, int], future: Future) -> None:
+        """Waits for a task's result, in Dask's own thread, and queues it for `receive`."""
+        try:
+            self._arrived.put((key, "finished", await future.result()))
+        except BaseException as error:
+            is_lost = future.status in ("cancelled", "lost") or self.client.status != "running"
+            self._arrived.put((key, "failed", None if is_lost else error))
+
+    def check(self) -> None:
+        """Looks after the cluster; call it often.
+
+        Raises:
+            NeurozooError: The cluster is closed or gone, or no worker will come.
+        """
+        if self._is_closed:
+            raise NeurozooError("The evaluator is closed.")
+        self._cluster.check()
+        if time.monotonic() - self._looked < CHECK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        self._slots = max(self._cluster.count_slots(), self._cluster.settings.slots, 1)
+
+    def receive(self, *, timeout: float) -> list[Any]:
+        """Returns the results of finished tasks; none after `timeout` seconds without any.
+
+        Raises:
+            NeurozooError: A task failed.
+        """
+        results: list[Any] = []
+        with contextlib.suppress(queue.Empty):
+            self._take(results, *self._arrived.get(timeout=timeout))
+            while True:
+                self._take(results, *self._arrived.get_nowait())
+        return results
+
+    def _take(self, results: list[Any], key: tuple[str, int], status: str, outcome: Any) -> None:
+        if self._tasks.pop(key, None) is None:
+            return
+        if status != "finished":
+            raise self._failure(outcome)
+        results.append(outcome)
+
+    def _failure(self, error: object) -> NeurozooError:
+        if isinstance(error, NeurozooError):
+            return NeurozooError(f"On a worker of the Dask cluster: {error}")
+        if isinstance(error, KilledWorker):
+            return NeurozooError(
+                f"{error.allowed_failures + 1} workers were lost, one after the other, with the same task. Do they "
+                f"have enough memory? Their logs are in {self._cluster.folder / 'logs'}. What has finished is saved."
+            )
+        if error is None or isinstance(error, CommClosedError):
+            return self._cluster.lost()
+        return NeurozooError(f"A worker of the Dask cluster failed: {error!r}. What has finished is saved.")
+
+    def drop(self) -> None:
+        """Cancels all tasks that have not finished; their results will not be received."""
+        tasks, self._tasks = list(self._tasks.values()), {}
+        with contextlib.suppress(Exception):  # a lost cluster has nothing left to cancel
+            if tasks and self.client.status == "running":
+                self.client.cancel(tasks)
+
+    def close(self, *, at_end: Callable[[], object] | None = None) -> None:
+        """Drops all tasks, and ends the cluster if the run started it.
+
+        Args:
+            at_end: Runs before, on each worker of a cluster that stays.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._cluster.settings.is_address:
+            self.drop()
+            with contextlib.suppress(Exception):  # a lost cluster has nothing left to close
+                if at_end is not None and self.client.status == "running":
+                    self.client.run(at_end, on_error="ignore")
+        self._tasks = {}
+        self._stack.close()
+
+
+def task_size(unsent: int, *, slots: int, seconds: float) -> int:
+    """Returns the number of pieces of the next task.
+
+    Tasks should be long enough to be efficient. Towards the end they get shorter, down to one piece, so that all
+    workers finish at about the same time.
+
+    Args:
+        unsent: Number of pieces that are not in a task yet, at least 1.
+        slots: Number of tasks that the cluster works on at once.
+        seconds: Average length of a piece; infinite if unknown.
+    """
+    length = max(TASK_SECONDS, slots / MOST_TASKS_PER_SECOND)
+    return max(1, min(int(length / max(seconds, 1e-9)), unsent // (2 * slots)))
