@@ -60,42 +60,68 @@ def alone(ops, small_noise_table, tmp_path_factory) -> Path:
     return run_dir
 
 
-def start(cluster: Machine, folder: Path, ops: Path, *words: str):
-    settings = [word for key, value in SETTINGS.items() for word in ("-s", f"{key}={value}")]
+def start(cluster: Machine, folder: Path, ops: Path, *words: str, what=RUN, how=SETTINGS):
+    settings = [word for key, value in how.items() for word in ("-s", f"{key}={value}")]
     given = {"--ops": ops, "--noise": folder / "small.f32", "--run-dir": folder / "run"}
-    given |= {f"--{key}": value for key, value in RUN.items()}
+    given |= {f"--{key}": value for key, value in what.items()}
     options = [str(word) for pair in given.items() for word in pair]
     command = ["env", f"PYTHONPATH={PROJECT / 'workflow' / 'lib'}", sys.executable, "-m", "neurozoo", "train"]
     return cluster.start(*command, *options, *settings, "--distributed", *words, log=folder / "out", cwd=folder)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
+schedulers = pytest.mark.parametrize(
     ("fixture", "kind", "delete", "ask"),
     [
         ("partition", "slurm", ("scancel",), ("squeue", "-h", "-t", "R,PD", "-o", "%i")),
         ("cell", "sge", ("qdel", "-f"), ("qstat", "-u", "*")),
     ],
 )
+
+
+def jobs_of(cluster: Machine, ask: tuple[str, ...]) -> list[str]:
+    """Returns the numbers of the jobs that wait or run."""
+    lines = cluster.run(*ask, check=False).stdout.splitlines()
+    return [line.split()[0] for line in lines if line.split() and line.split()[0].isdecimal()]
+
+
+@pytest.mark.long
+@schedulers
 def test_a_deleted_worker_job_is_replaced_and_results_are_those_of_one_process(
     request, fixture, kind, delete, ask, folder, ops, alone
 ):
     cluster = request.getfixturevalue(fixture)
 
-    def jobs() -> list[str]:
-        lines = cluster.run(*ask, check=False).stdout.splitlines()
-        return [line.split()[0] for line in lines if line.split() and line.split()[0].isdecimal()]
-
     words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
     process = start(cluster, folder, ops, *words)
     journal = folder / "run" / "state" / "journal.jsonl"
     wait_until(lambda: journal.exists() and journal.stat().st_size, what="no episode was played")
-    first = jobs()
+    first = jobs_of(cluster, ask)
     assert first
     cluster.run(*delete, first[0])
     process.wait(timeout=PATIENCE)
     assert process.returncode == 0, (folder / "out").read_text()
     assert len(list((folder / "run" / "dask" / "logs").iterdir())) >= 2
     assert results(folder / "run") == results(alone)
-    wait_until(lambda: not jobs(), what="jobs of workers stayed")
+    wait_until(lambda: not jobs_of(cluster, ask), what="jobs of workers stayed")
     assert [path.name for path in (folder / "run" / "dask").iterdir()] == ["logs"]
+
+
+@pytest.mark.long
+@schedulers
+def test_an_archive_is_that_of_one_process_although_a_worker_job_is_deleted(
+    request, fixture, kind, delete, ask, folder, ops, tmp_path
+):
+    pytest.importorskip("ribs")
+    what = {"algo": "map_elites", "game": "maze", "model": "plain"}
+    how = {"evaluations": 1500, "batch_size": 50, "num_episodes": 50}
+    train(make_context(**what, run=1, settings=how, run_dir=tmp_path))
+    cluster = request.getfixturevalue(fixture)
+    words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
+    process = start(cluster, folder, ops, *words, what=what, how=how)
+    log = folder / "run" / "state" / "log.jsonl"
+    wait_until(lambda: log.exists() and log.stat().st_size, what="no iteration was finished")
+    cluster.run(*delete, jobs_of(cluster, ask)[0])
+    process.wait(timeout=PATIENCE)
+    assert process.returncode == 0, (folder / "out").read_text()
+    for name in ("archive.npz", "levels.parquet"):
+        assert (folder / "run" / name).read_bytes() == (tmp_path / name).read_bytes(), name

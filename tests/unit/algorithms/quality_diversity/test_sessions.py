@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from level_runs import RESULTS, killed, trained, trained_apart
+from level_runs import RESULTS, TINY, killed, trained, trained_apart
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
@@ -16,7 +16,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_result import describe_result, read_run_result
-from neurozoo.training import make_context
+from neurozoo.training import make_context, train
 
 MAZE = get_level_domain("maze")
 
@@ -33,6 +33,19 @@ def check_same(first, second):
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):
     return trained_apart(tmp_path_factory.mktemp("full"), "dsage", "full")
+
+
+def test_a_run_on_a_cluster_leaves_the_same_archive(tmp_path):
+    alone, cluster = (tmp_path / name for name in ("alone", "cluster"))
+    for run_dir, distributed in ((alone, None), (cluster, "local workers=2")):
+        settings = TINY["map_elites"]
+        run = make_context(
+            algo="map_elites", game="maze", model="plain", run=1, settings=settings, run_dir=run_dir,
+            distributed=distributed,
+        )  # fmt: skip
+        train(run)
+    check_same(alone, cluster)
+    assert "Dask workers on this machine" in (cluster / "train.log").read_text()
 
 
 # ---- what a run leaves

@@ -287,7 +287,7 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
     """
     settings, spec = _settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
-    can_use_cluster = "op" in spec.needs and not spec.gpus(settings)
+    can_use_cluster = ("op" in spec.needs or spec.has_levels) and not spec.gpus(settings)
     cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
     return {
         "memory": spec.memory(settings),

@@ -7,6 +7,7 @@ archive is made again from these arrays, so nothing else of it has to be saved.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,14 +18,13 @@ from neurozoo.algorithms.quality_diversity.archives import make_archive, solutio
 from neurozoo.algorithms.quality_diversity.settings import LevelSearchSettings
 from neurozoo.algorithms.results import ArchiveResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
-from neurozoo.compute.interruption import Interrupted
-from neurozoo.environments.level_domains import Evaluations, LevelDomain, Play, get_level_domain
+from neurozoo.environments.level_domains import LevelDomain, Play, get_level_domain
 from neurozoo.errors import NeurozooError
+from neurozoo.evaluation.levels import DistributedLevels, LevelEvaluator, LocalLevels
 from neurozoo.files import sha256_of
 from neurozoo.native import BUILD
 from neurozoo.randomness import Purpose, generator
 
-_CHUNK = 150  # levels that are evaluated between two signs of life
 TABLE = (
     "Iteration", "evaluations", "score", "coverage", "elites", "candidates", "mean_evaluation", "mean_objective",
     "failed_levels",
@@ -92,6 +92,7 @@ class LevelSearchSession:
         self.context = context
         self.identity: Mapping[str, object] = _identity(self.settings)
         self._how = play_of(self.settings, self.domain, ops=context.ops, threads=context.threads)
+        self._evaluator: LevelEvaluator = LocalLevels(self.domain, self._how)
         self.announcements: list[str] = []
         self.iteration = self.progress = 0
         self.archive = make_archive(self.domain, self.settings, dtype=self.solution_type)
@@ -115,9 +116,14 @@ class LevelSearchSession:
         return self._batches
 
     def __enter__(self) -> Self:
+        if cluster := self.context.cluster:
+            folder = self.context.run_dir / "dask"
+            self._evaluator = DistributedLevels(self.domain.name, self._how, settings=cluster, folder=folder)
+            self.announcements.append(self._evaluator.announcement)
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None: ...
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._evaluator.close()
 
     # ---- of subclasses
 
@@ -241,10 +247,10 @@ class LevelSearchSession:
         batch["predicted"] = np.nan if proposal.predicted is None else proposal.predicted
         if self.predicts_occupancy:
             batch["predicted_occupancy"] = np.nan if proposal.occupancy is None else proposal.occupancy
-        failures = []
-        for begin in range(0, count, _CHUNK):
-            chosen = range(begin, min(begin + _CHUNK, count))
-            for number, outcome in zip(chosen, self._outcomes(batch["level"], chosen), strict=True):
+        failures, done = [], 0
+        draw = partial(generator, self.context.entropy, Purpose.LEVEL_EPISODE, self.iteration)
+        for outcomes in self._evaluator.play(batch["level"].copy(), draw):
+            for number, outcome in outcomes.items():
                 if isinstance(outcome, str):
                     batch["failed"][number] = True
                     batch["objective"][number] = np.nan
@@ -258,28 +264,9 @@ class LevelSearchSession:
                 batch["objective"][number] = evaluations.objectives[place]
                 for name in self.domain.recorded:
                     batch[name][number] = evaluations.values[name][place]
-            watch.advanced(len(chosen), steps=len(chosen), phase="levels", done=chosen.stop, total=count, unit="levels")
-        return batch, failures
-
-    def _outcomes(self, levels: np.ndarray, chosen: range) -> list[tuple[Evaluations, int] | str]:
-        """Evaluates levels, together if none fails, so that one bad level does not take others with it.
-
-        Returns:
-            For each level the evaluations and its place there, or the reason why it failed.
-        """
-        try:
-            together = self._play(levels, chosen)
-        except (Interrupted, MemoryError):
-            raise
-        except Exception as error:
-            if len(chosen) == 1:
-                return [f"{type(error).__name__}: {error}"]
-            return [self._outcomes(levels, range(number, number + 1))[0] for number in chosen]
-        return [(together, place) if _is_finite(together, place) else "not finite" for place in range(len(chosen))]
-
-    def _play(self, levels: np.ndarray, chosen: range) -> Evaluations:
-        rngs = [generator(self.context.entropy, Purpose.LEVEL_EPISODE, self.iteration, number) for number in chosen]
-        return self.domain.evaluate(levels[chosen.start : chosen.stop], self._how, rngs)
+            new, done = len(outcomes), done + len(outcomes)
+            watch.advanced(new, steps=new, phase="levels", done=done, total=count, unit="levels", is_news=new > 0)
+        return batch, sorted(failures, key=lambda failure: failure["evaluation"])
 
     def _add(self, batch: np.ndarray, *, is_known: bool = False) -> Mapping[str, np.ndarray]:
         """Adds what did not fail to the archive, and writes the status of each level into the batch."""
@@ -350,8 +337,3 @@ def _identity(settings: LevelSearchSettings) -> Mapping[str, object]:
         return {"agent_sha256": sha256_of(settings.agent_file)}
     except OSError as error:
         raise NeurozooError(f"The agent {settings.agent} is missing. Train it, or name another one.") from error
-
-
-def _is_finite(evaluations: Evaluations, place: int) -> bool:
-    numbers = [evaluations.objectives[place], *(array[place] for array in evaluations.values.values())]
-    return bool(np.isfinite(numbers).all() and np.isfinite(evaluations.occupancy[place]).all())
