@@ -170,8 +170,10 @@ def play_part(
         NeurozooError: A file is missing on this node.
     """
     name, how, draw = shared
-    for file in filter(None, (how.ops, how.agent if Path(how.agent).suffix else None)):
-        if not Path(file).is_file():
+    agent = Path(how.agent)
+    needed = [*([how.ops] if how.ops else []), *([agent] if agent.suffix else [])]
+    for file in needed:
+        if not file.is_file():
             raise NeurozooError(f"{file} is missing on this node. It needs the same path on all nodes.")
     began = time.monotonic()
     outcomes = play_levels(get_level_domain(name), levels, how, numbers, draw)
