@@ -134,6 +134,9 @@ def _sentence(detail: Mapping, schema: Mapping, before: Sequence[str | int]) -> 
     prefix = f"{parent}: " if parent else ""
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{prefix}{unknown_name('key', last, _node(schema, path).get('properties', {}))}"
+    if kind == "missing" and isinstance(last, int):
+        wanted = _node(schema, path).get("minItems", last + 1)
+        return f"{parent} should have {wanted} entries, but has {len(value)}."
     if kind == "missing":
         return f"{prefix}the key {last!r} is missing. {node.get('description', '')}".rstrip()
     if last == "[key]":

@@ -199,6 +199,34 @@ def test_only_a_trained_agent_needs_the_op():
     assert spec.start_source(trained_agent) == "config/agents/walker.npz"
 
 
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("measures", np.zeros((3, 2)), r"has \d+ solutions, but 3 rows of measures"),
+        ("objectives", np.full(1000, np.nan), "without finite measures or objective"),
+        ("solutions", None, "lacks solutions"),
+        ("metadata_level", np.array([{}], object), "is damaged"),
+    ],
+)
+def test_a_damaged_archive_is_refused_in_a_sentence(full, tmp_path, name, array, message):
+    with np.load(full / "archive.npz") as file:
+        arrays = {each: file[each] for each in file.files}
+    arrays.pop(name)
+    if array is not None:
+        rows = min(len(array), len(arrays["metadata_cell"]))
+        arrays[name] = array[:rows]
+    np.savez(tmp_path / "archive.npz", **arrays)
+    with pytest.raises(NeurozooError, match=message):
+        read_archive(tmp_path / "archive.npz")
+
+
+@pytest.mark.parametrize(("algo", "model"), [("dsage", "fulll"), ("map_elites", "full")])
+def test_an_unknown_variant_is_refused_before_anything_is_written(tmp_path, algo, model):
+    with pytest.raises(NeurozooError, match=f"'{model}' is unknown"):
+        trained(tmp_path / "run", algo, model)
+    assert not (tmp_path / "run").exists()
+
+
 # ---- variants and configurations
 
 

@@ -7,6 +7,7 @@ from neurozoo.environments.platformer.tiles import (
     ends_of,
     from_text,
     read_level,
+    to_characters,
     to_text,
     without_wrong_ends,
     write_level,
@@ -72,3 +73,8 @@ def test_wrong_ends_are_taken_away_and_right_ones_stay():
     # Of several tiles the last one counts, row by row, as in the game.
     right[12, 50] = ALPHABET.index("M")
     assert ends_of(right) == (3, 40)
+
+
+def test_an_unknown_tile_is_refused():
+    with pytest.raises(NeurozooError, match=r"a tile of kind 250, but kinds end at 16"):
+        to_characters(np.full((16, 56), 250, np.uint8))

@@ -214,4 +214,13 @@ def read_archive(path: str | os.PathLike) -> dict[str, np.ndarray]:
         raise NeurozooError(f"The archive {path} is damaged ({type(error).__name__}). Train the run again.") from error
     if missing := [name for name in needed if name not in found]:
         raise NeurozooError(f"The archive {path} lacks {', '.join(missing)}. Train the run again.")
+    per_elite = {name: array for name, array in found.items() if name not in ("ranges", "metadata_dims")}
+    rows = {name: len(array) if array.shape else 0 for name, array in per_elite.items()}
+    if odd := [name for name in rows if rows[name] != rows["solutions"]]:
+        raise NeurozooError(
+            f"The archive {path} has {rows['solutions']} solutions, but {rows[odd[0]]} rows of {odd[0]}. Train the run "
+            "again."
+        )
+    if not all(np.isfinite(found[name]).all() for name in ("objectives", "measures")):
+        raise NeurozooError(f"The archive {path} has elites without finite measures or objective. Train the run again.")
     return found

@@ -70,8 +70,8 @@ def make_context(
             with options.
 
     Raises:
-        NeurozooError: The algorithm or a setting is unknown, a value is out of range, or the op or the noise table is
-            missing.
+        NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range, or the op or the
+            noise table is missing.
     """
     spec = get_algorithm(algo)
     for need, given in (("op", ops), ("noise", noise)):
@@ -79,8 +79,8 @@ def make_context(
             raise NeurozooError(f"{algo} needs the {need}, but none was given. Build it: make foundations")
     return RunContext(
         algo=algo,
-        game=game,
-        model=model,
+        game=spec.check_game(game),
+        model=spec.check_variant(model),
         run=run,
         settings=resolve_settings(algo, preset="demo", overrides=settings),
         run_dir=Path(run_dir),

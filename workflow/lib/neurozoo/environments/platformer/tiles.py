@@ -30,7 +30,15 @@ _NUMBERS[_CHARACTERS] = np.arange(len(ALPHABET))
 
 
 def to_characters(levels: np.ndarray) -> np.ndarray:
-    """Returns the characters of tiles: uint8, of the same shape, as the game takes them."""
+    """Returns the characters of tiles: uint8, of the same shape, as the game takes them.
+
+    Raises:
+        NeurozooError: A tile is unknown.
+    """
+    if (highest := int(levels.max(initial=0))) >= len(_CHARACTERS):
+        raise NeurozooError(
+            f"A level has a tile of kind {highest}, but kinds end at {len(_CHARACTERS) - 1}. Its file is damaged."
+        )
     return _CHARACTERS[levels]
 
 
