@@ -36,6 +36,21 @@ def test_a_single_report_is_a_dot():
     assert points(line) == [(100, 50), (100, 50)]
 
 
+def test_reports_at_uneven_frames_are_drawn_where_they_are():
+    (line,) = draw_chart([series([0, 10, 100], [0, 10, 0])], points=60, summary="").lines
+    assert [x for x, _ in points(line)] == [0, 10, 100]
+
+
+def test_a_chart_has_the_numbers_behind_its_lines_but_for_faint_ones():
+    lines = [series([100], [7], "level"), series([100], [3], "other"), series([50, 100], [1 / 3, 1e9])]
+    chart = draw_chart(lines, points=60, summary="")
+    assert chart.values()["lines"] == [
+        {"label": "run 1", "colour": 0, "role": "run", "frames": [50, 100], "scores": [0.3333333, 1_000_000_000]},
+        {"label": "run 1", "colour": 0, "role": "level", "frames": [100], "scores": [7]},
+    ]
+    assert chart.values()["limits"] == pytest.approx([1 / 3 - 0.06e9, 1.06e9], rel=1e-6)
+
+
 def test_a_long_curve_keeps_its_ends_and_few_points():
     frames = np.arange(1, 1001)
     (line,) = draw_chart([series(frames, frames)], points=60, summary="").lines
@@ -49,6 +64,13 @@ def test_the_median_ends_with_the_shortest_run():
     frames, scores = median_of(runs, points=3)
     assert frames.tolist() == [0, 25, 50]
     assert scores.tolist() == [1, 2.25, 3.5]
+
+
+def test_the_median_is_exact_at_reports():
+    runs = [(np.array([1.0, 2.0, 10.0]), np.array([0.0, 10.0, 0.0])), (np.array([1.0, 10.0]), np.array([4.0, 4.0]))]
+    frames, scores = median_of(runs, points=4)
+    assert frames.tolist() == [1, 2, 4, 7, 10]
+    assert scores[1] == 7
 
 
 def test_a_strip_places_scores_between_the_limits():

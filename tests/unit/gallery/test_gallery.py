@@ -355,3 +355,66 @@ def test_a_panel_that_is_shown_alone_has_its_label_as_text(visit):
     wait(browser, "document.querySelector('dialog .caption').textContent.startsWith('conv1: 16 maps')")
     browser.execute_script("document.querySelector('dialog .panels button').click()")
     wait(browser, "document.querySelector('dialog .caption').textContent === ''")
+
+
+# ga/frostbite/small has two runs, with scores 10, 40, 60 and 20, 20, 100 at 100k, 200k and 300k frames.
+READ = "document.querySelector('.reader').getAttribute('aria-valuetext')"
+BOX = "(document.querySelector('.readout')?.innerText || '').split(/\\s*\\n\\s*/)"
+
+
+def point_at(browser, share, *, kind="mouse"):
+    """Points at the learning curve, `share` of the way from its left to its right edge."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.actions.interaction import POINTER_TOUCH
+    from selenium.webdriver.common.actions.pointer_input import PointerInput
+
+    reader = browser.find_element("css selector", ".reader")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", reader)
+    aside = round((share - 0.5) * reader.size["width"])
+    devices = {"devices": [PointerInput(POINTER_TOUCH, "finger")]} if kind == "touch" else {}
+    actions = ActionChains(browser, duration=0, **devices).move_to_element_with_offset(reader, aside, 0)
+    (actions.click() if kind == "touch" else actions).perform()
+
+
+def test_a_learning_curve_tells_its_values_under_the_mouse_until_it_leaves(visit):
+    browser = visit("runs/ga/frostbite/small/1.html")
+    for share, frames, own, median in ((0.6, "200,000", 40, 30), (0.9, "300,000", 60, 80)):
+        point_at(browser, share)
+        assert browser.execute_script(f"return {BOX}") == [
+            f"{frames} frames", f"{own} run 1", f"{median} median of 2 runs", "65.2 random play",
+        ]  # fmt: skip
+        # The dot lies on the line. The chart goes from the lowest score to the highest, with 6 % of room.
+        dot = browser.find_element("css selector", ".reader .dot.run").value_of_css_property("bottom")
+        room = browser.find_element("css selector", ".reader").size["height"]
+        low, high = 10 - 0.06 * 90, 100 + 0.06 * 90
+        assert float(dot.removesuffix("px")) == pytest.approx(room * (own - low) / (high - low), abs=1)
+    from selenium.webdriver import ActionChains
+
+    ActionChains(browser).move_to_element(browser.find_element("tag name", "h1")).perform()
+    assert browser.execute_script(f"return {BOX}") == [""]
+
+
+def test_the_keyboard_reads_a_learning_curve_and_leaves_the_movie_alone(visit):
+    browser = visit("runs/ga/frostbite/small/1.html", f"#movie={MOVIE}&step=12")
+    browser.execute_script("document.querySelector('.reader').focus()")
+    at_end = "300,000 frames: run 1 60; median of 2 runs 80; random play 65.2"
+    assert browser.execute_script(f"return {READ}") == at_end
+    for key, start in (("\ue012", "200,000 frames: run 1 40"), ("\ue011", "100,000 frames: run 1 10"),
+                       ("\ue012", "100,000 frames"), ("\ue00e", "200,000 frames"), ("\ue010", at_end)):  # fmt: skip
+        press(browser, key)  # left, Home, left, page up, End
+        assert browser.execute_script(f"return {READ}").startswith(start), key
+    assert browser.find_element("css selector", "[data-do=step]").get_attribute("value") == "12"
+    press(browser, "\ue00c")  # Escape
+    assert browser.execute_script(f"return {BOX}") == [""]
+
+
+def test_a_finger_leaves_the_values_shown_until_it_touches_something_else(visit):
+    browser = visit("games/frostbite.html")
+    point_at(browser, 0.99, kind="touch")
+    frames, median, random = browser.execute_script(f"return {BOX}")
+    at = int(frames.removesuffix(" frames").replace(",", ""))
+    assert 295_000 < at <= 300_000
+    assert float(median.removesuffix(" GA, small")) == pytest.approx(30 + 50 * (at - 200_000) / 100_000, abs=0.01)
+    assert random == "65.2 random play"
+    browser.find_element("tag name", "h1").click()
+    assert browser.execute_script(f"return {BOX}") == [""]

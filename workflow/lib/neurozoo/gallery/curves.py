@@ -37,13 +37,37 @@ class Series:
 
 @dataclass(frozen=True)
 class Line:
-    """A series as the points of an SVG polyline."""
+    """A series as the points of an SVG polyline.
 
-    label: str
-    colour: int
-    role: str
+    Attributes:
+        series: What it shows.
+        points: Text of the polyline.
+        is_point: Whether it is a single report.
+    """
+
+    series: Series
     points: str
     is_point: bool
+
+    @property
+    def label(self) -> str:
+        """Name of the line."""
+        return self.series.label
+
+    @property
+    def colour(self) -> int:
+        """Index of its colour."""
+        return self.series.colour
+
+    @property
+    def role(self) -> str:
+        """What the line stands for; see `Series`."""
+        return self.series.role
+
+    @property
+    def last(self) -> float:
+        """The score at its end."""
+        return float(self.series.scores[-1])
 
 
 @dataclass(frozen=True)
@@ -55,12 +79,41 @@ class Chart:
         x_ticks: Positions from 0 to 100 with their labels, left to right.
         y_ticks: The same from the bottom to the top.
         summary: What the chart shows, in words.
+        limits: The scores at its lower and upper edge.
     """
 
     lines: tuple[Line, ...]
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     summary: str
+    limits: tuple[float, float]
+
+    def values(self) -> dict:
+        """Returns the numbers behind the lines, with which a page reads values off the chart.
+
+        Other runs, drawn faintly, are left out: they have pages of their own.
+
+        Returns:
+            `limits`, and `lines` from the front to the back, with `label`, `colour`, `role`, and `frames` and `scores`,
+            both of shape (reports,), rounded to 7 digits.
+        """
+        lines = [
+            {
+                "label": line.label,
+                "colour": line.colour,
+                "role": line.role,
+                "frames": _rounded(line.series.frames),
+                "scores": _rounded(line.series.scores),
+            }
+            for line in reversed(self.lines)
+            if line.role != "other"
+        ]
+        return {"limits": list(self.limits), "lines": lines}
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    short = (float(f"{value:.7g}") for value in values.tolist())
+    return [int(value) if value.is_integer() else value for value in short]
 
 
 def thinned(frames: np.ndarray, scores: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,9 +135,19 @@ def thinned(frames: np.ndarray, scores: np.ndarray, most: int) -> tuple[np.ndarr
 
 
 def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the median of runs up to the end of the shortest, as the learning curves do."""
-    frames, scores = common_grid(runs, points)
-    return frames, np.median(scores, axis=-1)
+    """Returns the median of runs up to the end of the shortest, as the learning curves do.
+
+    Args:
+        runs: (frames, scores) of each run, each of shape (reports,).
+        points: Number of frames at regular distances. Those of the runs' reports are added if they are no more, so that
+            the median is exact where somebody reads it.
+    """
+    grid, _ = common_grid(runs, points)
+    reports = np.unique(np.concatenate([frames for frames, _ in runs]))
+    if len(reports) <= points:
+        grid = np.union1d(grid, reports[(reports >= grid[0]) & (reports <= grid[-1])])
+    scores = [np.interp(grid, frames, scores) for frames, scores in runs]
+    return grid, np.median(scores, axis=0)
 
 
 def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
@@ -92,7 +155,7 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
 
     Args:
         series: From the back to the front; none may be empty.
-        points: Largest number of points of a line; longer lines are interpolated.
+        points: Largest number of points of a line; longer lines are interpolated, and shorter ones drawn as they are.
         summary: What the chart shows, in words.
     """
     last = max(line.frames[-1] for line in series)
@@ -101,17 +164,21 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
     bottom, top = low - room, high + room
     lines = []
     for line in series:
-        frames, scores = common_grid([(line.frames, line.scores)], min(points, len(line.frames)))
-        x, y = 100 * frames / last, 100 - 100 * (scores[:, 0] - bottom) / (top - bottom)
+        frames, scores = line.frames, line.scores
+        if len(frames) > points:
+            frames, columns = common_grid([(frames, scores)], points)
+            scores = columns[:, 0]
+        x, y = 100 * frames / last, 100 - 100 * (scores - bottom) / (top - bottom)
         if len(x) == 1:  # a line of length 0 with round ends is drawn as a dot
             x, y = np.repeat(x, 2), np.repeat(y, 2)
         points_text = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
-        lines.append(Line(line.label, line.colour, line.role, points_text, len(frames) == 1))
+        lines.append(Line(line, points_text, len(frames) == 1))
     return Chart(
         tuple(lines),
         tuple((100 * tick / last, si_label(tick)) for tick in _ticks(0, last, 5)),
         tuple((100 * (tick - bottom) / (top - bottom), number_label(tick)) for tick in _ticks(bottom, top, 4)),
         summary,
+        (float(bottom), float(top)),
     )
 
 

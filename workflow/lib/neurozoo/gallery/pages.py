@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
@@ -40,7 +40,8 @@ from neurozoo.templating import STATIC, environment
 
 _BESIDE = "../"  # from the folder of the pages to the results
 _INSIDE = "files/"  # from a bundle's pages to its copies of the results
-_CARD_POINTS, _PAGE_POINTS = 60, 400  # most points of a line on a card and on a page
+_CARD_POINTS, _PAGE_POINTS = 60, 800  # most points of a line on a card and on a page
+_MEDIAN_POINTS = 400  # of a median, besides those of the runs' reports
 
 
 def build_site(
@@ -332,7 +333,7 @@ class _Drawings:
         same_kind = next(runs for runs in self._drawn_alike(run.kind) if run in runs)
         series = [self._series(other, "other") for other in same_kind if other is not run] if shows_all else []
         if len(same_kind) > 1 and len((median := self._median(same_kind)).frames) > 1:
-            series.append(median)
+            series.append(replace(median, label=f"median of {len(same_kind)} runs"))
         series.append(self._series(run, "run"))
         series = [*_levels(run.game, series), *series]
         scores = run.curve[1]
@@ -359,7 +360,7 @@ class _Drawings:
         return [group for group in groups if group]
 
     def _median(self, runs: Sequence[Run], *, names_all: bool = False) -> Series:
-        frames, scores = median_of([_arrays(run) for run in runs], points=_PAGE_POINTS)
+        frames, scores = median_of([_arrays(run) for run in runs], points=_MEDIAN_POINTS)
         run = runs[0]
         parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
         if names_all and len(self._played[run.game]) > 1:
@@ -377,9 +378,7 @@ def _levels(game: str, series: Sequence[Series]) -> list[Series]:
     best = max(line.scores.max() for line in series)
     ends = np.array([0.0, max(line.frames[-1] for line in series)])
     levels = {"random play": random} | ({"human": human} if human - random <= 2 * (best - random) else {})
-    return [
-        Series(f"{name}: {number_label(score)}", 6, "level", ends, np.full(2, score)) for name, score in levels.items()
-    ]
+    return [Series(name, 6, "level", ends, np.full(2, score)) for name, score in levels.items()]
 
 
 def _arrays(run: Run) -> tuple[np.ndarray, np.ndarray]:

@@ -486,6 +486,142 @@ function viewOfPlayer() {
   return { movie: view.get("movie"), step: Number(view.get("step")) || 1, panel: view.get("panel") || "" };
 }
 
+// ---- values of learning curves, under the mouse, a finger or the keyboard ----
+
+class Reader {
+  constructor(plot) {
+    const { limits, lines } = JSON.parse(plot.querySelector(".values").textContent);
+    [this.low, this.high] = limits;
+    this.lines = lines;
+    this.unit = plot.dataset.unit;
+    this.last = Math.max(...lines.flatMap((line) => line.frames));
+    const run = lines.filter((line) => line.role === "run");
+    const read = run.length ? run : lines.filter((line) => line.role === "median");
+    this.stops = [...new Set(read.flatMap((line) => line.frames))].sort((a, b) => a - b);
+    this.at = this.stops.length - 1;
+    this.root = document.createElement("div");
+    this.root.className = "reader";
+    this.root.tabIndex = 0;
+    for (const [name, value] of [
+      ["role", "slider"],
+      ["aria-label", "Values of the curve"],
+      ["aria-valuemin", 1],
+      ["aria-valuemax", this.stops.length],
+    ])
+      this.root.setAttribute(name, value);
+    plot.append(this.root);
+    this.say();
+    this.connect();
+  }
+
+  connect() {
+    const { root } = this;
+    const point = (event) => this.go(this.nearest(event.clientX));
+    root.addEventListener("pointermove", point);
+    root.addEventListener("pointerdown", point);
+    root.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse" && document.activeElement !== root) this.hide(); // a finger leaves it shown
+    });
+    root.addEventListener("focus", () => this.go(this.at));
+    root.addEventListener("blur", () => this.hide());
+    document.addEventListener("pointerdown", (event) => root.contains(event.target) || this.hide());
+    root.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !this.press(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation(); // the player has the same keys
+    });
+  }
+
+  // Returns whether it handled the key.
+  press(key) {
+    const page = Math.max(1, Math.round(this.stops.length / 10));
+    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -page, PageUp: page };
+    if (key in moves) this.go(this.at + moves[key]);
+    else if (key === "Home") this.go(0);
+    else if (key === "End") this.go(this.stops.length - 1);
+    else if (key === "Escape" && this.root.childElementCount) this.hide();
+    else return false;
+    return true;
+  }
+
+  nearest(clientX) {
+    const { left, width } = this.root.getBoundingClientRect();
+    const frame = ((clientX - left) / width) * this.last;
+    const distances = this.stops.map((stop) => Math.abs(stop - frame));
+    return distances.indexOf(Math.min(...distances));
+  }
+
+  // The lines that have a value at the current stop, linear between reports, as they are drawn.
+  read() {
+    const frame = this.stops[this.at];
+    return this.lines.flatMap((line) => {
+      const { frames, scores } = line;
+      const next = frames.findIndex((each) => each >= frame);
+      if (next < 0 || (next === 0 && frames[0] > frame)) return [];
+      const share = next && (frame - frames[next - 1]) / (frames[next] - frames[next - 1]);
+      const score = next ? scores[next - 1] + share * (scores[next] - scores[next - 1]) : scores[0];
+      return [{ ...line, score }];
+    });
+  }
+
+  go(stop) {
+    this.at = clamp(stop, 0, this.stops.length - 1);
+    this.say();
+    this.draw();
+  }
+
+  say() {
+    const values = this.read().map(({ label, score }) => `${label} ${scoreLabel(score)}`);
+    this.root.setAttribute("aria-valuenow", this.at + 1);
+    this.root.setAttribute("aria-valuetext", `${this.where()}: ${values.join("; ")}`);
+  }
+
+  where() {
+    return `${Math.round(this.stops[this.at]).toLocaleString("en")} ${this.unit}`;
+  }
+
+  draw() {
+    const found = this.read();
+    const x = this.stops[this.at] / this.last;
+    const heights = found.map(({ score }) => (score - this.low) / (this.high - this.low));
+    const box = part("div", "readout", [
+      part("p", "", [this.where()]),
+      ...found.map(({ label, score, colour, role }) =>
+        part("p", `${role} c${colour}`, [part("strong", "", [scoreLabel(score)]), ` ${label}`]),
+      ),
+    ]);
+    const cursor = part("div", "cursor");
+    cursor.style.left = `${100 * x}%`;
+    const dots = found.map(({ colour, role }, place) => {
+      const dot = part("div", `dot ${role} c${colour}`);
+      [dot.style.left, dot.style.bottom] = [`${100 * x}%`, `${100 * heights[place]}%`];
+      return dot;
+    });
+    this.root.replaceChildren(cursor, ...dots.reverse(), box);
+    const { clientWidth } = this.root;
+    const beside = x < 0.5 ? x * clientWidth + 14 : x * clientWidth - 14 - box.offsetWidth;
+    box.style.left = `${clamp(beside, 0, Math.max(0, clientWidth - box.offsetWidth))}px`;
+    box.classList.toggle("low", heights[0] > 0.5); // away from the first line, where it may be above it
+  }
+
+  hide() {
+    this.root.replaceChildren();
+  }
+}
+
+function part(tag, className, children = []) {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.append(...children);
+  return made;
+}
+
+// As numbers stand in the tables, with up to four digits below 1,000.
+function scoreLabel(score) {
+  const digits = Math.abs(score) < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 };
+  return score.toLocaleString("en", digits);
+}
+
 // ---- loops on cards, while a mouse is on them ----
 
 function startLoops() {
@@ -526,6 +662,7 @@ function start() {
   startTheme(document.getElementById("theme"));
   startCards();
   startLoops();
+  for (const plot of document.querySelectorAll(".plot:has(> .values)")) new Reader(plot);
   for (const video of document.querySelectorAll("[data-hero]")) startHero(video);
   for (const fold of document.querySelectorAll(".fold")) startFold(fold);
   const form = document.getElementById("filters");
