@@ -40,6 +40,7 @@ rule build_site:
     params:
         statistics=config["statistics"],
         labels=labels_of_runs(config),
+        url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
 
@@ -60,6 +61,7 @@ rule refresh_site:
     params:
         statistics=config["statistics"],
         labels=labels_of_runs(config),
+        url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
 

@@ -7,4 +7,6 @@ from neurozoo.gallery.pages import build_site
 
 with plain_errors(snakemake.log[0]):
     site = Path(snakemake.output[0]).parent
-    build_site(site.parent, site, labels=snakemake.params.labels, **snakemake.params.statistics)
+    build_site(
+        site.parent, site, url=snakemake.params.url, labels=snakemake.params.labels, **snakemake.params.statistics
+    )

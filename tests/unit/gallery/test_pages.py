@@ -268,15 +268,35 @@ def test_a_bundle_leaves_out_what_links_bring_from_outside(results, tmp_path):
     assert "hunter2" in (results / "site" / f"{RUN}.html").read_text()
 
 
-def test_the_index_opens_with_the_best_agent_and_links_to_it_show_a_picture(site):
+def test_the_index_opens_with_the_best_agent(site):
     text = (site.folder / "index.html").read_text()
     hero = text.partition('class="hero"')[2].partition("</section>")[0]
     assert "data-hero" in hero
     assert f"{RUN.replace('/1', '/2')}/activation.mp4" in hero  # 100 points are more than 60
     assert "of human" in hero
     page = (site.folder / f"{RUN}.html").read_text()
-    assert f'<meta property="og:image" content="../../../../../{RUN}/loop.webp">' in page
     assert '<meta property="og:title" content="Frostbite, GA, small, run 1">' in page
+
+
+def preview_of(page):
+    return dict(re.findall(r'<meta property="og:(url|image)" content="([^"]*)">', page.read_text()))
+
+
+def test_links_show_a_picture_only_where_their_address_is_known(site, results, tmp_path):
+    assert preview_of(site.folder / f"{RUN}.html") == preview_of(site.folder / "index.html") == {}
+    assert "twitter:card" not in (site.folder / "index.html").read_text()  # without a picture, there is no large one
+    build_site(results, url="https://example.org/a%20b/site/", replications=100)
+    assert preview_of(results / "site" / f"{RUN}.html") == {
+        "url": f"https://example.org/a%20b/site/{RUN}.html", "image": f"https://example.org/a%20b/{RUN}/loop.webp",
+    }  # fmt: skip
+    index = preview_of(results / "site" / "index.html")
+    assert index["url"] == "https://example.org/a%20b/site/"
+    poster = index["image"].removeprefix("https://example.org/a%20b/site/")  # the best run has no loop
+    assert (results / "site" / unquote(poster)).exists()
+    bundle_site(results, tmp_path / "bundle", url="https://example.org", replications=100)
+    assert preview_of(tmp_path / "bundle" / f"{RUN}.html") == {
+        "url": f"https://example.org/{RUN}.html", "image": f"https://example.org/files/{RUN}/loop.webp",
+    }  # fmt: skip
 
 
 def test_codes_are_explained_where_they_stand(site):

@@ -125,6 +125,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "movie: {fps: fast}", ["movie.fps should be a whole number, but is 'fast'."]),
         (DEMO + "movie: {fps: true}", ["movie.fps should be a whole number, but is True."]),
         (DEMO + "movie: {fps: 0}", ["movie.fps should be at least 1, but is 0."]),
+        (
+            DEMO + "site: {url: example.org}",
+            ["site.url should look like https://example.org/results/site, but is 'example.org'."],
+        ),
         (DEMO + "statistics: {confidence: 95}", ["statistics.confidence should be below 1, but is 95."]),
         (
             DEMO + "figures: {learning_curves: {interval: maen}}",

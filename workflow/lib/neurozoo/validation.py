@@ -157,7 +157,8 @@ def _sentence(detail: Mapping, schema: Mapping, before: Sequence[str | int]) -> 
     if kind == "no_pair":
         return f"{place} should be [least, most]{' or empty' if _is_nullable(node) else ''}, but is {value!r}."
     if kind == "string_pattern_mismatch":
-        return f"{place} should match {facts['pattern']}, but is {value!r}."
+        form = f"look like {node['examples'][0]}" if "examples" in node else f"match {facts['pattern']}"
+        return f"{place} should {form}, but is {value!r}."
     kinds = _types(node)
     expected = " or ".join(TYPE_NAMES[kind] for kind in kinds)
     return f"{place or 'The file'} should be {expected}, but is {_shown(value)}.{_number_hint(value, kinds)}"

@@ -1,8 +1,10 @@
 """`python -m neurozoo site`, `provenance`, `show` and `check-op`: shows a results folder, and checks the op library."""
 
+import argparse
 import os
 import webbrowser
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from neurozoo.cli.arguments import OPS, Commands, add_command, add_results
 
@@ -13,6 +15,12 @@ def add_result_commands(commands: Commands) -> None:
     add_results(site)
     site.add_argument(
         "--bundle", type=Path, metavar="FOLDER_OR_ZIP", help="write a copy with all files that it shows, to pass on"
+    )
+    site.add_argument(
+        "--url",
+        default="",
+        type=web_address,
+        help="address of the folder with index.html on the web, for previews of links (site.url of the configuration)",
     )
 
     provenance = add_command(
@@ -31,13 +39,25 @@ def add_result_commands(commands: Commands) -> None:
     check.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
 
 
+def web_address(text: str) -> str:
+    """Reads an absolute address on the web.
+
+    Raises:
+        argparse.ArgumentTypeError: It does not begin with https:// or http:// and a host.
+    """
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(f"should be an address such as https://example.org/gallery, but is {text!r}")
+    return text
+
+
 def _site(options):
     from neurozoo.gallery.pages import build_site, bundle_site
 
     if options.bundle:
-        manifest, page = bundle_site(options.results, options.bundle), options.bundle
+        manifest, page = bundle_site(options.results, options.bundle, url=options.url), options.bundle
     else:
-        manifest, page = build_site(options.results), options.results / "site" / "index.html"
+        manifest, page = build_site(options.results, url=options.url), options.results / "site" / "index.html"
     damaged = sum(entry.is_damaged for entry in manifest.missing)
     print(f"{page}: {len(manifest.runs)} runs, {damaged} damaged files, {len(manifest.missing) - damaged} not made yet")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Unpack
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import jinja2
 import numpy as np
@@ -48,6 +48,7 @@ def build_site(
     results: str | os.PathLike,
     site: str | os.PathLike | None = None,
     *,
+    url: str = "",
     labels: Mapping[str, str] = NO_LABELS,
     **statistics: Unpack[Resampling],
 ) -> Manifest:
@@ -58,6 +59,7 @@ def build_site(
     Args:
         results: The folder with `runs/`.
         site: Folder of the pages; default: `site` in the results.
+        url: Address under which the folder of the pages is on the web, for previews of links; empty if it is unknown.
         labels: As for `read_manifest`.
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
 
@@ -75,11 +77,13 @@ def build_site(
             f"{results}. To get a copy that you can pass on, run: python -m neurozoo site --bundle FOLDER"
         )
     manifest = read_manifest(results, site, labels=labels, **statistics)
-    _write_pages(manifest, site, files=_BESIDE)
+    _write_pages(manifest, site, files=_BESIDE, url=url)
     return manifest
 
 
-def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statistics: Unpack[Resampling]) -> Manifest:
+def bundle_site(
+    results: str | os.PathLike, bundle: str | os.PathLike, *, url: str = "", **statistics: Unpack[Resampling]
+) -> Manifest:
     """Writes the gallery with copies of everything it shows, to pass on or to put on a web server.
 
     Networks and recordings are left out because of their size; the pages name them without a link. Files that links
@@ -88,6 +92,7 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
     Args:
         results: The folder with `runs/`.
         bundle: A new or empty folder, or a new `.zip`.
+        url: Address under which the bundle will be on the web, for previews of links; empty if it is unknown.
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
 
     Returns:
@@ -100,10 +105,10 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
     if bundle.is_file() or (bundle.is_dir() and any(bundle.iterdir())):
         raise NeurozooError(f"{bundle} exists already. Delete it, or choose another name for the bundle.")
     if bundle.suffix != ".zip":
-        return _fill_bundle(results, bundle, **statistics)
+        return _fill_bundle(results, bundle, url, **statistics)
     with tempfile.TemporaryDirectory() as folder, written_whole(bundle) as temporary:
         filled = Path(folder, bundle.stem)
-        manifest = _fill_bundle(results, filled, **statistics)
+        manifest = _fill_bundle(results, filled, url, **statistics)
         with zipfile.ZipFile(temporary, "w") as archive:
             for path in sorted(filled.rglob("*")):
                 packs = zipfile.ZIP_STORED if path.suffix in (".mp4", ".png", ".webp") else zipfile.ZIP_DEFLATED
@@ -111,13 +116,13 @@ def bundle_site(results: str | os.PathLike, bundle: str | os.PathLike, **statist
     return manifest
 
 
-def _fill_bundle(results: Path, folder: Path, **statistics: Unpack[Resampling]) -> Manifest:
+def _fill_bundle(results: Path, folder: Path, url: str, **statistics: Unpack[Resampling]) -> Manifest:
     manifest = read_manifest(results, folder, is_passed_on=True, **statistics)
     for path in sorted(_bundled_paths(manifest)):
         target = folder / _INSIDE / path
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(results / path, target)
-    _write_pages(manifest, folder, files=_INSIDE)
+    _write_pages(manifest, folder, files=_INSIDE, url=url)
     return manifest
 
 
@@ -130,8 +135,8 @@ def _parts(manifest: Manifest) -> list[Collection | Run]:
     return [manifest.overall, *manifest.games.values(), *manifest.runs]
 
 
-def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
-    templates, common = _templates(files), _common(manifest, files=files)
+def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> None:
+    templates, common = _templates(files, url), _common(manifest, files=files)
     pages = {}
     for number, run in enumerate(manifest.runs):
         neighbours = manifest.runs[number - 1] if number else None, (*manifest.runs, None)[number + 1]
@@ -143,10 +148,10 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str) -> None:
         write_text(site / name, (STATIC / name).read_text(encoding="utf-8"))
     for path, (template, values) in pages.items():
         root = "../" * path.count("/")
-        write_text(site / path, templates.get_template(template).render(**common, **values, root=root))
+        write_text(site / path, templates.get_template(template).render(**common, **values, root=root, path=path))
     _delete_others(site, pages, manifest)
     write_text(site / "manifest.json", json.dumps(manifest.to_json(), allow_nan=False) + "\n")
-    write_index(manifest, site, files=files)
+    write_index(manifest, site, files=files, url=url)
 
 
 def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
@@ -159,17 +164,18 @@ def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
     }
 
 
-def write_index(manifest: Manifest, site: Path, *, files: str) -> None:
+def write_index(manifest: Manifest, site: Path, *, files: str, url: str = "") -> None:
     """Writes the page of all runs, and the script with what its cards show.
 
     Args:
         manifest: What to show.
         site: The folder of the pages.
         files: The path from there to the results.
+        url: As for `build_site`.
     """
-    templates, common = _templates(files), _common(manifest, files=files)
+    templates, common = _templates(files, url), _common(manifest, files=files)
     write_text(site / "cards.js", _card_script(manifest, templates, common))
-    index = templates.get_template("index.html").render(**common, hero=best_run(manifest.runs), root="")
+    index = templates.get_template("index.html").render(**common, hero=best_run(manifest.runs), root="", path="")
     write_text(site / "index.html", re.sub(r"\n\s+", "\n", index))  # indentation is a tenth of a long page
 
 
@@ -205,12 +211,18 @@ def _page_of_game(game: str) -> str:
     return f"games/{game}.html"
 
 
-def _templates(files: str) -> jinja2.Environment:
-    """Returns the templates with their filters and tests; `files` is the path from the pages to the results."""
-    templates = environment()
+def _templates(files: str, url: str) -> jinja2.Environment:
+    """Returns the templates with their filters and tests.
+
+    Args:
+        files: The path from the pages to the results.
+        url: Address of the pages; empty if it is unknown.
+    """
+    templates, top = environment(), url.rstrip("/") + "/"
     templates.filters |= {
         "url": quote,
         "file_url": lambda path: quote(files + path),
+        "absolute": lambda path: urljoin(top, path),
         "page": lambda run: quote(_page_of(run)),
         "game_page": lambda game: quote(_page_of_game(game)),
         "number": number_label,
@@ -227,7 +239,7 @@ def _templates(files: str) -> jinja2.Environment:
         "has_few_runs": lambda score: score.low is not None and score.count < ENOUGH_RUNS,
         "movie_json": lambda movies, root: [_movie_json(movie, root, files) for movie in movies],
     }
-    templates.globals["too_few_runs"] = TOO_FEW_RUNS
+    templates.globals |= {"too_few_runs": TOO_FEW_RUNS, "is_on_web": bool(url)}
     templates.tests["in_run"] = lambda path, run: path == run or path.startswith(f"{run}/")
     return templates
 

@@ -20,6 +20,7 @@ from neurozoo.plan.config_sections import (
     Movie,
     Rollout,
     Section,
+    Site,
     Statistics,
     Test,
     Zoo,
@@ -193,6 +194,7 @@ class Config(Section):
     test: Test = Test()
     rollout: Rollout = Rollout()
     movie: Movie = Movie()
+    site: Site = Site()
     generations: Generations = Generations()
     filters: Filters = Filters()
     comparisons: Comparisons = Comparisons()

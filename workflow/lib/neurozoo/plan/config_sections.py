@@ -231,6 +231,17 @@ class Movie(Section):
     )
 
 
+class Site(Section):
+    """The gallery, docs/site.md."""
+
+    url: Annotated[str, Field(pattern=r"^(https?://[^\s/?#]+/[^\s?#]+)?$")] = Field(
+        default="",
+        examples=["https://example.org/results/site"],
+        description="Address of the folder with the gallery's index.html on the web, such as "
+        "https://example.org/results/site, for the pictures of link previews; empty if it is not on the web.",
+    )
+
+
 class Generations(Section):
     """The movie that shows generations of a run side by side."""
 
