@@ -18,8 +18,11 @@ def test_aliases_and_merged_keys_are_no_mistakes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("demo:\n  runs: 1\n  algo: ga\n  runs: 3\n", "line 4: the key 'runs' stands here and in line 2, but only one"),
-        ("a: 1\nlist:\n  - {b: 1, b: 2}\n", "line 3: the key 'b' stands here and in line 3, but only one"),
+        (
+            "demo:\n  runs: 1\n  algo: ga\n  runs: 3\n",
+            "line 4: the key 'runs' stands here and in line 2, but can have one",
+        ),
+        ("a: 1\nlist:\n  - {b: 1, b: 2}\n", "line 3: the key 'b' stands twice, but can have one value. Remove one"),
         ("a: 1\ngames: [pong\nmodels: [large]\n", "line 3, column 7: did not find expected ',' or ']'"),
         ("a:\n\tb: 1\n", "line 2, column 1: found character that cannot start any token"),
     ],

@@ -187,12 +187,12 @@ def test_another_good_table_is_not_called_damaged(tmp_path):
     with pytest.raises(NeurozooError) as caught:
         read_metrics(tmp_path / "scores.csv")
     assert "Give a metrics.csv or metrics.parquet, such as results/tables/metrics.parquet." in str(caught.value)
-    assert "If this should be one, remove it" in str(caught.value)
+    assert "If Snakemake made it as one, it is damaged: delete it" in str(caught.value)
 
 
 def test_a_damaged_parquet_file_says_what_to_do(tmp_path):
     (tmp_path / "m.parquet").write_bytes(b"PAR1 half")
-    with pytest.raises(NeurozooError, match=r"is not a metrics table .* made anew"):
+    with pytest.raises(NeurozooError, match=r"is not a metrics table .* made again"):
         read_metrics(tmp_path / "m.parquet")
     with pytest.raises(NeurozooError, match="is missing"):
         read_metrics(tmp_path / "n.parquet")

@@ -113,9 +113,9 @@ def _check_keys(node: yaml.MappingNode) -> None:
         if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
             continue
         if key.value in lines:
+            where = "twice" if lines[key.value] == line else f"here and in line {lines[key.value]}"
             raise NeurozooError(
-                f"line {line}: the key {key.value!r} stands here and in line {lines[key.value]}, but only one can "
-                "hold. Remove one"
+                f"line {line}: the key {key.value!r} stands {where}, but can have one value. Remove one"
             )
         lines[key.value] = line
 

@@ -104,9 +104,11 @@ def _execution(options):
 
 
 def _train(options):
+    from neurozoo.algorithms.registry import get_algorithm
     from neurozoo.algorithms.settings import renaming_notices, resolve_settings
     from neurozoo.training import make_context, train
 
+    get_algorithm(options.algo).check_game(options.game)
     overrides = read_overrides(options)
     for sentence in renaming_notices(options.algo, overrides):
         print(f"neurozoo: {sentence}", file=sys.stderr)

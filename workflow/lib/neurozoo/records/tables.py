@@ -185,12 +185,12 @@ def _check_columns(path: str | os.PathLike, columns: Collection[str]) -> None:
     if missing:
         raise NeurozooError(
             f"{path} is not a metrics table (it lacks {', '.join(missing)}). Give a metrics.csv or metrics.parquet, "
-            "such as results/tables/metrics.parquet. If this should be one, remove it, so that it is made anew."
+            "such as results/tables/metrics.parquet. If Snakemake made it as one, it is damaged: delete it and start again."
         )
 
 
 def _unusable(path: str | os.PathLike, reason: object) -> str:
-    return f"{path} is not a metrics table ({reason}). Remove it and start again, so that it is made anew."
+    return f"{path} is not a metrics table ({reason}). Delete it and start again, so that it is made again."
 
 
 def _types(header: Iterable[str]) -> dict[str, str]:
