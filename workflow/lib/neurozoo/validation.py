@@ -150,7 +150,9 @@ def _sentence(detail: Mapping, schema: Mapping, before: Sequence[str | int]) -> 
     if kind == "multiple_of":
         multiple = "even" if facts["multiple_of"] == 2 else f"a multiple of {facts['multiple_of']}"
         return f"{place} should be {multiple}, but is {value!r}."
-    if kind in ("too_short", "string_too_short"):
+    if kind == "string_too_short":
+        return f"{place} should be text, but is empty."
+    if kind == "too_short":
         return f"{place} should have at least {facts.get('min_length')} entry, but is empty."
     if kind == "not_unique":
         return f"{place} should name everything once, but is {value!r}."

@@ -1,5 +1,6 @@
 """`python -m neurozoo movie`, `generations` and `play`: shows agents in movies or in a window."""
 
+import argparse
 import json
 import sys
 from dataclasses import asdict
@@ -13,28 +14,18 @@ from neurozoo.errors import NeurozooError
 def add_movie_and_play_commands(commands: Commands) -> None:
     """Adds `movie`, `generations` and `play`."""
     movie = add_command(
-        commands, "movie", _movie, "make a movie of a rollout: all layers, one layer, the game alone, or several runs"
+        commands,
+        "movie",
+        show_movie,
+        "make a movie of a rollout: all layers, one layer, the game alone, or several runs",
     )
     movie.add_argument(
         "run_dir", type=Path, nargs="+", help="folder of a run, such as results/runs/ga/frostbite/large/1"
     )
     movie.add_argument("--tag", default=FINAL, help="show the agent of this moment (default: final, the run's result)")
-    kind = movie.add_mutually_exclusive_group()
-    kind.add_argument("--layer", metavar="NAME", help="show one layer of model.json beside the game, such as conv1")
-    kind.add_argument(
-        "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
-    )
-    kind.add_argument(
-        "--loop", action="store_true", help="cut ten seconds that repeat out of activation.mp4, below 2 MB, as WebP"
-    )
+    kind = add_looks(movie)
     kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
-    movie.add_argument("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
-    movie.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
-    movie.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
     movie.add_argument("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
-    movie.add_argument("--fps", type=int, help="pictures per second, not with --game (default: 60)")
-    movie.add_argument("--max-steps", type=int, default=0, help="number of steps to show (default: all)")
-    movie.add_argument("--no-overlay", dest="overlay", action="store_false", help="do not show score, step and action")
     movie.add_argument(
         "--output",
         type=Path,
@@ -58,25 +49,56 @@ def add_movie_and_play_commands(commands: Commands) -> None:
     add_json(series, "generations, scores and frames as JSON")
     add_engine(series, threads=False)
 
-    play = add_command(commands, "play", _play, "watch a frozen agent play, or take over the joystick (docs/play.md)")
+    play = add_command(
+        commands, "play", show_play, "watch a frozen agent play, or take over the joystick (docs/play.md)"
+    )
     play.add_argument(
         "folder",
         type=Path,
         metavar="RUN_DIR_OR_FROZEN",
         help="folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/",
     )
-    play.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    play.add_argument("--epsilon", type=float, help="probability of a random action (default: 0.05)")
-    play.add_argument(
+    add_play_options(play)
+
+
+def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Adds what a movie of one agent shows and how; returns the group of its kinds."""
+    kind = command.add_mutually_exclusive_group()
+    kind.add_argument("--layer", metavar="NAME", help="show one layer of model.json beside the game, such as conv1")
+    kind.add_argument(
+        "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
+    )
+    kind.add_argument(
+        "--loop", action="store_true", help="cut ten seconds that repeat out of activation.mp4, below 2 MB, as WebP"
+    )
+    command.add_argument("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
+    command.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
+    command.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
+    command.add_argument("--fps", type=int, help="pictures per second, not with --game (default: 60)")
+    command.add_argument("--max-steps", type=int, default=0, help="number of steps to show (default: all)")
+    command.add_argument(
+        "--no-overlay", dest="overlay", action="store_false", help="do not show score, step and action"
+    )
+    return kind
+
+
+def add_play_options(command: argparse.ArgumentParser) -> None:
+    """Adds how an agent plays for people who watch it."""
+    command.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
+    command.add_argument("--epsilon", type=float, help="probability of a random action (default: 0.05)")
+    command.add_argument(
         "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
     )
-    play.add_argument("--manual", action="store_true", help="play yourself; key m switches between you and the agent")
-    play.add_argument("--games", type=int, default=1, help="number of games (default: %(default)s)")
-    play.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    play.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
+    command.add_argument(
+        "--manual", action="store_true", help="play yourself; key m switches between you and the agent"
+    )
+    command.add_argument("--games", type=int, default=1, help="number of games (default: %(default)s)")
+    command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    command.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 
-def _movie(options):
+def show_movie(options: argparse.Namespace) -> None:
+    """Makes a movie; see `python -m neurozoo movie --help`."""
     from neurozoo.agents.frozen import open_frozen
     from neurozoo.agents.tagged_agents import frozen_tag_folder, tag_folder
     from neurozoo.movies.activation_movie import Movie, render_activation_movie, render_layer_movie
@@ -136,7 +158,8 @@ def _generations(options):
         print(f"{output}: generations {numbers}, {movie.frames} frames")
 
 
-def _play(options):
+def show_play(options: argparse.Namespace) -> None:
+    """Lets an agent play; see `python -m neurozoo play --help`."""
     from neurozoo.agents.frozen import RECORD_FILE, open_frozen, outdated
     from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
 

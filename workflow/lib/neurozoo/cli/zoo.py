@@ -1,11 +1,17 @@
-"""`python -m neurozoo zoo`: lists, shows, exports and imports frozen agents, including those of the Atari Zoo."""
+"""`python -m neurozoo zoo`: trained agents that come with the project, and the frozen agents of a folder of results.
 
+It lists, shows, plays and films the former, and lists, shows, exports and imports the latter, also the Atari Zoo's.
+"""
+
+import argparse
 import json
 from pathlib import Path
 
+from neurozoo.agents.tags import FINAL
 from neurozoo.cli.arguments import (
     Commands,
     add_command,
+    add_engine,
     add_json,
     add_protocol,
     add_results,
@@ -14,20 +20,48 @@ from neurozoo.cli.arguments import (
     protocol_choices,
     run_number,
 )
+from neurozoo.cli.movies_and_play import add_looks, add_play_options, show_movie, show_play
+
+INDEX = Path("config", "agents", "index.yaml")
 
 
 def add_zoo_commands(commands: Commands) -> None:
     """Adds `zoo` and its subcommands."""
-    zoo = add_command(commands, "zoo", None, "list, show, export and import frozen agents")
-    actions = zoo.add_subparsers(required=True, metavar="action")
+    zoo = add_command(
+        commands,
+        "zoo",
+        _trained,
+        "list the trained agents that come with the project; list, show, play and film agents",
+    )
+    _add_index(zoo, default=INDEX)
+    add_json(zoo)
+    actions = zoo.add_subparsers(metavar="action", help="without one, the trained agents are listed")
 
-    listed = add_command(actions, "list", _list, "list all frozen agents")
+    play = add_command(actions, "play", _play, "watch a trained agent play, or take over the joystick (docs/play.md)")
+    _add_trained(play)
+    add_play_options(play)
+
+    movie = add_command(actions, "movie", _movie, "make a movie of a trained agent: all layers, one layer, or the game")
+    _add_trained(movie)
+    movie.add_argument("--seed", type=int, default=0, help="of the episode that it shows (default: %(default)s)")
+    movie.add_argument("--output", type=Path, help="file to write (default: in the agent's folder)")
+    add_looks(movie)
+    add_json(movie, "frames and speed as JSON")
+
+    unpacked = add_command(actions, "unpack", _unpack, "make a run's folder of a trained agent, for all other commands")
+    _add_trained(unpacked)
+
+    listed = add_command(actions, "list", _list, "list all frozen agents of a folder of results")
     _add_selection(listed)
     add_json(listed)
 
     shown = add_command(actions, "show", _show, "show an agent's network, inputs, outputs and scores")
-    shown.add_argument("name", help="an agent, such as ga/frostbite/large/1 or ga/frostbite/large/1/human, or a folder")
+    shown.add_argument(
+        "name",
+        help="an agent, such as ga/frostbite/large/1 or ga/frostbite/large/1/human, a folder, or a trained agent",
+    )
     add_results(shown)
+    _add_index(shown)
 
     export = add_command(actions, "export", _export, "write agents with the folders and names of the Atari Zoo")
     export.add_argument("root", type=Path, help="folder to write, such as rlzoo")
@@ -43,11 +77,64 @@ def add_zoo_commands(commands: Commands) -> None:
     brought.add_argument("--run-dir", type=Path, help="folder to write (default: RESULTS/runs/imported/GAME/MODEL/RUN)")
 
 
+def _add_index(command, *, default=argparse.SUPPRESS):
+    """Adds the index; in an action, without a default, which would hide what stands before the action."""
+    command.add_argument("--index", type=Path, default=default, help=f"the trained agents (default: {INDEX})")
+
+
+def _add_trained(command):
+    command.add_argument("name", help="a trained agent, as `python -m neurozoo zoo` lists it")
+    _add_index(command)
+    command.add_argument(
+        "--results", type=Path, default=Path("results", "zoo"), help="where its folder goes (default: %(default)s)"
+    )
+    add_engine(command, threads=False)
+
+
 def _add_selection(command):
     add_results(command, "folder with runs/")
     for name in ("algo", "game", "model", "tag"):
         command.add_argument(f"--{name}", help=f"only agents of this {name}")
     command.add_argument("--run", type=run_number, help="only agents of this run")
+
+
+def _trained(options):
+    from neurozoo.agents.trained_agents import as_table, read_index
+
+    agents = read_index(options.index)
+    if options.json:
+        print(json.dumps({name: agent.model_dump() for name, agent in agents.items()}, indent=1))
+    else:
+        print(as_table(agents, options.index))
+
+
+def _unpacked(options: argparse.Namespace) -> Path:
+    from neurozoo.agents.trained_agents import unpack_agent
+
+    return unpack_agent(options.name, **chosen(options, "ops", "noise", "index", "results"))
+
+
+def _unpack(options):
+    print(_unpacked(options))
+
+
+def _play(options):
+    options.folder = _unpacked(options)
+    show_play(options)
+
+
+def _movie(options):
+    from neurozoo.movies.activation_movie import render_activation_movie
+    from neurozoo.rollouts.rollout import record_rollout
+
+    folder = _unpacked(options)
+    options.rollout = folder / "rollouts" / f"seed_{options.seed}.npz"
+    if not options.rollout.exists():
+        record_rollout(folder / "frozen", options.rollout, seed=options.seed, episodes=1, max_steps=2500)
+    if options.loop and not (folder / "activation.mp4").exists():
+        render_activation_movie(folder / "frozen", options.rollout, folder / "activation.mp4")
+    options.run_dir, options.tag, options.grid = [folder], FINAL, False
+    show_movie(options)
 
 
 def _selected(options):
@@ -64,9 +151,15 @@ def _list(options):
 
 
 def _show(options):
+    from neurozoo.agents.trained_agents import as_text as as_text_of_trained
+    from neurozoo.agents.trained_agents import read_index
     from neurozoo.agents.zoo_listing import as_text, named_model
 
-    print(as_text(named_model(options.results, options.name)))
+    agents = read_index(options.index) if options.index.exists() else {}
+    if options.name in agents:
+        print(as_text_of_trained(options.name, agents[options.name]))
+    else:
+        print(as_text(named_model(options.results, options.name)))
 
 
 def _export(options):

@@ -1,0 +1,247 @@
+"""The trained agents that come with the project: an index of their files, and the way from an entry to a run's folder.
+
+The index is a YAML file, `config/agents/index.yaml`. An agent is one entry in it and one file beside it. The
+file is the `checkpoint.npz` of a run, which holds everything that a run's folder needs, or a published genome.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from neurozoo.agents.agent import IMPORTED, check_same_agent
+from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.agents.freeze import freeze_run
+from neurozoo.agents.frozen import RECORD_FILE, outdated
+from neurozoo.agents.genome_import import import_genome
+from neurozoo.aligned_text import aligned
+from neurozoo.errors import NeurozooError, naming, unknown_name
+from neurozoo.files import sha256_of
+from neurozoo.records.run_result import describe_result
+from neurozoo.validation import FROM_YAML, Number, Whole, explain, json_schema
+from neurozoo.yaml_files import read_yaml
+
+CHECKPOINT, GENOME = ".npz", ".json"  # suffixes of files
+HEADS = ("name", "agent", "score", "interval", "episodes", "runs", "size", "licence", "sha256")
+RIGHT = ("score", "episodes", "runs", "size")
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Measured(_Entry):
+    """A mean that was measured, with its interval."""
+
+    mean: Number = Field(description="Mean score.")
+    low: Number | None = Field(default=None, description="Lower end of the 95 % bootstrap interval; empty for none.")
+    high: Number | None = Field(default=None, description="Upper end.")
+    count: Whole = Field(ge=1, description="Number of episodes, or of runs.")
+    note: str = Field(default="", description="Why there is no interval, or what else to know.")
+
+
+class TrainedAgent(_Entry):
+    """An entry of the index."""
+
+    file: Text = Field(
+        description="The checkpoint.npz of a run, or a published genome as JSON; relative to the folder of the index."
+    )
+    sha256: str = Field(pattern="^[0-9a-f]{64}$", examples=["the output of sha256sum"], description="Hash of the file.")
+    licence: Text = Field(description="Licence of the weights, such as MIT.")
+    algo: Text = Field(description="Algorithm such as ga; imported for published genomes.")
+    game: Text = Field(description="Game id.")
+    model: Text = Field(description="Network.")
+    run: Whole = Field(default=1, ge=1, description="Number of the run.")
+    start_state: Literal["today", "2018"] | None = Field(
+        default=None, description="Of a published genome: the console's memory after a reset (docs/genomes.md)."
+    )
+    command: Text = Field(description="The command that made it, or where it was published.")
+    score: Measured = Field(description="Over episodes with seeds that its training has not seen.")
+    evaluation: Text = Field(description="The command that measured the score.")
+    runs: Measured | None = Field(
+        default=None,
+        description="Last tests of all runs of the same command, the agent's included; empty if it is the only one.",
+    )
+
+    @property
+    def title(self) -> str:
+        """The agent as it is called in the zoo, such as `ga/gym.CartPole-v1/simple/1`."""
+        return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+
+
+class _Index(_Entry):
+    agents: dict[Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")], TrainedAgent]
+
+
+@cache
+def _schema() -> dict:
+    return json_schema(_Index)
+
+
+def read_index(path: str | os.PathLike) -> dict[str, TrainedAgent]:
+    """Reads the index of trained agents.
+
+    Returns:
+        The agents by name, in the order of the file.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, has an entry that it cannot have, or names an agent twice.
+    """
+    values = read_yaml(path, "Go to the folder of the project, or name an index: --index FILE.")
+    try:
+        agents = _Index.model_validate(values, context=FROM_YAML).agents
+    except ValidationError as error:
+        raise NeurozooError(f"{path}: {' '.join(explain(error, _schema()))}") from error
+    names: dict[str, str] = {}
+    for name, agent in agents.items():
+        if (other := names.setdefault(agent.title, name)) != name:
+            raise NeurozooError(
+                f"{path}: {other} and {name} are both {agent.title}, and would have one folder. Give one of them "
+                "another run."
+            )
+        if (agent.algo == IMPORTED) != agent.file.endswith(GENOME) or not agent.file.endswith((CHECKPOINT, GENOME)):
+            raise NeurozooError(
+                f"{path}: the file of {name} should be a checkpoint ({CHECKPOINT}) of a run, or a genome ({GENOME}) "
+                f"with the algo {IMPORTED}, but is {agent.file} with the algo {agent.algo}."
+            )
+    return agents
+
+
+def unpack_agent(
+    name: str,
+    *,
+    ops: str | os.PathLike,
+    noise: str | os.PathLike,
+    index: str | os.PathLike,
+    results: str | os.PathLike,
+) -> Path:
+    """Makes a run's folder of a trained agent, and freezes it, so that everything works that works with a run.
+
+    An agent that is frozen already is not frozen again.
+
+    Args:
+        name: Its name in the index.
+        ops: The op library; not opened for Keras networks.
+        noise: The noise table; the same.
+        index: The index.
+        results: A folder of results, for `runs/ALGO/GAME/MODEL/RUN`.
+
+    Returns:
+        The folder of the run, with `frozen/`.
+
+    Raises:
+        NeurozooError: The agent is unknown, its file is missing or is not the one that the index describes, or the
+            folder holds another agent.
+    """
+    agents = read_index(index)
+    if name not in agents:
+        raise unknown_name("trained agent", name, agents)
+    agent = agents[name]
+    path = Path(index).parent / agent.file
+    check_file(path, agent.sha256)
+    runs = Path(results, "runs")
+    if path.suffix == GENOME:
+        folder = import_genome(
+            path,
+            noise=noise,
+            game=agent.game,
+            model=agent.model,
+            run=agent.run,
+            start_state=agent.start_state,
+            runs=runs,
+        )
+    else:
+        folder = _copied(path, agent, runs / agent.title)
+    if not (folder / "frozen" / RECORD_FILE).exists() or outdated(folder):
+        freeze_run(folder, ops=ops, noise=noise, forms=())
+    return folder
+
+
+def check_file(path: Path, sha256: str) -> None:
+    """Refuses a file whose content is not the one that was measured.
+
+    Raises:
+        NeurozooError: The file is missing, or has another hash.
+    """
+    remedy = f"Get it again: git checkout -- {path}"
+    if not path.is_file():
+        raise NeurozooError(f"{path} is missing. {remedy}")
+    if (found := sha256_of(path)) != sha256:
+        raise NeurozooError(
+            f"{path} should have the SHA-256 {sha256[:16]}..., but has {found[:16]}...: it is damaged, or another "
+            f"agent. {remedy}"
+        )
+
+
+def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
+    """Makes the folder of a run from its checkpoint."""
+    checkpoint = read_checkpoint(path)
+    found = "/".join((checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run)))
+    if found != agent.title:
+        raise NeurozooError(f"{path} should hold {agent.title}, but holds {found}. Correct the entry of the index.")
+    check_same_agent(folder, checkpoint)
+    target = folder / "checkpoint.npz"
+    if not target.exists() or sha256_of(target) != agent.sha256:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    with naming(path):
+        describe_result(folder)
+    return folder
+
+
+# ---- for people
+
+
+def as_table(agents: Mapping[str, TrainedAgent], index: str | os.PathLike) -> str:
+    """Returns a table with a line per agent; below it stand the commands that made them."""
+    rows = [HEADS]
+    for name, agent in agents.items():
+        score, path = agent.score, Path(index).parent / agent.file
+        size = f"{path.stat().st_size:,}" if path.exists() else "missing"
+        runs = str(agent.runs.count) if agent.runs else "1"
+        row = (name, agent.title, _number(score.mean), _interval(score), str(score.count), runs, size, agent.licence)
+        rows.append((*row, agent.sha256[:16]))
+    lines = [*aligned(rows, right=RIGHT), "", "Made with:"]
+    lines += [f"  {line}" for line in aligned([(n, a.command) for n, a in agents.items()], right=())]
+    return "\n".join([*lines, "", *_hints(agents)])
+
+
+def _hints(agents: Iterable[str]) -> list[str]:
+    first = next(iter(agents), "NAME")
+    return [
+        f"Watch one play: python -m neurozoo zoo play {first}. See inside: python -m neurozoo zoo movie {first}.",
+        "Scores are means over episodes with new seeds; intervals: 95 % bootstrap over episodes; runs: trained alike.",
+    ]
+
+
+def as_text(name: str, agent: TrainedAgent) -> str:
+    """Describes an agent of the index."""
+    score, runs = agent.score, agent.runs
+    alike = f"{_number(runs.mean)} {_interval(runs)}, the mean of the last tests of {runs.count} runs" if runs else ""
+    lines = [
+        ("agent", agent.title),
+        ("file", agent.file),
+        ("sha256", agent.sha256),
+        ("licence", agent.licence),
+        ("made with", agent.command),
+        ("score", " ".join(filter(None, (_number(score.mean), _interval(score), f"in {score.count} episodes")))),
+        ("", score.note),
+        ("measured", agent.evaluation),
+        ("alike", alike),
+        ("", runs.note if runs else ""),
+    ]
+    return "\n".join([name, *(f"  {head:10}  {text}" for head, text in lines if text)])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def _interval(score: Measured) -> str:
+    return "" if score.low is None or score.high is None else f"[{_number(score.low)}, {_number(score.high)}]"
