@@ -185,7 +185,8 @@ def _check_columns(path: str | os.PathLike, columns: Collection[str]) -> None:
     if missing:
         raise NeurozooError(
             f"{path} is not a metrics table (it lacks {', '.join(missing)}). Give a metrics.csv or metrics.parquet, "
-            "such as results/tables/metrics.parquet. If Snakemake made it as one, it is damaged: delete it and start again."
+            "such as results/tables/metrics.parquet. If Snakemake made it as one, it is damaged: delete it and start "
+            "again."
         )
 
 
