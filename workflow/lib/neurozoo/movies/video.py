@@ -1,6 +1,7 @@
 """Writes H.264 video with the ffmpeg that comes with imageio-ffmpeg."""
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import tempfile
@@ -20,6 +21,10 @@ HD_COLOURS = [
     "-color_trc", "bt709", "-color_range", "tv",
 ]  # fmt: skip
 SOUND_RATE = 48_000  # samples per second of a movie's sound; every browser plays this rate
+_THREADS = 2  # of the encoder; drawing takes a third of a core besides
+_PIPE_BYTES = (
+    2**20
+)  # a picture of 1920 x 1080 pixels has 8 MB; the kernel's 64 kB would wake the encoder 127 times for it
 POSTER = ".poster.png"  # takes the place of a movie's suffix
 _POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
 
@@ -59,8 +64,8 @@ def video_written_whole(
 ) -> Iterator[Callable[[np.ndarray], None]]:
     """Encodes frames to a video that appears whole or not at all.
 
-    The same frames give the same bytes on any number of cores: the encoder uses one thread, and writes neither date nor
-    version. It runs beside the caller, as a process of its own.
+    The same frames give the same bytes on any number of cores: the encoder always uses `_THREADS` threads, and writes
+    neither date nor version. It runs beside the caller, as a process of its own.
 
     Args:
         path: The `.mp4` to write.
@@ -85,7 +90,8 @@ def video_written_whole(
         command = [
             ffmpeg_path(), "-y", "-loglevel", "error",
             "-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{width}x{height}", "-r", str(fps), "-i", "-", *audio_in,
-            "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", "1", *colours,
+            "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-threads", str(_THREADS),
+            *colours,
             *audio_out,
             "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1", "-movflags", "+faststart",
             os.fspath(temporary),
@@ -93,6 +99,8 @@ def video_written_whole(
         encoder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=messages, stderr=messages)
         frames = encoder.stdin
         assert frames is not None  # it is a pipe
+        with contextlib.suppress(OSError, AttributeError):  # the system may allow less, or not be Linux
+            fcntl.fcntl(frames, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
         def show(frame: np.ndarray, stream: IO[bytes] = frames) -> None:
             nonlocal shown
