@@ -83,6 +83,11 @@ void Emulator::Reset(std::int64_t seed) {
   previous_action_ = kNoop;
 }
 
+void Emulator::Restart() {
+  ale_->reset_game();
+  previous_action_ = kNoop;
+}
+
 int Emulator::Act(int action) {
   if (sticky_probability_ > 0 && !loads_at_reset_) {
     // The library draws for both players in every frame; so do we, to stay on its random stream.
@@ -94,6 +99,10 @@ int Emulator::Act(int action) {
 }
 
 bool Emulator::game_over() const { return ale_->game_over(); }
+
+int Emulator::lives() const { return ale_->lives(); }
+
+int Emulator::episode_frames() const { return ale_->getEpisodeFrameNumber(); }
 
 const std::uint8_t* Emulator::ram(std::size_t* size) const {
   *size = kRamBytes;

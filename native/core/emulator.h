@@ -48,10 +48,17 @@ class Emulator {
   // Throws std::runtime_error if the ROM has to be loaded and is gone.
   void Reset(std::int64_t seed);
 
+  // Starts a new game as the emulator library does: random numbers go on, and so does whatever outlives its reset.
+  void Restart();
+
   // Emulates one frame with `action` (the emulator library's code) and returns the points that it brought.
   int Act(int action);
 
   bool game_over() const;
+  int lives() const;
+
+  // Frames since the start of the game, as the emulator library counts them.
+  int episode_frames() const;
 
   int height() const { return height_; }
   int width() const { return width_; }

@@ -3,77 +3,16 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace neurozoo {
 
-WorldPool::WorldPool(const WorldPoolOptions& options) : behaviour_(options.behaviour) {
-  if (options.num_threads < 1) throw std::invalid_argument("A pool of worlds needs at least 1 thread.");
+WorldPool::WorldPool(const WorldPoolOptions& options) : behaviour_(options.behaviour), threads_(options.num_threads) {
   if (options.num_worlds < 1) throw std::invalid_argument("A pool of worlds needs at least 1 world.");
   worlds_.resize(options.num_worlds);
   worlds_.front().world = options.make_world();  // a bad ROM shows here
   CheckBehaviour(*worlds_.front().world, behaviour_);
-  try {
-    for (int i = 0; i < options.num_threads; ++i) threads_.emplace_back([this] { Work(); });
-  } catch (const std::system_error& error) {
-    StopThreads();
-    throw std::runtime_error("Only " + std::to_string(threads_.size()) + " of " + std::to_string(options.num_threads) +
-                             " threads could be started (" + error.what() + "); ask for fewer.");
-  }
-  try {
-    ForEach(options.num_worlds - 1, [&](int i) { worlds_[i + 1].world = options.make_world(); });
-  } catch (...) {
-    StopThreads();
-    throw;
-  }
-}
-
-WorldPool::~WorldPool() { StopThreads(); }
-
-void WorldPool::StopThreads() {
-  {
-    std::lock_guard<std::mutex> lock(job_mutex_);
-    should_stop_ = true;
-  }
-  has_job_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
-}
-
-void WorldPool::Work() {
-  std::int64_t last_job = 0;
-  std::unique_lock<std::mutex> lock(job_mutex_);
-  while (true) {
-    has_job_.wait(lock, [&] { return job_ != last_job || should_stop_; });
-    if (should_stop_) return;
-    last_job = job_;
-    const std::function<void(int)>& function = *function_;
-    const int count = count_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-      for (int i = next_++; i < count; i = next_++) function(i);
-    } catch (...) {
-      failure = std::current_exception();
-      next_ = count;
-    }
-    lock.lock();
-    if (failure && !failure_) failure_ = failure;
-    if (--busy_ == 0) is_done_.notify_one();
-  }
-}
-
-void WorldPool::ForEach(int count, const std::function<void(int)>& function) {
-  std::unique_lock<std::mutex> lock(job_mutex_);
-  function_ = &function;
-  count_ = count;
-  busy_ = static_cast<int>(threads_.size());
-  next_ = 0;
-  failure_ = nullptr;
-  ++job_;
-  has_job_.notify_all();
-  is_done_.wait(lock, [this] { return busy_ == 0; });
-  if (failure_) std::rethrow_exception(failure_);
+  threads_.Run(options.num_worlds - 1, [&](int i) { worlds_[i + 1].world = options.make_world(); });
 }
 
 WorldPool::Slot& WorldPool::At(int world) {
@@ -129,7 +68,7 @@ void WorldPool::Advance(int first, int count, const float* outputs, float* plane
   At(first + count - 1);
   const std::int64_t plane_size = shape().plane_size();
   const std::int64_t num_outputs = this->num_outputs();
-  ForEach(count, [&](int i) {
+  threads_.Run(count, [&](int i) {
     states[i] = AdvanceOne(&worlds_[first + i], outputs + i * num_outputs, planes + i * plane_size, rewards + i);
   });
 }

@@ -1,17 +1,14 @@
 #ifndef NEUROZOO_CORE_WORLD_POOL_H_
 #define NEUROZOO_CORE_WORLD_POOL_H_
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "core/episode.h"
+#include "core/worker_threads.h"
 #include "core/world.h"
 
 namespace neurozoo {
@@ -36,9 +33,6 @@ class WorldPool {
   // Throws what the worlds throw, std::invalid_argument if they do not give the behaviour, and std::runtime_error if a
   // thread cannot be started.
   explicit WorldPool(const WorldPoolOptions& options);
-  ~WorldPool();
-  WorldPool(const WorldPool&) = delete;
-  WorldPool& operator=(const WorldPool&) = delete;
 
   // Lets a world begin an episode when it is advanced next; drops the one that it plays. Throws std::out_of_range for a
   // world that does not exist or an episode without frames.
@@ -66,28 +60,13 @@ class WorldPool {
     EpisodeOutcome outcome;
   };
 
-  // Calls `function` with 0 ... count - 1 in the pool's threads, and rethrows the first exception.
-  void ForEach(int count, const std::function<void(int)>& function);
-  void Work();
-  void StopThreads();
   State AdvanceOne(Slot* slot, const float* outputs, float* plane, double* reward) const;
   Slot& At(int world);
 
   const Behaviour behaviour_;
   std::vector<Slot> worlds_;
   std::mutex use_mutex_;
-
-  // The job of the threads. `job_mutex_` guards all of it but `next_`.
-  std::mutex job_mutex_;
-  std::condition_variable has_job_, is_done_;
-  const std::function<void(int)>* function_ = nullptr;
-  int count_ = 0;
-  int busy_ = 0;
-  std::int64_t job_ = 0;
-  bool should_stop_ = false;
-  std::exception_ptr failure_;
-  std::atomic<int> next_{0};
-  std::vector<std::thread> threads_;
+  WorkerThreads threads_;  // the last member: they end first
 };
 
 }  // namespace neurozoo

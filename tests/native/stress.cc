@@ -20,6 +20,7 @@
 #include "core/world_pool.h"
 #ifdef EMULATOR
 #include "core/atari.h"
+#include "core/atari_vector.h"
 #else
 #include "core/hard_maze.h"
 #endif
@@ -143,6 +144,34 @@ int PlayInMazes() {
   return agreeing;
 }
 
+// Steps games in threads, and deletes them during a step; returns how many vectors cut all their games when they should.
+int PlayInVectors(char** arguments) {
+#ifdef EMULATOR
+  constexpr int kGames = 5;
+  int right = 0;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<std::uint8_t> stacks(kGames * AtariEpisode::kStack * kPlanePixels), chosen(kGames, 1);
+    std::vector<AtariEpisode::Facts> facts(kGames);
+    AtariVector vector({arguments[5], {0, 1, 2, 3}, 0.25, 4, 30, 60, kGames, 3});
+    vector.Reset(std::vector<std::int64_t>{1, 2, 3, 4, 5}.data(), chosen.data(), stacks.data(), facts.data());
+    const std::vector<std::int32_t> actions = {0, 1, 2, 3, 3};
+    for (int step = 0; step < 15; ++step) {  // the last one is cut
+      vector.Send(actions.data(), stacks.data(), facts.data());
+      vector.Receive();
+    }
+    int cut = 0;
+    for (const AtariEpisode::Facts& each : facts) cut += each.is_cut;
+    right += cut == kGames;
+    vector.Reset(std::vector<std::int64_t>(kGames, i).data(), chosen.data(), stacks.data(), facts.data());
+    vector.Send(actions.data(), stacks.data(), facts.data());
+  }
+  return right;
+#else
+  static_cast<void>(arguments);
+  return 0;
+#endif
+}
+
 int main(int, char** arguments) {
   const NetworkPlan plan = NetworkPlan::Parse(Read<std::int64_t>(arguments[1]), Read<float>(arguments[2]));
   const int episodes = std::atoi(arguments[4]);
@@ -199,5 +228,6 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes\n", finished, in_pools, errors, PlayInMazes());
+  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors\n", finished, in_pools, errors,
+              PlayInMazes(), PlayInVectors(arguments));
 }

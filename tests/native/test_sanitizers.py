@@ -11,7 +11,7 @@ from neurozoo.native.build import SOURCES, find_compiler
 
 CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")
 CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "network", "network_plan", "noise_table")
-CORE += ("recurrence", "world_pool")
+CORE += ("recurrence", "worker_threads", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
 
 
@@ -50,7 +50,7 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
 @pytest.mark.parametrize("sanitizer", [SANITIZERS[0], pytest.param(SANITIZERS[1], marks=pytest.mark.long(seconds=30))])
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
-    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes\n"
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors\n"
 
 
 @pytest.mark.long(seconds=60)
@@ -66,10 +66,10 @@ def test_the_same_with_the_emulator(tmp_path, ops, sanitizer):
         tmp_path,
         ("frostbite", "small"),
         sanitizer,
-        core=(*CORE, "atari", "emulator", "preprocessing"),
+        core=(*CORE, "ale_picture", "atari", "atari_vector", "emulator", "preprocessing"),
         options=["-O2", "-march=x86-64-v3", "-DEMULATOR", f"-isystem{source / 'src'}", f"-isystem{library.parent}"],
         libraries=[str(library), "-lz"],
         episodes=100,
         rom=[str(rom_path("frostbite"))],
     )
-    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes\n"
+    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes, 4 vectors\n"
