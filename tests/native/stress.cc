@@ -144,7 +144,7 @@ int PlayInMazes() {
   return agreeing;
 }
 
-// Steps games in threads, and deletes them during a step; returns how many vectors cut all their games when they should.
+// Steps games in threads, and deletes them during a step; returns how many cut their games in time.
 int PlayInVectors(char** arguments) {
 #ifdef EMULATOR
   constexpr int kGames = 5;

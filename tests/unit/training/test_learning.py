@@ -60,11 +60,13 @@ def test_a_run_leaves_the_files_of_every_algorithm(uninterrupted_learner):
 
 
 @pytest.mark.parametrize("crash", ["after a report and before the state", "while the state is written"])
-def test_a_learner_that_is_killed_ends_the_same(runner, settings, uninterrupted_learner, tmp_path, crash):
+def test_a_learner_that_is_killed_ends_the_same_without_the_op(
+    runner, settings, uninterrupted_learner, tmp_path, crash
+):
     process = runner.start(tmp_path, whole_settings=settings, crash=crash, **ARGUMENTS)
     process.join(timeout=PATIENCE)
     assert process.exitcode == -signal.SIGKILL, runner.said()
-    runner.finish(tmp_path, whole_settings=settings, threads=2, **ARGUMENTS)
+    runner.finish(tmp_path, whole_settings=settings, threads=2, ops=None, **ARGUMENTS)
     assert_same_results(tmp_path, uninterrupted_learner)
 
 

@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol as Interface
 
 import numpy as np
 
 from neurozoo.algorithms.session import Report, Watch
+from neurozoo.environments.protocols import Protocol
+from neurozoo.native import usable_ops
 
 
 class Learner(Interface):
@@ -110,3 +113,17 @@ class LearnerSession:
         """Continues after the step in which the state was saved."""
         self._learner.set_state(state, arrays)
         self.announcements = []
+
+
+def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[str]]:
+    """Returns the op library if it can play the games, and sentences for the log if it should but cannot.
+
+    Args:
+        given: Where the library may be.
+        protocol: How episodes are played.
+    """
+    if protocol.world != "atari":
+        return None, []
+    ops, reason = usable_ops(given)
+    said = [f"ale-py plays the games: the same frames, but it takes twice the time. {reason}"] if reason else []
+    return ops, said

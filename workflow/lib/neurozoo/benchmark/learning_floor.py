@@ -1,6 +1,7 @@
 """The highest possible speed of learners: their multiply-adds at the machine's peak rate, plus the emulators."""
 
 import math
+import os
 import time
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ import numpy as np
 
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.environments.protocols import protocol_of
+from neurozoo.environments.vector import AtariVectorEnvironment
+from neurozoo.native import usable_ops
 from neurozoo.networks.description import Layout, PlacedLayer
 from neurozoo.networks.keras_networks import BLOCKS, KerasLayout
 
@@ -135,29 +139,27 @@ def measure_product(*, threads: int, seconds: float = 0.5) -> float:
 
 
 class EmulatorAlone:
-    """ale-py's vector environment with one environment and random actions.
+    """The vector environment of learners with one environment and random actions.
 
     Args:
         game: Game id.
+        ops: The op library, which plays if it can be loaded; otherwise, ale-py does.
     """
 
-    def __init__(self, game: str) -> None:
-        from ale_py import ALEInterface, LoggerMode
-        from ale_py.vector_env import AtariVectorEnv
-        from gymnasium.spaces import Discrete
-
-        ALEInterface.setLoggerMode(LoggerMode.Error)
-        self._environment = AtariVectorEnv(game, 1, num_threads=1)
+    def __init__(self, game: str, *, ops: str | os.PathLike | None = None) -> None:
+        protocol = protocol_of(game, "machado2018", action_set="minimal")
+        self._environment = AtariVectorEnvironment(
+            game, protocol, count=1, threads=1, seed_of=lambda _, episode: episode, ops=usable_ops(ops)[0]
+        )
         self._random = np.random.default_rng(0)
-        actions = self._environment.single_action_space
-        assert isinstance(actions, Discrete)
-        self._num_actions = actions.n
-        self._environment.reset(seed=0)
 
     def seconds(self, steps: int = EMULATOR_STEPS) -> float:
         """Returns the mean seconds of a step, including the starts of episodes."""
-        actions = self._random.integers(self._num_actions, size=(steps, 1))
+        actions = self._random.integers(self._environment.num_actions, size=(steps, 1))
         begin = time.perf_counter()
         for action in actions:
-            self._environment.step(action)
+            self._environment.send(action)
+            step = self._environment.receive()
+            if (ended := step.is_over | step.is_cut).any():
+                self._environment.start_episodes(ended)
         return (time.perf_counter() - begin) / steps

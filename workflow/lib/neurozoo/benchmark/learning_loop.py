@@ -5,6 +5,7 @@ answers each with a line of JSON. `torch_dqn.py` and `torch_impala.py` do the sa
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
 from neurozoo.environments.protocols import keras_layout_of, layout_of, protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
+from neurozoo.native import usable_ops
 
 Learner = DeepQLearner | ImpalaLearner
 
@@ -41,7 +43,16 @@ def advance(learner: Learner, steps: int) -> int:
         return learner.steps - first
 
 
-def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads: int, folder: Path) -> DeepQLearner:
+def open_learner(
+    game: str,
+    model: str,
+    *,
+    preset: str,
+    overrides: dict,
+    threads: int,
+    folder: Path,
+    ops: str | os.PathLike | None = None,
+) -> DeepQLearner:
     """Makes a new, untrained learner of an Atari game.
 
     Args:
@@ -51,6 +62,7 @@ def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads
         overrides: Settings that replace the preset's.
         threads: Number of threads it may use.
         folder: Folder for a replay memory in files.
+        ops: The op library, which plays the games if it can be loaded.
 
     Raises:
         NeurozooError: A name or setting is unknown or invalid.
@@ -64,11 +76,13 @@ def open_learner(game: str, model: str, *, preset: str, overrides: dict, threads
         protocol=protocol,
         threads=threads,
     )
-    learner.open(game, folder=folder, remedy="Delete it.")
+    learner.open(game, folder=folder, remedy="Delete it.", ops=usable_ops(ops)[0])
     return learner
 
 
-def open_actor_critic(game: str, model: str, *, preset: str, overrides: dict, threads: int) -> ImpalaLearner:
+def open_actor_critic(
+    game: str, model: str, *, preset: str, overrides: dict, threads: int, ops: str | os.PathLike | None = None
+) -> ImpalaLearner:
     """Makes a new, untrained learner of `impala`. The arguments are those of `open_learner`.
 
     Raises:
@@ -83,7 +97,7 @@ def open_actor_critic(game: str, model: str, *, preset: str, overrides: dict, th
         layout=keras_layout_of(game, model, protocol),
         frame_skip=protocol.frame_skip,
         make_environments=lambda count, seed_of: AtariVectorEnvironment(
-            game, protocol, count=count, threads=threads, seed_of=seed_of
+            game, protocol, count=count, threads=threads, seed_of=seed_of, ops=usable_ops(ops)[0]
         ),
     )
     learner.open()
@@ -113,7 +127,7 @@ def main() -> None:
     """Runs the side that is named on the command line."""
     kind, given = sys.argv[1], json.loads(sys.argv[2])
     if kind == "floor":
-        emulator = EmulatorAlone(given["game"])
+        emulator = EmulatorAlone(given["game"], ops=given["ops"])
         threads = given["threads"]
         answer(lambda _: {"product": measure_product(threads=threads), "emulator_seconds": emulator.seconds()})
         return

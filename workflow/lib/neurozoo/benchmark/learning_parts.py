@@ -33,6 +33,7 @@ def profile_learning(
     steps: int = 1000,
     threads: int,
     flames: str | os.PathLike | None = None,
+    ops: str | os.PathLike | None = None,
 ) -> dict[str, object]:
     """Times a learner's training, and then each of its parts alone for the same number of steps.
 
@@ -46,6 +47,7 @@ def profile_learning(
         steps: Number of steps of each part.
         threads: Number of threads the learner may use.
         flames: File for a flame graph of the same number of training steps; None writes none.
+        ops: The op library, which plays the games if it can be loaded.
 
     Returns:
         Plain JSON: `settings`, and `parts`: for each `part`, `steps_per_second`, and `microseconds` and
@@ -61,7 +63,9 @@ def profile_learning(
         )
     chosen = {**DqnSettings.renamed(overrides or {}), **MEASURED}
     with TemporaryDirectory() as folder:
-        learner = open_learner(game, model, preset=preset, overrides=chosen, threads=threads, folder=Path(folder))
+        learner = open_learner(
+            game, model, preset=preset, overrides=chosen, threads=threads, folder=Path(folder), ops=ops
+        )
         try:
             advance(learner, learner.settings.learning_starts + 200)  # afterwards everything is compiled
             rows = [_timed("all together", steps, lambda: advance(learner, steps))]

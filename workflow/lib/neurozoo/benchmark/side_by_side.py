@@ -174,10 +174,11 @@ def compare(
     costs = contest.count(layout, settings)
     core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
-    ours = {"algo": algo, "game": game, "model": model, "preset": contest.preset, "overrides": contest.overrides}
+    shared = {"game": game, "threads": threads, "ops": os.fspath(ops)}
+    ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
     commands = {
-        "floor": [*here, "floor", json.dumps({"game": game, "threads": threads})],
-        "neurozoo": [*here, "learner", json.dumps({**ours, "threads": threads, "warm_up": contest.warm_up})],
+        "floor": [*here, "floor", json.dumps(shared)],
+        "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": contest.warm_up})],
     }
     if torch_python is not None:
         if model not in contest.torch_models:

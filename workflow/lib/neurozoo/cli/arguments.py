@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.errors import NeurozooError
+from neurozoo.native import OPS as OPS  # other modules of commands take it from here
 from neurozoo.yaml_files import parse_yaml
 
-OPS = "results/native/libneurozoo_ops.so"
 NOISE = "results/noise/table.f32"
 
 Commands = argparse._SubParsersAction  # `add_command` adds commands to it

@@ -71,6 +71,7 @@ def add_benchmark_commands(commands: Commands) -> None:
     add_settings(profile)
     profile.add_argument("--steps", type=whole, default=1000, help="steps of each part (default: %(default)s)")
     profile.add_argument("--threads", type=int, default=os.cpu_count(), help="number of threads (default: all cores)")
+    profile.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
     profile.add_argument("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
     add_json(profile)
 
@@ -120,7 +121,7 @@ def _bench_learner(options):
 def _profile(options):
     from neurozoo.benchmark.learning_parts import as_table, profile_learning
 
-    choices = chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames")
+    choices = chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames", "ops")
     report = profile_learning(**choices, overrides=read_overrides(options))
     print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
     if options.flames:

@@ -1,8 +1,10 @@
-"""ale-py's vector environment with a state that can be saved and restored exactly."""
+"""A vector environment for Atari with a state that can be saved and restored exactly."""
 
+import functools
 import zlib
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Discrete
@@ -33,6 +35,9 @@ class Step(NamedTuple):
 class AtariVectorEnvironment:
     """Plays several copies of an Atari game, which step together in C++ threads.
 
+    ale-py's vector environment plays them, or the op, which takes half the time. Both play the same to the bit, so a
+    state of one can be continued with the other.
+
     Every episode has a seed of its own. So the state of an environment is the number of its episode and the actions
     since its start; restoring it plays these actions again. The emulator's own state is never saved.
 
@@ -44,6 +49,7 @@ class AtariVectorEnvironment:
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
         draws_as_before: Whether episodes start with one no-op fewer than the protocol says, from none on, as ale-py
             draws them. Runs that earlier versions began continue so.
+        ops: The op library; None for ale-py's.
 
     Attributes:
         stacks: Observations: uint8, shape (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
@@ -63,18 +69,15 @@ class AtariVectorEnvironment:
         threads: int,
         seed_of: SeedOf,
         draws_as_before: bool = False,
+        ops: Path | None = None,
     ) -> None:
-        from ale_py import ALEInterface, LoggerMode
-        from ale_py.vector_env import AtariVectorEnv
-
         if protocol.world != "atari" or protocol.preprocessing != "area" or protocol.presses_fire:
             raise NeurozooError(
                 f"ale-py's vector environment does not play {game!r} under {protocol.name!r}. Choose machado2018."
             )
-        ALEInterface.setLoggerMode(LoggerMode.Error)
         self._draws_as_before = draws_as_before
         self._needs_noops = protocol.max_noops > 0
-        self._environment = AtariVectorEnv(
+        self._environment = _maker(ops)(
             game,
             count,
             num_threads=min(threads, count),
@@ -83,8 +86,6 @@ class AtariVectorEnvironment:
             full_action_space=protocol.action_set == "full",
             frameskip=protocol.frame_skip,
             noop_max=protocol.max_noops + (self._needs_noops and not draws_as_before),  # ale-py draws fewer than this
-            use_fire_reset=False,
-            reward_clipping=False,
         )
         self.count = count
         actions = self._environment.single_action_space
@@ -182,3 +183,16 @@ class AtariVectorEnvironment:
     def close(self) -> None:
         """Ends the threads."""
         self._environment.close()
+
+
+def _maker(ops: Path | None) -> Callable[..., Any]:
+    """Returns what makes the environments: the op, or ale-py."""
+    if ops is not None:
+        from neurozoo.environments.native_vector import NativeVectorEnv
+
+        return functools.partial(NativeVectorEnv, ops)
+    from ale_py import ALEInterface, LoggerMode
+    from ale_py.vector_env import AtariVectorEnv
+
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    return functools.partial(AtariVectorEnv, use_fire_reset=False, reward_clipping=False)

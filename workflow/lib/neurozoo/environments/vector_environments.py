@@ -1,6 +1,7 @@
 """Several environments that step together, for learners: the interface, and the factory for every game."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol as Interface
 
 import numpy as np
@@ -57,7 +58,14 @@ class VectorEnvironment(Interface):
 
 
 def make_vector_environment(
-    game: str, protocol: Protocol, *, count: int, threads: int, seed_of: SeedOf, draws_as_before: bool = False
+    game: str,
+    protocol: Protocol,
+    *,
+    count: int,
+    threads: int,
+    seed_of: SeedOf,
+    draws_as_before: bool = False,
+    ops: Path | None = None,
 ) -> VectorEnvironment:
     """Makes several environments of a game with pictures.
 
@@ -68,6 +76,7 @@ def make_vector_environment(
         threads: Threads of emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
         draws_as_before: See `AtariVectorEnvironment`.
+        ops: The op library, which plays Atari games faster; None to do without.
 
     Raises:
         NeurozooError: Learners cannot play the game under the protocol.
@@ -77,5 +86,5 @@ def make_vector_environment(
 
         return RiverVectorEnvironment(game, protocol, count=count, seed_of=seed_of)
     return AtariVectorEnvironment(
-        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before
+        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before, ops=ops
     )

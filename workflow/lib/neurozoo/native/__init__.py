@@ -1,5 +1,6 @@
 """The native op library: how it is built, and how it is loaded."""
 
+import ctypes
 import os
 import re
 import sys
@@ -12,6 +13,8 @@ from typing import Any
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of
 from neurozoo.native.sources import SOURCES, hash_sources
+
+OPS = "results/native/libneurozoo_ops.so"  # where the workflow builds it
 
 BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
 REBUILD = "Build it again: snakemake --cores all --force results/native/libneurozoo_ops.so"
@@ -103,6 +106,37 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
         return tf.load_op_library(str(path))
     except tf.errors.NotFoundError as error:
         raise NeurozooError(f"The op library {path} cannot be loaded: {error.message} {REBUILD}") from error
+
+
+def usable_ops(library: str | os.PathLike | None) -> tuple[Path | None, str | None]:
+    """Returns the op library for those who can do without it.
+
+    Args:
+        library: `libneurozoo_ops.so`; None if there is none.
+
+    Returns:
+        Its path, or None if it is missing or cannot be loaded; and in the latter case, a sentence that says why.
+    """
+    if library is None or not Path(library).exists():
+        return None, None
+    try:
+        load_ops(library)
+    except NeurozooError as error:
+        return None, str(error)
+    return Path(library), None
+
+
+def load_functions(library: str | os.PathLike) -> ctypes.CDLL:
+    """Loads the C functions of the op library, which write into the caller's arrays. Releases the GIL while they run.
+
+    Args:
+        library: `libneurozoo_ops.so`, with `build.json` beside it.
+
+    Raises:
+        NeurozooError: `load_ops` raises it.
+    """
+    load_ops(library)  # first: TensorFlow sees only the ops of libraries that it has loaded itself
+    return ctypes.CDLL(str(Path(library).resolve()))
 
 
 def call_op(op: Callable, **inputs: object):

@@ -126,13 +126,14 @@ class DeepQLearner:
         """The environments, the network and the replay memory; only after `open`."""
         return self._environments, self._network, self._replay
 
-    def open(self, game: str, *, folder: Path, remedy: str) -> list[str]:
+    def open(self, game: str, *, folder: Path, remedy: str, ops: Path | None = None) -> list[str]:
         """Makes environments, networks and replay memory. If there is a state, call `set_state` before.
 
         Args:
             game: Game id such as `pong`.
             folder: Where the replay memory may keep files.
             remedy: What the user can do about damaged files.
+            ops: See `make_vector_environment`.
 
         Returns:
             Sentences for the log.
@@ -141,7 +142,7 @@ class DeepQLearner:
             NeurozooError: There is too little memory, files do not fit, or the game or network cannot be learned.
         """
         s = self.settings
-        self._game = game
+        self._game, self._ops = game, ops
         keep_to_threads(self.threads)
         self._environments = make_vector_environment(
             game,
@@ -150,6 +151,7 @@ class DeepQLearner:
             threads=self.threads,
             seed_of=self._seed_of,
             draws_as_before=self._draws_as_before,
+            ops=ops,
         )
         self._replay = Replay(
             capacity=s.replay_size,
@@ -370,6 +372,7 @@ class DeepQLearner:
             num_actions=self._layout.num_actions,
             beat=lambda: watch(0, 0),
             draws_as_before=self._draws_as_before,
+            ops=self._ops,
         )
         self.iteration += 1
         frames, before = self.frames, self.tested.frames if self.tested else 0

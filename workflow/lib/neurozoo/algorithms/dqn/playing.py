@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -44,6 +45,7 @@ def play_test(
     num_actions: int,
     beat: Callable[[], None],
     draws_as_before: bool = False,
+    ops: Path | None = None,
 ) -> PhaseStatistics:
     """Plays whole episodes, or a number of steps, in environments of their own.
 
@@ -58,6 +60,7 @@ def play_test(
         num_actions: Number of actions.
         beat: Called after every round; may raise to stop.
         draws_as_before: See `AtariVectorEnvironment`.
+        ops: See `make_vector_environment`.
     """
     s, (entropy, epoch) = settings, address
     count = 1 if s.test_steps is not None else min(s.num_test_episodes, TEST_ENVIRONMENTS)
@@ -74,7 +77,7 @@ def play_test(
 
     phase, started = PhaseStatistics(), time.perf_counter()
     environments = make_vector_environment(
-        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before
+        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before, ops=ops
     )
     returns, is_open = np.zeros(count), np.ones(count, bool)
     waits, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -3,7 +3,7 @@
 from typing import Self
 
 from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.learner_session import LearnerSession
+from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import protocol_of_run
@@ -48,7 +48,9 @@ class DqnSession(LearnerSession):
     def __enter__(self) -> Self:
         context = self._context
         folder = context.state_dir / REPLAY
-        self.announcements += self._learner.open(context.game, folder=folder, remedy=context.remedy)
+        ops, said = find_ops(context.ops, self._protocol)
+        self.announcements += said
+        self.announcements += self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
         return self
 
     def result(self) -> NetworkResult:

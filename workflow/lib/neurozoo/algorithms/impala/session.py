@@ -1,12 +1,13 @@
 """The session of an IMPALA run: a learner plays and learns, and stops often enough to be saved."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
-from neurozoo.algorithms.learner_session import LearnerSession
+from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import protocol_of_run
@@ -34,6 +35,7 @@ class ImpalaSession(LearnerSession):
 
     table = TABLE
     _learner: ImpalaLearner
+    _ops: Path | None = None  # until the session is entered, or follows
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -52,6 +54,8 @@ class ImpalaSession(LearnerSession):
 
     def __enter__(self) -> Self:
         keep_to_threads(self._context.threads)
+        self._ops, said = find_ops(self._context.ops, self._protocol)
+        self.announcements += said
         try:
             self._learner.open()
         except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
@@ -61,6 +65,7 @@ class ImpalaSession(LearnerSession):
     def follow(self) -> None:
         """Does what rank 0 orders, until it lets this rank end; for all other ranks."""
         keep_to_threads(self._context.threads)
+        self._ops, _ = find_ops(self._context.ops, self._protocol)
         context, settings = self._context, self._context.settings
         if context.ranks.index < settings.learners:
             self._learner.follow()
@@ -92,5 +97,5 @@ class ImpalaSession(LearnerSession):
     def _make_environments(self, count: int, seed_of: Callable[[int, int], int]) -> AtariVectorEnvironment:
         context = self._context
         return AtariVectorEnvironment(
-            context.game, self._protocol, count=count, threads=context.threads, seed_of=seed_of
+            context.game, self._protocol, count=count, threads=context.threads, seed_of=seed_of, ops=self._ops
         )

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
-from neurozoo.native import call_op, load_ops
+from neurozoo.native import OPS, call_op, load_ops
 
-OPS = "results/native/libneurozoo_ops.so"
 LEFT, RIGHT, DOWN, SPEED, JUMP = 1, 2, 4, 8, 16
 RUNNING, WON, LOST, TIME_OUT = range(4)  # status of a game
 COUNTS = (
