@@ -4,11 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from neurozoo.algorithms import learner_session
 from neurozoo.algorithms.dqn import learner as dqn_learner
 from neurozoo.algorithms.dqn.session import DqnSession
 from neurozoo.algorithms.impala import session as impala_session
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.session import ImpalaSession
+from neurozoo.algorithms.learner_session import find_ops
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.games import game_names
@@ -154,6 +156,15 @@ def test_an_op_that_is_missing_or_damaged_is_done_without(tmp_path):
     path, reason = usable_ops(library)
     assert path is None
     assert "is damaged" in reason
+
+
+def test_where_another_ale_py_is_installed_that_one_plays(ops, monkeypatch):
+    assert find_ops(ops, STICKY) == (ops, [])
+    assert find_ops(ops, get_protocol("river_fixed")) == (None, [])
+    monkeypatch.setattr(learner_session.metadata, "version", lambda name: "0.11.0")
+    found, (sentence,) = find_ops(ops, STICKY)
+    assert found is None
+    assert "but 0.11.0 is installed" in sentence
 
 
 class StillNetwork:

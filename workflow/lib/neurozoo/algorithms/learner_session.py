@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol as Interface
@@ -11,6 +12,7 @@ import numpy as np
 from neurozoo.algorithms.session import Report, Watch
 from neurozoo.environments.protocols import Protocol
 from neurozoo.native import usable_ops
+from neurozoo.native.build import ALE_VERSION
 
 
 class Learner(Interface):
@@ -118,6 +120,8 @@ class LearnerSession:
 def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[str]]:
     """Returns the op library if it can play the games, and sentences for the log if it should but cannot.
 
+    It plays as ale-py of the version that it is built with; if another one is installed, that one plays.
+
     Args:
         given: Where the library may be.
         protocol: How episodes are played.
@@ -125,5 +129,7 @@ def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[
     if protocol.world != "atari":
         return None, []
     ops, reason = usable_ops(given)
-    said = [f"ale-py plays the games: the same frames, but it takes twice the time. {reason}"] if reason else []
+    if ops and (installed := metadata.version("ale-py")) != ALE_VERSION:
+        ops, reason = None, f"The op is built with version {ALE_VERSION} of it, but {installed} is installed."
+    said = [f"ale-py plays the games, which takes twice the time of the op. {reason}"] if reason else []
     return ops, said
