@@ -1,13 +1,13 @@
-"""`python -m neurozoo level`: levels of the platform game as text, pictures and movies."""
+"""`python -m neurozoo level` and `train-generator`: levels of the platform game, and a network that makes them."""
 
 import json
 from pathlib import Path
 
-from neurozoo.cli.arguments import OPS, Commands, add_command, add_json
+from neurozoo.cli.arguments import OPS, Commands, add_command, add_json, add_settings, read_overrides
 
 
 def add_level_commands(commands: Commands) -> None:
-    """Adds `level`."""
+    """Adds `level` and `train-generator`."""
     command = add_command(commands, "level", _level, "let the agent play a level of the platform game, and export it")
     command.add_argument("source", type=Path, help="text file of a level, or folder of a run of the game mario")
     command.add_argument("--cell", type=int, help="cell of the run's archive (default: its best elite)")
@@ -16,6 +16,7 @@ def add_level_commands(commands: Commands) -> None:
     command.add_argument("--movie", type=Path, help=".mp4 to write")
     command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
     add_json(command)
+    _add_generator(commands)
 
 
 def _level(options):
@@ -33,3 +34,37 @@ def _level(options):
         f"{outcomes[int(made['status'])]} after {made['ticks']} ticks, {made['jumps']} jumps and {made['kills']} kills"
     )
     print(json.dumps(made) if options.json else f"{sentence}; {made['completion']:.0%} of the way.")
+
+
+def _add_generator(commands: Commands) -> None:
+    from neurozoo.algorithms.quality_diversity.generator_settings import GENERATOR_PRESETS
+
+    command = add_command(
+        commands, "train-generator", _train_generator, "train a network that makes platform levels, or continue to"
+    )
+    command.add_argument(
+        "folder", type=Path, help="where to write generator.npz, its judgement and levels.npz, which it learns from"
+    )
+    command.add_argument("--preset", choices=tuple(GENERATOR_PRESETS), default="laptop", help="default: %(default)s")
+    add_settings(command)
+    command.add_argument("--threads", type=int, default=1, help="number of threads (default: %(default)s)")
+    command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
+    add_json(command, "the judgement as JSON")
+
+
+def _train_generator(options):
+    from neurozoo.algorithms.quality_diversity.generator_settings import generator_settings
+    from neurozoo.algorithms.quality_diversity.generator_training import make_generator
+    from neurozoo.environments.platformer.corpus import kept_corpus
+
+    settings = generator_settings(options.preset, read_overrides(options))
+    folder, engine = options.folder, {"threads": options.threads, "ops": options.ops}
+    corpus = kept_corpus(folder / "levels.npz", settings.corpus_seed, count=settings.corpus, **engine)
+    record = make_generator(settings, corpus, folder / "generator.npz", state=folder / "state.npz", **engine)
+    found = record["acceptance"]
+    if options.json:
+        print(json.dumps(found))
+        return
+    failed = [name for name, is_met in found["met"].items() if not is_met]
+    verdict = f"not accepted because of {', '.join(failed)}" if failed else "accepted"
+    print(f"{folder / 'generator.npz'}: {verdict}; the agent gets through {found['won']:.0%} of its levels")

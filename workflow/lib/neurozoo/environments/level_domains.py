@@ -60,6 +60,7 @@ class LevelDomain(Interface):
         recorded: Names of `Evaluations.values`.
         default_measures: The pair of the published results.
         agents: Names of the agents that can be sent in.
+        reads_generators: Whether a trained generator (.npz) can decode solutions.
         reads_agents: Whether the path of a file (.npz) names an agent, too.
         objective_range: Smallest and largest possible objective.
         needs_op: Whether the native op plays.
@@ -76,6 +77,7 @@ class LevelDomain(Interface):
     recorded: tuple[str, ...]
     default_measures: tuple[str, str]
     agents: tuple[str, ...]
+    reads_generators: bool
     reads_agents: bool
     objective_range: tuple[float, float]
     needs_op: bool
@@ -126,31 +128,41 @@ class Play:
     threads: int = 1
 
 
-def _maze() -> LevelDomain:
+GRAMMAR = "grammar"  # the decoder that has not learned anything
+
+
+def _maze(decoder: str) -> LevelDomain:
     from neurozoo.environments.mazes.domain import MazeDomain
 
     return MazeDomain()
 
 
-def _mario() -> LevelDomain:
+def _mario(decoder: str) -> LevelDomain:
     from neurozoo.environments.platformer.domain import PlatformerDomain
+    from neurozoo.environments.platformer.generator import Generator
     from neurozoo.environments.platformer.grammar import decode
 
-    return PlatformerDomain("mario", decode)
+    return PlatformerDomain("mario", decode if decoder == GRAMMAR else Generator.read(decoder).decode)
 
 
-LEVEL_DOMAINS: Mapping[str, Callable[[], LevelDomain]] = {"maze": _maze, "mario": _mario}
+LEVEL_DOMAINS: Mapping[str, Callable[[str], LevelDomain]] = {"maze": _maze, "mario": _mario}
 
 
-def get_level_domain(name: str) -> LevelDomain:
+def get_level_domain(name: str, *, decoder: str = GRAMMAR) -> LevelDomain:
     """Finds a domain.
 
+    Args:
+        name: Its name.
+        decoder: What decodes solutions: `grammar`, or the path of a trained generator (.npz). Domains that have none
+            ignore it; `check_decoder` says so to the user.
+
     Raises:
-        NeurozooError: It is unknown; the message suggests the most similar name.
+        NeurozooError: The domain is unknown, and the message suggests the most similar name; or the generator is
+            missing, damaged or of other levels.
     """
     if name not in LEVEL_DOMAINS:
         raise unknown_name("domain of levels", name, LEVEL_DOMAINS)
-    return LEVEL_DOMAINS[name]()
+    return LEVEL_DOMAINS[name](decoder)
 
 
 def check_level_domain(name: str) -> str:
@@ -160,6 +172,18 @@ def check_level_domain(name: str) -> str:
         NeurozooError: It is unknown; the message suggests the most similar name.
     """
     return get_level_domain(name).name
+
+
+def check_decoder(domain: LevelDomain, decoder: str) -> None:
+    """Checks that a domain has decoders, if one is chosen.
+
+    Raises:
+        NeurozooError: It has none.
+    """
+    if decoder != GRAMMAR and not domain.reads_generators:
+        raise NeurozooError(
+            f"Solutions of {domain.name!r} are levels, which no generator decodes. Leave decoder: {decoder} out."
+        )
 
 
 def check_agent(domain: LevelDomain, agent: str) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import write_json
 from neurozoo.randomness import NEW_RULE, Purpose, generator, run_entropy
@@ -55,7 +54,7 @@ def correct_archive(
         raise NeurozooError(
             f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
         ) from error
-    domain = get_level_domain(names["game"])
+    domain = settings.domain(names["game"])
     play = play_of(settings, domain, ops=None if ops is None else Path(ops), threads=threads)
     levels = domain.decode(arrays["solutions"])
     axes, fresh = tuple(settings.axes(domain)), []

@@ -18,7 +18,7 @@ from neurozoo.algorithms.quality_diversity.archives import make_archive, solutio
 from neurozoo.algorithms.quality_diversity.settings import LevelSearchSettings
 from neurozoo.algorithms.results import ArchiveResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
-from neurozoo.environments.level_domains import LevelDomain, Play, get_level_domain
+from neurozoo.environments.level_domains import LevelDomain, Play
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation.levels import DistributedLevels, LevelEvaluator, LocalLevels
 from neurozoo.files import sha256_of
@@ -87,7 +87,7 @@ class LevelSearchSession:
 
     def __init__(self, context: RunContext) -> None:
         self.settings: LevelSearchSettings = context.settings
-        self.domain = get_level_domain(context.game)
+        self.domain = self.settings.domain(context.game)
         self.settings.check(self.domain)
         self.context = context
         self.identity: Mapping[str, object] = _identity(self.settings)
@@ -330,10 +330,13 @@ def play_of(settings: LevelSearchSettings, domain: LevelDomain, *, ops: Path | N
 
 
 def _identity(settings: LevelSearchSettings) -> Mapping[str, object]:
-    """Returns what a state depends on besides the settings: the content of the agent's file."""
-    if settings.agent_file is None:
-        return {}
-    try:
-        return {"agent_sha256": sha256_of(settings.agent_file)}
-    except OSError as error:
-        raise NeurozooError(f"The agent {settings.agent} is missing. Train it, or name another one.") from error
+    """Returns what a state depends on besides the settings: the contents of the agent's and the generator's file."""
+    identity = {}
+    for kind, path in (("agent", settings.agent_file), ("generator", settings.generator_file)):
+        if path is None:
+            continue
+        try:
+            identity[f"{kind}_sha256"] = sha256_of(path)
+        except OSError as error:
+            raise NeurozooError(f"The {kind} {path} is missing. Train it, or name another one.") from error
+    return identity

@@ -7,7 +7,15 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Settings
-from neurozoo.environments.level_domains import LevelDomain, Measure, Play, check_agent
+from neurozoo.environments.level_domains import (
+    GRAMMAR,
+    LevelDomain,
+    Measure,
+    Play,
+    check_agent,
+    check_decoder,
+    get_level_domain,
+)
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.validation import Flag, Number, Whole
 
@@ -29,6 +37,7 @@ class LevelSearchSettings(Settings):
     """
 
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed",)
+    ADDED: ClassVar[Mapping[str, object]] = {"decoder": GRAMMAR}
 
     # budget
     evaluations: Whole = Field(
@@ -41,6 +50,12 @@ class LevelSearchSettings(Settings):
     )
     cells: tuple[Whole, Whole] | None = Field(
         default=None, description="Cells of the archive along each measure; empty for the published number."
+    )
+    # levels
+    decoder: str = Field(
+        default=GRAMMAR,
+        description="What turns solutions into platform levels: grammar, which has not learned anything, or the path "
+        "of a trained generator (.npz).",
     )
     # evaluation of a level
     agent: str = Field(
@@ -62,6 +77,10 @@ class LevelSearchSettings(Settings):
     )
 
     def __post_init__(self) -> None:
+        if self.decoder != GRAMMAR and not self.decoder.endswith(".npz"):
+            raise NeurozooError(
+                f"decoder should be {GRAMMAR} or the path of a generator (.npz), but is {self.decoder!r}."
+            )
         if self.cells is not None and min(self.cells) < 1:
             raise NeurozooError(f"cells should be at least 1 along each measure, but are {list(self.cells)}.")
         if self.measures is not None and self.measures[0] == self.measures[1]:
@@ -71,6 +90,19 @@ class LevelSearchSettings(Settings):
     def agent_file(self) -> str | None:
         """The file of the agent; None for a scripted one."""
         return self.agent if self.agent.endswith(".npz") else None
+
+    @property
+    def generator_file(self) -> str | None:
+        """The file of the trained generator; None for the grammar."""
+        return None if self.decoder == GRAMMAR else self.decoder
+
+    def domain(self, game: str) -> LevelDomain:
+        """Returns the domain of a game, with the decoder of these settings.
+
+        Raises:
+            NeurozooError: The game has no levels, or the generator is missing, damaged or of other levels.
+        """
+        return get_level_domain(game, decoder=self.decoder)
 
     @property
     def play(self) -> Play:
@@ -108,6 +140,7 @@ class LevelSearchSettings(Settings):
             NeurozooError: It has not.
         """
         check_agent(domain, self.agent)
+        check_decoder(domain, self.decoder)
         self.axes(domain)
 
 
@@ -128,7 +161,7 @@ class MapElitesSettings(LevelSearchSettings):
     Source: Mouret and Clune 2015, arXiv:1504.04909.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"mutation_sigma": 0.2}
+    ADDED: ClassVar[Mapping[str, object]] = {**LevelSearchSettings.ADDED, "mutation_sigma": 0.2}
 
     num_emitters: Whole = NumEmitters
     batch_size: Whole = EmitterBatch
@@ -180,7 +213,12 @@ class DsageSettings(LevelSearchSettings):
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {"ensemble": 1, "standardises_heads": False, "sigma0": 0.2}
+    ADDED: ClassVar[Mapping[str, object]] = {
+        **LevelSearchSettings.ADDED,
+        "ensemble": 1,
+        "standardises_heads": False,
+        "sigma0": 0.2,
+    }
 
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate

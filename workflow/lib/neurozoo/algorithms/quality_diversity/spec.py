@@ -57,10 +57,12 @@ def _needs_besides(game: str, settings: LevelSearchSettings) -> tuple[Need, ...]
 def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, object]:
     """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
     domain, play = get_level_domain(game), settings.play
+    learned = {} if settings.generator_file is None else {"decoder": settings.decoder}
     return {
         "name": f"{game}_{'_'.join(settings.axes(domain))}",
         "measures": list(settings.axes(domain)),
         "cells": list(settings.dims(domain)),
+        **learned,
         "agent": play.agent,
         "num_episodes": play.num_episodes,
         "num_envs": play.num_envs,
@@ -97,7 +99,7 @@ def _spec(
         check_fit=_check_fit,
         describe_protocol=_describe_protocol,
         memory=_memory,
-        start_source=lambda settings: settings.agent_file,
+        start_source=lambda settings: settings.agent_file or settings.generator_file,
         needs_besides=_needs_besides,
     )
 

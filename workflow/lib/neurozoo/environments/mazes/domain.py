@@ -50,6 +50,7 @@ class MazeDomain:
     )  # fmt: skip
     default_measures = ("walls", "path_length")
     agents = tuple(_AGENTS)
+    reads_generators = False
     reads_agents = True
     objective_range = (0.0, 1.0)
     needs_op = False

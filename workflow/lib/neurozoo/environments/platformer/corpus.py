@@ -8,6 +8,7 @@ Source: section 13.5 of the description of DSAGE.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -15,12 +16,16 @@ import numpy as np
 from neurozoo.environments.platformer import tiles as t
 from neurozoo.environments.platformer.chunks import CHUNKS, GROUND_ROW, WIDTH, ground
 from neurozoo.environments.platformer.simulator import OPS, WON, play
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.npz_files import DAMAGE, read_npz
 
 LENGTH = 200  # columns of a long level
 _FIRST, _LAST = 3, 4  # flat columns at its ends
 _BUDGET = 450  # nodes per tick
 _PER_LEVEL = 5  # windows
 _MOST_ENEMIES = 14  # in a window, as in the original
+_GROWTH = 100  # times that a file of levels may grow when it is unpacked: most tiles are air
 
 # How often a theme is chosen, and how often its chunks are
 THEMES: Mapping[str, tuple[float, Mapping[str, float]]] = MappingProxyType(
@@ -41,11 +46,13 @@ class Corpus:
         levels: uint8, shape (windows, 16, 56), numbers of tiles.
         is_won: bool, shape (windows,): whether the agent comes through; False for those that are meant to be hopeless.
         num_rejected: Windows that were left out because the agent did not come through.
+        seed: What they were drawn with.
     """
 
     levels: np.ndarray
     is_won: np.ndarray
     num_rejected: int
+    seed: int
 
 
 def draw_long_level(rng: np.random.Generator) -> np.ndarray:
@@ -61,6 +68,11 @@ def draw_long_level(rng: np.random.Generator) -> np.ndarray:
         CHUNKS[name](level[:, column : column + WIDTH], rng.random(4))
         column, previous = column + WIDTH, name
     return level
+
+
+def draw_window(rng: np.random.Generator) -> np.ndarray:
+    """Draws one window of a long level, which nobody has tried to win: uint8, shape (16, 56)."""
+    return _windows(rng, 1)[0]
 
 
 def draw_corpus(
@@ -96,7 +108,59 @@ def draw_corpus(
     barred = _barred(_windows(rng, num_hopeless), rng)
     levels, is_won = np.concatenate([*kept, barred]), np.arange(count) < count - num_hopeless
     order = rng.permutation(count)
-    return Corpus(levels[order], is_won[order], rejected)
+    return Corpus(levels[order], is_won[order], rejected, seed)
+
+
+def kept_corpus(
+    path: str | os.PathLike, seed: int, *, count: int, threads: int = 1, ops: str | os.PathLike = OPS
+) -> Corpus:
+    """Reads the levels of a file, or draws them and writes it, because the agent takes a minute for thousands.
+
+    Raises:
+        NeurozooError: The file is damaged, or holds the levels of another seed or number; or see `draw_corpus`.
+    """
+    if not Path(path).exists():
+        write_corpus(path, draw_corpus(seed, count=count, threads=threads, ops=ops))
+    corpus = read_corpus(path)
+    if (corpus.seed, len(corpus.levels)) != (seed, count):
+        raise NeurozooError(
+            f"{path} holds {len(corpus.levels):,} levels of the seed {corpus.seed}, but the settings name {count:,} of "
+            f"the seed {seed}. Delete it, or choose another folder."
+        )
+    return corpus
+
+
+def write_corpus(path: str | os.PathLike, corpus: Corpus) -> None:
+    """Writes levels to an `.npz`, which `read_corpus` reads."""
+    with written_whole(path) as temporary:
+        np.savez_compressed(
+            temporary,
+            levels=corpus.levels,
+            is_won=corpus.is_won,
+            num_rejected=np.int64(corpus.num_rejected),
+            seed=np.int64(corpus.seed),
+        )
+
+
+def read_corpus(path: str | os.PathLike) -> Corpus:
+    """Reads what `write_corpus` wrote.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, or holds no levels.
+    """
+    remedy = "To draw the levels again, delete the file, and repeat the command."
+    if not Path(path).exists():
+        raise NeurozooError(f"{path} is missing. {remedy}")
+    try:
+        arrays = read_npz(path, growth=_GROWTH)
+        levels, is_won, rejected, seed = (arrays[name] for name in ("levels", "is_won", "num_rejected", "seed"))
+    except (*DAMAGE, OSError) as error:
+        raise NeurozooError(f"{path} is damaged or cut off ({error}). {remedy}") from error
+    if levels.shape != (len(is_won), t.HEIGHT, t.WIDTH) or levels.dtype != np.uint8 or not is_won.size:
+        raise NeurozooError(f"{path} holds no platform levels, but {levels.dtype} of shape {levels.shape}. {remedy}")
+    if levels.max() >= len(t.ALPHABET):
+        raise NeurozooError(f"{path} holds the unknown tile {levels.max()}. {remedy}")
+    return Corpus(levels, is_won, int(rejected), int(seed))
 
 
 def _windows(rng: np.random.Generator, count: int) -> np.ndarray:

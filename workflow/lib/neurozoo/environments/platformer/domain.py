@@ -24,7 +24,7 @@ from neurozoo.environments.platformer.tiles import (
 
 A_STAR = "a_star"
 BUDGETS = (350, 400, 450, 500, 550)  # nodes per tick, of which every run draws one
-_SKY_ROWS = 9
+SKY_ROWS = 9
 _MEANS = ("jumps", "kills", "stomp_kills", "shell_kills", "fire_kills", "fall_kills", "hurts", "coins", "longest_air")
 
 Decoder = Callable[[np.ndarray], np.ndarray]  # from solutions to tiles: uint8, (levels, 16, 56)
@@ -64,6 +64,7 @@ class PlatformerDomain:
     default_measures = ("sky_tiles", "jumps")
     agents: tuple[str, ...] = (A_STAR,)
     objective_range = (0.0, 1.0)
+    reads_generators = True
     reads_agents = False
     needs_op = True
     tile_colours: tuple[str, ...] = TILE_COLOURS
@@ -91,7 +92,7 @@ class PlatformerDomain:
         games = simulator.play(to_characters(levels), budgets, threads=play.threads, ops=ops)
         values = {
             **{name: games.count(name).mean(axis=1) for name in _MEANS},
-            "sky_tiles": (levels[:, :_SKY_ROWS] != AIR).sum(axis=(1, 2)),
+            "sky_tiles": (levels[:, :SKY_ROWS] != AIR).sum(axis=(1, 2)),
             "enemies": np.isin(levels, ENEMIES).sum(axis=(1, 2)),
             "longest_jump": games.longest_jump.mean(axis=1),
             "ticks": games.ticks.mean(axis=1),

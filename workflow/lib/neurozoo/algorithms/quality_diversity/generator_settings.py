@@ -1,0 +1,90 @@
+"""The settings of a generator's training, and its presets."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from neurozoo.algorithms.run_settings import Settings
+from neurozoo.errors import unknown_name
+from neurozoo.validation import Number, Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorSettings(Settings):
+    """Settings of the generator of platform levels and its training. The defaults are the published ones.
+
+    Sources: section 5.2 of the description of DSAGE; Gulrajani et al. 2017, arXiv:1704.00028.
+    """
+
+    seed: Whole = Field(default=0, ge=0, description="Seed of initial weights, batches and solutions.")
+    corpus: Whole = Field(default=6_000, ge=100, description="Levels to learn from, which the agent sorts out.")
+    corpus_seed: Whole = Field(default=1, ge=0, description="Seed of these levels.")
+    kind: Literal["wgan", "wgan_gp"] = Field(
+        default="wgan",
+        description="wgan (as published: clipped weights, RMSprop, a ramp after the last layer) or wgan_gp (gradient "
+        "penalty, Adam, softmax).",
+    )
+    picture: Literal["square", "level"] = Field(
+        default="square",
+        description="What is generated: square (as published: 64 x 64 tiles, of which a level is the upper left "
+        "corner) or level (16 x 56 tiles).",
+    )
+    channels: Whole = Field(
+        default=64, ge=1, description="Channels of the critic's first layer and before the generator's last one."
+    )
+    steps: Whole = Field(
+        default=63_000, ge=1, description="Updates of the generator. 63,000 are about the published 5,000 epochs."
+    )
+    batch_size: Whole = Field(default=32, ge=2, description="Levels of an update.")
+    critic_steps: Whole = Field(default=5, ge=1, description="Updates of the critic before one of the generator.")
+    more_critic_steps: Whole = Field(
+        default=100, ge=1, description="The same for the first 25 updates of the generator and for every 500th."
+    )
+    learning_rate: Number = Field(default=5e-5, gt=0, description="Learning rate of both networks.")
+    clip: Number = Field(default=0.01, gt=0, description="Largest weight of the critic; of wgan only.")
+    gradient_penalty: Number = Field(
+        default=10.0, ge=0, description="Factor on the penalty of slopes that are not 1; of wgan_gp only."
+    )
+
+    averaging: Number = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="How much of a moving average of the generator's weights an update keeps; the average becomes the "
+        "result. 0, as published, for the last weights.",
+    )
+
+    def critic_steps_before(self, step: int) -> int:
+        """Returns how often the critic is updated before the generator's update `step`, which counts from 0."""
+        return self.more_critic_steps if step < 25 or step % 500 == 0 else self.critic_steps
+
+
+def generator_settings(preset: str, overrides: Mapping[str, Any]) -> GeneratorSettings:
+    """Returns the settings of a preset, with some others.
+
+    Raises:
+        NeurozooError: The preset or a setting is unknown, or a value is out of bounds.
+    """
+    if preset not in GENERATOR_PRESETS:
+        raise unknown_name("preset of generators", preset, GENERATOR_PRESETS)
+    return GENERATOR_PRESETS[preset].changed(overrides, from_yaml=True)
+
+
+_PAPER = GeneratorSettings()
+_PENALTY = replace(
+    _PAPER, kind="wgan_gp", picture="level", steps=30_000, learning_rate=1e-4, critic_steps=5, more_critic_steps=5
+)
+GENERATOR_PRESETS: Mapping[str, GeneratorSettings] = MappingProxyType(
+    {
+        "paper": _PAPER,
+        "wgan_gp": _PENALTY,
+        "laptop": replace(
+            _PENALTY, channels=32, steps=6_000, learning_rate=4e-4, critic_steps=2, more_critic_steps=2, averaging=0.998
+        ),
+        "demo": replace(_PENALTY, channels=8, steps=20, critic_steps=1, more_critic_steps=1, corpus=200, batch_size=16),
+    }
+)

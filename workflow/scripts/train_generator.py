@@ -1,0 +1,17 @@
+"""Runs `neurozoo.algorithms.quality_diversity.generator_training.make_generator` for one {preset}."""
+
+from neurozoo.algorithms.quality_diversity.generator_settings import generator_settings
+from neurozoo.algorithms.quality_diversity.generator_training import make_generator
+from neurozoo.environments.platformer.corpus import read_corpus
+from neurozoo.errors import plain_errors
+
+with plain_errors(snakemake.log[0]), open(snakemake.log[0], "a", buffering=1) as log:
+    make_generator(
+        generator_settings(snakemake.wildcards.preset, {}),
+        read_corpus(snakemake.input.levels),
+        snakemake.output.weights,
+        state=snakemake.params.state,
+        threads=snakemake.threads,
+        ops=snakemake.input.library,
+        report=lambda line: print(line, file=log),
+    )
