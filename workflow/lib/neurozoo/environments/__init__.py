@@ -1,7 +1,7 @@
 """Environments in Python, played step by step: `make_world` makes the environment of any game.
 
 They record rollouts, and the native op, which plays the same episodes fast in C++, is tested against them. Importing
-this package also registers the river crossing task and the hard maze as Gymnasium environments.
+this package also registers the river crossing task, the hard maze and the platform game as Gymnasium environments.
 """
 
 from typing import Protocol as Interface
@@ -13,9 +13,14 @@ from neurozoo.environments.games import check_game, world_of
 from neurozoo.environments.protocols import ObservationShape, Protocol
 from neurozoo.errors import NeurozooError
 
-for _id, _class in (("RiverCrossing", "RiverCrossingEnvironment"), ("HardMaze", "HardMazeEnvironment")):
-    if f"neurozoo/{_id}-v0" not in gymnasium.registry:
-        gymnasium.register(f"neurozoo/{_id}-v0", entry_point=f"neurozoo.environments.gymnasium_environments:{_class}")
+for _id, _entry_point in (
+    ("neurozoo/RiverCrossing-v0", "gymnasium_environments:RiverCrossingEnvironment"),
+    ("neurozoo/HardMaze-v0", "gymnasium_environments:HardMazeEnvironment"),
+    ("neurozoo/Platformer-v0", "platformer.environment:PlatformerEnvironment"),
+    ("Platformer-v0", "platformer.environment:PlatformerEnvironment"),  # game gym.Platformer-v0: paths have no slash
+):
+    if _id not in gymnasium.registry:
+        gymnasium.register(_id, entry_point=f"neurozoo.environments.{_entry_point}")
 
 
 class World(Interface):

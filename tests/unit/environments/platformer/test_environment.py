@@ -1,0 +1,115 @@
+"""The platform game as a Gymnasium environment."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from neurozoo.environments import make_world
+from neurozoo.environments.games import check_game, gymnasium_spaces
+from neurozoo.environments.platformer.environment import ACTIONS, TICKS_PER_STEP, PlatformerEnvironment
+from neurozoo.environments.platformer.simulator import replay
+from neurozoo.environments.platformer.tiles import read_level, to_characters, to_text
+from neurozoo.environments.protocols import protocol_of
+from neurozoo.errors import NeurozooError
+
+from .levels import flat
+
+NAME, GAME = "neurozoo/Platformer-v0", "gym.Platformer-v0"
+RUN = list(ACTIONS).index("RIGHT+SPEED")
+
+
+@pytest.fixture(autouse=True)
+def library(ops, monkeypatch):
+    monkeypatch.chdir(ops.parents[2])
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Makes an environment of one level with edits."""
+
+    def make(edits="", **choices):
+        (tmp_path / "level.txt").write_text("\n".join(row.tobytes().decode() for row in flat(edits)))
+        return gymnasium.make(NAME, levels=tmp_path / "level.txt", **choices).unwrapped
+
+    return make
+
+
+def blocks_and_movers(observation):
+    return observation[:110].reshape(10, 11), observation[110:220].reshape(10, 11)
+
+
+def test_gymnasium_s_checker_accepts_the_environment():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make(NAME, render_mode="rgb_array").unwrapped)
+
+
+def test_a_run_through_a_flat_level_is_the_game_s_own(made):
+    environment = made()
+    environment.reset(seed=0)
+    start, total, steps, is_over = environment.game.completion, 0.0, 0, False
+    while not is_over:
+        _, reward, is_over, is_truncated, info = environment.step(RUN)
+        assert not is_truncated
+        total, steps = total + reward, steps + 1
+    seen = replay(to_characters(read_level(environment.spec.kwargs["levels"])), np.full(89, ACTIONS["RIGHT+SPEED"]))
+    assert info == {"status": 1, "completion": 1.0, "ticks": 89, "is_won": True}
+    assert steps == -(-89 // TICKS_PER_STEP)
+    np.testing.assert_array_equal(environment.game.seen.position, seen.position)
+    assert total == pytest.approx(100 * (1 - start), abs=1e-4)
+
+
+def test_the_observation_is_what_lies_around_the_runner(made):
+    environment = made("#@5-5/12-13;%@3-3/9-9;g@7-7/13-13;o@4-4/13-13;-@6-6/14-15")
+    observation, info = environment.reset(seed=0)
+    blocks, movers = blocks_and_movers(observation)
+    # The runner stands in column 0, row 13: view row 6, view column 2. Left of the level its first column goes on.
+    wanted = np.zeros((10, 11))
+    wanted[7:9] = 1  # ground, with a gap; below row 15 there is nothing
+    wanted[7:9, 8] = 0
+    wanted[5:7, 7] = 1
+    wanted[2, 5] = 0.5
+    np.testing.assert_array_equal(blocks, wanted)
+    assert np.argwhere(movers).tolist() == [[6, 9]]
+    assert movers.max() == 1
+    assert observation[-3] == 0
+    assert observation[-2] == 0.5  # it starts in the middle of the column
+    observation, *_ = environment.step(list(ACTIONS).index("JUMP"))
+    assert observation[-3] == 1
+    assert info["level"] == to_text(read_level(environment.spec.kwargs["levels"]))
+
+
+def test_the_seed_decides_the_level_and_an_archive_gives_its_own(tmp_path):
+    environment = gymnasium.make(NAME, render_mode="ansi").unwrapped
+    levels = [environment.reset(seed=seed)[1]["level"] for seed in (1, 1, 2)]
+    assert levels[0] == levels[1] != levels[2]
+    assert environment.render() == levels[2]
+    kept = np.random.default_rng(0).integers(0, 9, (3, 16, 56)).astype(np.uint8)
+    np.savez(tmp_path / "archive.npz", metadata_level=kept)
+    environment = gymnasium.make(NAME, levels=tmp_path / "archive.npz").unwrapped
+    shown = {environment.reset(seed=seed)[1]["level"] for seed in range(20)}
+    assert shown == {to_text(level) for level in kept}
+    np.savez(tmp_path / "other.npz", others=kept)
+    for path in ("other.npz", "none.npz"):
+        with pytest.raises(NeurozooError, match="holds no platform levels"):
+            gymnasium.make(NAME, levels=tmp_path / path)
+    with pytest.raises(NeurozooError, match="render_mode"):
+        PlatformerEnvironment(render_mode="svg")
+
+
+def test_it_is_a_game_for_searches():
+    assert check_game(GAME) == GAME
+    assert gymnasium_spaces(GAME) == (227, tuple(f"ACTION_{number}" for number in range(8)))
+    world = make_world(GAME, protocol_of(GAME))
+    world.reset(seed=3)
+    outputs = np.eye(8, dtype=np.float32)[RUN]
+    while not world.is_done:
+        world.act(outputs)
+    again = gymnasium.make(NAME).unwrapped
+    again.reset(seed=3)
+    steps = 1
+    while not again.step(RUN)[2]:
+        steps += 1
+    assert world.steps == steps
