@@ -7,7 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, check_is_run, chosen
+from neurozoo.cli.arguments import (
+    OPS,
+    Commands,
+    add_command,
+    add_engine,
+    add_json,
+    add_run_dir,
+    check_is_run,
+    chosen,
+)
 from neurozoo.errors import NeurozooError
 
 
@@ -49,15 +58,16 @@ def add_movie_and_play_commands(commands: Commands) -> None:
     add_json(series, "generations, scores and frames as JSON")
     add_engine(series, threads=False)
 
-    play = add_command(
-        commands, "play", show_play, "watch a frozen agent play, or take over the joystick (docs/play.md)"
-    )
+    play = add_command(commands, "play", _play, "watch a frozen agent play, or take over the joystick (docs/play.md)")
     play.add_argument(
         "folder",
         type=Path,
-        metavar="RUN_DIR_OR_FROZEN",
-        help="folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/",
+        metavar="RUN_DIR_OR_FROZEN_OR_LEVEL",
+        help="folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/; or a level to play yourself: a "
+        "text file, or a run of the game mario",
     )
+    play.add_argument("--cell", type=int, help="of a run of mario: cell of its archive (default: its best elite)")
+    play.add_argument("--ops", default=OPS, help="op library, which plays levels (default: %(default)s)")
     add_play_options(play)
 
 
@@ -156,6 +166,24 @@ def _generations(options):
     else:
         numbers = ", ".join(map(str, movie.generations))
         print(f"{output}: generations {numbers}, {movie.frames} frames")
+
+
+def _play(options):
+    if options.folder.is_file() or options.cell is not None or (options.folder / "archive.npz").exists():
+        _play_level(options)
+    else:
+        show_play(options)
+
+
+def _play_level(options):
+    from neurozoo.movies.level_movie import level_of
+    from neurozoo.play import TerminalDisplay, WindowDisplay, play_level
+
+    level = level_of(options.folder, cell=options.cell)
+    with TerminalDisplay() if options.terminal else WindowDisplay(str(options.folder), is_heard=False) as display:
+        games = play_level(level, display, games=options.games, ops=options.ops)
+    for number, game in enumerate(games, start=1):
+        print(f"game {number}: {game.outcome} after {game.ticks} ticks, {game.completion:.0%} of the way")
 
 
 def show_play(options: argparse.Namespace) -> None:
