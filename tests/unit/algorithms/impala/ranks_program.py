@@ -38,7 +38,7 @@ def learned(ranks, *, learners, gradients, unrolls):
     settings = replace(PRESETS["impala_paper"], learners=learners, gradients=gradients, learning_rate=0.01)
     layout = get_keras_network("impala_gym_simple").layout(ACTIONS, SHAPE)
     group = ranks.group(range(learners))
-    network = ActorCritic(layout, settings, random=np.random.default_rng(1), learners=group)
+    network = ActorCritic(layout, settings, random=np.random.default_rng(1), byte_scale=255.0, learners=group)
     for number in range(UPDATES):
         network.update(batch(number, unrolls), learning_rate=0.01)
     return network.theta()

@@ -25,7 +25,7 @@ SETTINGS = replace(
 
 def make(model="impala_shallow_lstm", **changes):
     layout = get_keras_network(model).layout(ACTIONS, SHAPE)
-    return layout, ActorCritic(layout, replace(SETTINGS, **changes), random=np.random.default_rng(1))
+    return layout, ActorCritic(layout, replace(SETTINGS, **changes), random=np.random.default_rng(1), byte_scale=255.0)
 
 
 def rollout_of(layout, seed=2):

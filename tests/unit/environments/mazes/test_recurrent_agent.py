@@ -21,7 +21,7 @@ def test_the_network_has_the_published_layers():
     assert count("direction") == 25
     assert count("lstm") == 416_768 - 1024  # PyTorch has the biases twice
     assert count("actor", "policy") == 8224 + 231
-    assert count("critic", "value") == 8224 + 33
+    assert count("critic", "baseline") == 8224 + 33
     assert len(agent().theta) == 433_953 - 1024
     # 9 positions of the convolution; the direction, the LSTM and the actor once each
     of_step = 9 * sizes["view/w"] + sum(sizes[f"{name}/w"] for name in ("direction", "lstm", "actor", "policy"))
@@ -37,7 +37,7 @@ def test_the_twin_answers_as_keras_does():
     seen = layers.Concatenate()([layers.Flatten()(made[0](image)), made[1](direction)])
     out, *memory = made[2](layers.Reshape((1, 149))(seen), initial_state=[hidden, cells])
     model = keras.Model([image, direction, hidden, cells], [made[4](made[3](out)), *memory])
-    names = [name for name in walker.arrays if not name.startswith(("critic", "value"))]
+    names = [name for name in walker.arrays if not name.startswith(("critic", "baseline"))]
     biased = {name: walker.arrays[name] + rng.normal(0, 0.3, walker.arrays[name].shape) for name in names}
     walker = RecurrentAgent(walker.arrays | {name: array.astype(np.float32) for name, array in biased.items()})
     model.set_weights([walker.arrays[name] for name in names])

@@ -5,12 +5,13 @@ from neurozoo.algorithms.impala.actor import Actor
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.mazes.curriculum import Phase, draw_level
 from neurozoo.environments.mazes.simulator import MazeEpisodes, reward_at
-from neurozoo.environments.mazes.vector import OBSERVATION_SHAPE, MazeVectorEnvironment
+from neurozoo.environments.mazes.vector import MazeVectorEnvironment
+from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 CLOSE = Phase(1.0, 0.5, 0.75, 0.0)  # a goal that random walks find
 
 
-def level_of(index, episode):
+def level_of(index, episode, played):
     return draw_level(np.random.default_rng([index, episode]), CLOSE)
 
 
@@ -34,7 +35,7 @@ def test_each_environment_plays_its_episodes_one_after_the_other():
         for (image, direction, cell, episodes), actions, step in known:
             if episodes[index] != episode:
                 assert episodes[index] == episode + 1
-                episode, level = episodes[index], level_of(index, episodes[index])
+                episode, level = episodes[index], level_of(index, episodes[index], 0)
                 start = (np.array([each]) for each in (level.start, level.goal, level.direction))
                 alone = MazeEpisodes(level.walls[None], *start)
             np.testing.assert_array_equal(image[index], alone.image[0])
@@ -78,7 +79,7 @@ class Walker:
 def test_the_actor_of_impala_fills_rollouts_with_image_and_direction():
     environment = MazeVectorEnvironment(5, level_of, time_limit=30)
     actor = Actor(environment, Walker(), ends_with_lives=False)
-    rollout = Rollout(length=40, num_envs=5, observation_shape=OBSERVATION_SHAPE, num_actions=3)
+    rollout = Rollout(length=40, num_envs=5, observation_shape=MAZE_OBSERVATION, num_actions=3)
     actor.begin(rollout)
     games = []
     for step in range(40):

@@ -95,7 +95,7 @@ def open_actor_critic(
         settings,
         entropy=(settings.seed, 1),
         layout=keras_layout_of(game, model, protocol),
-        frame_skip=protocol.frame_skip,
+        protocol=protocol,
         make_environments=lambda count, seed_of: AtariVectorEnvironment(
             game, protocol, count=count, threads=threads, seed_of=seed_of, ops=usable_ops(ops)[0]
         ),

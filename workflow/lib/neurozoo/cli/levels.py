@@ -1,13 +1,14 @@
-"""`python -m neurozoo level` and `train-generator`: levels of the platform game, and a network that makes them."""
+"""`python -m neurozoo level`, `train-generator` and `mazes`: levels, what makes them, and agents in mazes."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.cli.arguments import OPS, Commands, add_command, add_json, add_settings, read_overrides
 
 
 def add_level_commands(commands: Commands) -> None:
-    """Adds `level` and `train-generator`."""
+    """Adds `level`, `train-generator` and `mazes`."""
     command = add_command(commands, "level", _level, "let the agent play a level of the platform game, and export it")
     command.add_argument("source", type=Path, help="text file of a level, or folder of a run of the game mario")
     command.add_argument("--cell", type=int, help="cell of the run's archive (default: its best elite)")
@@ -17,6 +18,7 @@ def add_level_commands(commands: Commands) -> None:
     command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
     add_json(command)
     _add_generator(commands)
+    _add_mazes(commands)
 
 
 def _level(options):
@@ -68,3 +70,42 @@ def _train_generator(options):
     failed = [name for name, is_met in found["met"].items() if not is_met]
     verdict = f"not accepted because of {', '.join(failed)}" if failed else "accepted"
     print(f"{folder / 'generator.npz'}: {verdict}; the agent gets through {found['won']:.0%} of its levels")
+
+
+def _add_mazes(commands: Commands) -> None:
+    command = add_command(commands, "mazes", _mazes, "send an agent into random mazes, and report how many it solves")
+    command.add_argument(
+        "agent", help="file of a trained agent (.npz), such as the checkpoint.npz of a run, or wall_follower"
+    )
+    command.add_argument("--walls", type=float, nargs="+", help="probabilities of a wall (default: 0.1 to 0.5)")
+    command.add_argument("--mazes", type=int, default=200, help="mazes per probability (default: %(default)s)")
+    command.add_argument("--episodes", type=int, default=10, help="episodes per maze (default: %(default)s)")
+    command.add_argument("--seed", type=int, default=0, help="seed of mazes and actions (default: %(default)s)")
+    command.add_argument("--threads", type=int, default=1, help="number of threads (default: %(default)s)")
+    command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
+    add_json(command)
+
+
+def _mazes(options):
+    from neurozoo.agents.maze_scoring import WALLS, score_in_mazes
+
+    scores = score_in_mazes(
+        options.agent,
+        ops=options.ops,
+        walls=options.walls or WALLS,
+        mazes=options.mazes,
+        episodes=options.episodes,
+        seed=options.seed,
+        threads=options.threads,
+    )
+    if options.json:
+        print(json.dumps([asdict(score) for score in scores]))
+        return
+    print(f"{'walls':>5} {'optimal':>8} {'solved':>7}  {'95 % interval':<15} {'steps':>6}  wanted")
+    for score in scores:
+        interval = f"{score.solved_low:.3f} to {score.solved_high:.3f}"
+        verdict = {None: "", True: f"{score.wanted} reached", False: f"{score.wanted} not reached"}[score.is_enough]
+        print(
+            f"{score.walls:>5} {score.optimal_length:>8.1f} {score.solved:>7.3f}  {interval:<15} {score.length:>6.1f}  "
+            f"{verdict}"
+        )

@@ -109,6 +109,10 @@ def make_world(game: str, protocol: Protocol) -> World:
         from neurozoo.environments.hard_maze import HardMazeWorld
 
         return HardMazeWorld(game, protocol)
+    if protocol.world == "maze":
+        from neurozoo.environments.mazes.world import MazeWorld
+
+        return MazeWorld(game, protocol)
     if protocol.world == "gymnasium":
         from neurozoo.environments.gymnasium_world import GymnasiumWorld
 

@@ -21,6 +21,11 @@ _PARTS = {
 }
 
 
+def is_for_test(seed: int) -> bool:
+    """Returns whether a seed is one of tests, under protocols whose seeds are split."""
+    return seed >= RANGES["test"][0]
+
+
 def draw_seed(random: np.random.Generator, purpose: Purpose, protocol: Protocol) -> int:
     """Draws the seed of an episode: any, or one of its purpose's own range if the protocol splits them.
 

@@ -17,11 +17,13 @@ RIVER_ACTIONS = tuple(
     for hands in ("", "+HANDS")
     for name in ("STAY", "DOWNLEFT", "DOWN", "DOWNRIGHT", "LEFT", "RIGHT", "UPLEFT", "UP", "UPRIGHT")
 )
-MAZE_OUTPUTS = ("TURN", "SPEED")  # continuous
+MAZE_OUTPUTS = ("TURN", "SPEED")  # of hard_maze; continuous
+MAZE_ACTIONS = ("TURN_LEFT", "TURN_RIGHT", "FORWARD", "PICK_UP", "DROP", "TOGGLE", "DONE")  # of maze, as in MiniGrid
 BEHAVIOURS = {  # what can describe an episode, by kind of environment
     "atari": ("ram",),
     "river_crossing": ("final_position",),
     "hard_maze": ("final_position",),
+    "maze": (),
     "gymnasium": (),
 }
 POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
@@ -29,8 +31,8 @@ RAM_BYTES = 128  # of the Atari console
 
 
 def world_of(game: str) -> str:
-    """Returns the kind of environment that plays a game: `atari`, `river_crossing`, `hard_maze` or `gymnasium`."""
-    if game in ("river_crossing", "hard_maze"):
+    """Returns what plays a game: `atari`, `river_crossing`, `hard_maze`, `maze` or `gymnasium`."""
+    if game in ("river_crossing", "hard_maze", "maze"):
         return game
     return "gymnasium" if game.startswith(GYMNASIUM_PREFIX) else "atari"
 
@@ -44,7 +46,7 @@ def game_names() -> tuple[str, ...]:
 
 
 def check_game(game: str) -> str:
-    """Returns `game` if it is valid: an Atari game, `river_crossing`, `hard_maze`, or `gym.` plus a Gymnasium id.
+    """Returns `game` if it is valid: an Atari game, one of our own, or `gym.` plus a Gymnasium id.
 
     Raises:
         NeurozooError: The game is unknown; the message suggests the most similar name.
@@ -52,7 +54,7 @@ def check_game(game: str) -> str:
     if isinstance(game, str) and game.startswith(GYMNASIUM_PREFIX):
         gymnasium_spaces(game)
         return game
-    games = (*game_names(), "hard_maze", "river_crossing")
+    games = (*game_names(), "hard_maze", "maze", "river_crossing")
     if game not in games:
         raise _unknown_game(game, games)
     return game

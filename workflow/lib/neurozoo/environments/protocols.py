@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import numpy as np
 
 from neurozoo.environments.games import (
+    MAZE_ACTIONS,
     MAZE_OUTPUTS,
     RIVER_ACTIONS,
     action_codes,
@@ -21,6 +22,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import get_architecture, get_keras_network, get_network
 from neurozoo.networks.description import Layout, Network
 from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 FRAME_SKIP = 4  # emulator frames per step
 STEPS_PER_SECOND = 15  # in real time: an Atari console draws 60 frames per second
@@ -42,7 +44,7 @@ class Protocol:
         presses_fire: Whether episodes start with one step of the second and one of the third action, in games whose
             second action is FIRE.
         max_frames: Longest episode, in frames after the start.
-        action_set: `minimal` (the actions that the game uses) or `full` (all 18).
+        action_set: `minimal` (the actions that the game uses) or `full` (all 18; in mazes all 7).
         preprocessing: `published_bilinear`: grey as float, maximum of the last two frames, bilinear resize with
             aligned corners. `area`: grey rounded to bytes, maximum, area resize rounded to bytes, divided by 255.
             `rgb`: the newest screen in colour, 0 to 255, not resized and not stacked. `pil_bilinear`: maximum of the
@@ -52,7 +54,7 @@ class Protocol:
         least_frame_skip: If set, the number of frames of each step is drawn uniformly from `least_frame_skip` to
             `frame_skip`.
         start_state: `today`, or `2018`: resets leave the RAM as the emulator of 2018 did, see `START_STATES`.
-        world: The kind of environment: `atari`, `river_crossing`, `hard_maze` or `gymnasium`.
+        world: The kind of environment: `atari`, `river_crossing`, `hard_maze`, `maze` or `gymnasium`.
         rules: `fixed` or `faithful` (river crossing).
         observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing).
         seeds: `shared`, or `split`: training, validation and tests draw the seeds of their episodes from ranges of
@@ -71,7 +73,7 @@ class Protocol:
     frame_skip: int = FRAME_SKIP
     least_frame_skip: int | None = None
     start_state: Literal["today", "2018"] = "today"
-    world: Literal["atari", "river_crossing", "hard_maze", "gymnasium"] = "atari"
+    world: Literal["atari", "river_crossing", "hard_maze", "maze", "gymnasium"] = "atari"
     rules: Literal["", "fixed", "faithful"] = ""
     observation: Literal["", "pixels", "rgb", "greyscale", "objects"] = ""
     seeds: Literal["shared", "split"] = "shared"
@@ -142,7 +144,8 @@ def _is_allowed(name: str, value: object) -> bool:
 # commit e566952. It has no limit, but no episode of its tests can be longer than a test phase: 125,000 steps.
 # `gym_v4`: the `-v4` ids of OpenAI Gym, as in cshenton/neuroevolution. `hard_maze`: Such et al. 2017. `river_faithful`:
 # Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs;
-# `river_split`: the same with worlds of their own for training, validation and tests.
+# `river_split`: the same with worlds of their own for training, validation and tests. `maze`: Parker-Holder et al.
+# 2022, arXiv:2203.01302, with the larger mazes and the limit of DSAGE (Bhatt et al. 2022, arXiv:2206.04199).
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
@@ -178,6 +181,7 @@ PROTOCOLS = {
             observation="rgb",
         ),
         Protocol("hard_maze", max_frames=400, frame_skip=1, world="hard_maze"),
+        Protocol("maze", max_frames=648, frame_skip=1, world="maze", seeds="split"),
         Protocol("gymnasium", max_frames=20_000_000, frame_skip=1, world="gymnasium"),
     )
 }
@@ -190,6 +194,7 @@ DEFAULT_PROTOCOLS = {
     "atari": "uber2018",
     "river_crossing": "river_fixed",
     "hard_maze": "hard_maze",
+    "maze": "maze",
     "gymnasium": "gymnasium",
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -322,6 +327,8 @@ def output_names(game: str, protocol: Protocol) -> tuple[str, ...]:
         return action_names(game, protocol.action_set)
     if protocol.world == "gymnasium":
         return gymnasium_spaces(game)[1]
+    if protocol.world == "maze":
+        return MAZE_ACTIONS if protocol.action_set == "full" else MAZE_ACTIONS[:3]
     return {"river_crossing": RIVER_ACTIONS, "hard_maze": MAZE_OUTPUTS}[protocol.world]
 
 
@@ -336,6 +343,8 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
         return _RIVER_OBSERVATIONS[protocol.observation]
     if protocol.world == "hard_maze":
         return ObservationShape(1, 1, 11)
+    if protocol.world == "maze":
+        return ObservationShape(*MAZE_OBSERVATION)
     if protocol.world == "gymnasium":
         return ObservationShape(1, 1, gymnasium_spaces(game)[0])
     if protocol.preprocessing == "rgb":
@@ -344,8 +353,18 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
 
 
 def brightest(protocol: Protocol) -> float:
-    """Returns the value of white in the observations; black is 0."""
+    """Returns the value of white in the observations, or the largest one in mazes; black is 0."""
+    if protocol.world == "maze":
+        return 8.0  # a goal
     return 255.0 if protocol.preprocessing == "rgb" else 1.0
+
+
+def byte_scale(protocol: Protocol) -> float:
+    """Returns what bytes are divided by to become observations: learners keep observations as bytes.
+
+    It is 1 in mazes, whose observations are whole numbers, and 255 for screens.
+    """
+    return 1.0 if protocol.world == "maze" else 255.0
 
 
 AnyLayout = Layout | KerasLayout

@@ -6,6 +6,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
+from neurozoo.environments.mazes.curriculum import Curriculum
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.vector import AtariVectorEnvironment, SeedOf, Step
 
@@ -16,7 +17,8 @@ class VectorEnvironment(Interface):
     Attributes:
         count: Number of environments, below called num_envs.
         num_actions: Number of actions.
-        stacks: Observations: uint8, shape (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
+        stacks: Observations: uint8, shape (num_envs, channels, height, width). Of games with screens (num_envs, 4, 84,
+            84), oldest screen first; zeros before the first screen.
         lives: Lives left, shape (num_envs,).
         episodes: Number of the current episode of each environment, from 0.
     """
@@ -29,7 +31,7 @@ class VectorEnvironment(Interface):
 
     @property
     def screens(self) -> np.ndarray:
-        """The newest screens: uint8, shape (num_envs, 84, 84)."""
+        """The newest screens: uint8, shape (num_envs, 84, 84); only of games with screens."""
 
     def start_episodes(self, mask: np.ndarray) -> None:
         """Ends the episodes of some environments and starts their next ones; `mask` is bool, shape (num_envs,)."""
@@ -44,10 +46,10 @@ class VectorEnvironment(Interface):
         """Returns the state, except what `get_arrays` returns, as plain JSON."""
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
+        """Returns the arrays of the state: of games with screens the actions since the starts of the episodes."""
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Restores the state by playing its actions again.
+        """Continues from what `get_state` and `get_arrays` returned.
 
         Raises:
             NeurozooError: The screens differ from those of the saved state.
@@ -66,8 +68,9 @@ def make_vector_environment(
     seed_of: SeedOf,
     draws_as_before: bool = False,
     ops: Path | None = None,
+    curriculum: Curriculum | None = None,
 ) -> VectorEnvironment:
-    """Makes several environments of a game with pictures.
+    """Makes several environments of a game.
 
     Args:
         game: Game id such as `pong`.
@@ -77,6 +80,7 @@ def make_vector_environment(
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
         draws_as_before: See `AtariVectorEnvironment`.
         ops: The op library, which plays Atari games faster; None to do without.
+        curriculum: What mazes of the training are like; None for those of tests.
 
     Raises:
         NeurozooError: Learners cannot play the game under the protocol.
@@ -85,6 +89,10 @@ def make_vector_environment(
         from neurozoo.environments.river_vector import RiverVectorEnvironment
 
         return RiverVectorEnvironment(game, protocol, count=count, seed_of=seed_of)
+    if protocol.world == "maze":
+        from neurozoo.environments.mazes.vector import seeded_mazes
+
+        return seeded_mazes(protocol, count=count, seed_of=seed_of, curriculum=curriculum)
     return AtariVectorEnvironment(
         game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before, ops=ops
     )

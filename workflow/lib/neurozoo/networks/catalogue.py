@@ -3,7 +3,8 @@
 Sources: Mnih et al. 2015 (`large`, `nature`); Mnih et al. 2013 (`small`); the code of Such et al. 2017,
 arXiv:1712.06567 (the classes LargeDQN to SimpleClassifier); Salimans et al. 2017, arXiv:1703.03864 (ESAtariPolicy,
 MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
-tambetm/simple_dqn; Espeholt et al. 2018, arXiv:1802.01561 (`impala_...`); impala_horovod_gym (`impala_gym_...`).
+tambetm/simple_dqn; Espeholt et al. 2018, arXiv:1802.01561 (`impala_...`); impala_horovod_gym (`impala_gym_...`);
+Parker-Holder et al. 2022, arXiv:2203.01302 (`maze_recurrent`).
 docs/networks.md lists our deviations.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.description import EPSILON, Layer, Network
 from neurozoo.networks.keras_networks import KerasNetwork, no_native_plan
+from neurozoo.networks.maze_network import VIEW, MazeNetwork
 
 
 def _all(layers: tuple[Layer, ...], **changes: Any) -> tuple[Layer, ...]:
@@ -131,6 +133,10 @@ KERAS_NETWORKS = {
         KerasNetwork("impala_deep_lstm", (), _SECTIONS, units=256, lstm_units=256),
         KerasNetwork("impala_gym_simple", ("SimpleConvNetAgent",), _LARGE[:3], units=512),
         KerasNetwork("impala_gym_deep", ("ResNetLSTMAgent",), _SECTIONS, units=256, lstm_units=256),
+        # Units are those of each head's hidden layer.
+        MazeNetwork(
+            "maze_recurrent", (), (Layer(VIEW, "conv", 16, kernel=3, padding="valid"),), units=32, lstm_units=256
+        ),
     )
 }
 

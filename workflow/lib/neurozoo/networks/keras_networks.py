@@ -26,7 +26,7 @@ MEMORY = ("hidden_state", "cell_state")  # of an LSTM: names of the inputs
 POLICY, BASELINE, LSTM = "policy", "baseline", "lstm"  # names of layers
 BLOCKS = 2  # residual blocks of a section
 TRUNCATED = 2.0  # initial weights lie within this many standard deviations
-_KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not the one with the activation
+KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not the one with the activation
 _GATES = 4  # of an LSTM: input, forget, cell, output
 _ORTHOGONAL_GAINS = {POLICY: 0.01, BASELINE: 1.0, LSTM: 1.0}  # of others: sqrt(2)
 InitialWeights = Literal["fan_in", "orthogonal"]
@@ -257,7 +257,7 @@ class KerasLayout:
         value = keras.layers.Concatenate(name="core_input")([value, clipped, taken])
         if states:
             step = keras.layers.Reshape((1, value.shape[-1]), name="time")(value)
-            memory = keras.layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=_KERAS_NAMES[LSTM])
+            memory = keras.layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=KERAS_NAMES[LSTM])
             value, *states_after = memory(step, initial_state=states)
             value = keras.layers.Activation("linear", name=LSTM)(value)
         else:
@@ -273,7 +273,7 @@ class KerasLayout:
 
     def variables(self, model: "keras.Model") -> list:
         """Returns the weights of a model in the order of the parameter vector."""
-        by_layer = {array.layer: model.get_layer(_KERAS_NAMES.get(array.layer, array.layer)) for array in self.arrays}
+        by_layer = {array.layer: model.get_layer(KERAS_NAMES.get(array.layer, array.layer)) for array in self.arrays}
         return [variable for layer in by_layer.values() for variable in layer.weights]
 
     def assign(self, model: "keras.Model", theta: np.ndarray) -> None:
@@ -307,10 +307,11 @@ class KerasLayout:
         if not state:
             logits, baseline = model(flat)
         else:
-            core = keras.Model(model.inputs[: len(INPUTS)], model.get_layer("core_input").output)(flat)
-            cell = model.get_layer(_KERAS_NAMES[LSTM]).cell
-            seen = ops.reshape(ops.matmul(core, cell.kernel) + cell.bias, (time, batch, -1))
-            keeps = 1.0 - ops.expand_dims(ops.cast(is_first, "float32"), -1)
+            core = self._core(model, flat)
+            cell = model.get_layer(KERAS_NAMES[LSTM]).cell
+            # Unstacked: the gradient of an indexed step would be as large as all steps.
+            seen = ops.unstack(ops.reshape(ops.matmul(core, cell.kernel) + cell.bias, (time, batch, -1)), time)
+            keeps = ops.unstack(1.0 - ops.expand_dims(ops.cast(is_first, "float32"), -1), time)
             hidden, cells = state
             outputs = []
             for step in range(time):
@@ -322,8 +323,18 @@ class KerasLayout:
                 hidden = ops.sigmoid(leaving) * ops.tanh(cells)
                 outputs.append(hidden)
             value = ops.reshape(ops.stack(outputs), (time * batch, -1))
-            logits, baseline = model.get_layer(POLICY)(value), model.get_layer(BASELINE)(value)
+            logits, baseline = self._heads(model, value)
         return ops.reshape(logits, (time, batch, -1)), ops.reshape(baseline, (time, batch))
+
+    def _core(self, model: "keras.Model", inputs: Sequence[Any]) -> Any:
+        """Returns the inputs of the memory, shape (steps, units), for `INPUTS` of shape (steps, ...)."""
+        import keras
+
+        return keras.Model(model.inputs[: len(INPUTS)], model.get_layer("core_input").output)(inputs)
+
+    def _heads(self, model: "keras.Model", value: Any) -> tuple[Any, Any]:
+        """Returns logits and baseline for outputs of the memory, shape (steps, units)."""
+        return model.get_layer(POLICY)(value), model.get_layer(BASELINE)(value)
 
 
 def no_native_plan(name: str) -> NeurozooError:

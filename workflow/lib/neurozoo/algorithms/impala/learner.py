@@ -22,6 +22,7 @@ from neurozoo.algorithms.impala.statistics import EpochStatistics
 from neurozoo.algorithms.impala.team import Team
 from neurozoo.algorithms.session import Report
 from neurozoo.compute.mpi import ALONE, LEADER, Alone, Ranks
+from neurozoo.environments.protocols import Protocol, byte_scale
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
 
@@ -62,7 +63,7 @@ class ImpalaLearner:
         settings: The settings.
         entropy: What all random numbers depend on, see `run_entropy`.
         layout: The network.
-        frame_skip: Frames per step.
+        protocol: How episodes are played.
         make_environments: Makes environments from their number and the seeds of their episodes.
         ranks: This process and the others of the run.
     """
@@ -73,7 +74,7 @@ class ImpalaLearner:
         *,
         entropy: Entropy,
         layout: KerasLayout,
-        frame_skip: int,
+        protocol: Protocol,
         make_environments: MakeEnvironments,
         ranks: Ranks | Alone = ALONE,
     ) -> None:
@@ -81,13 +82,14 @@ class ImpalaLearner:
         self.iteration = self.steps = 0
         self.reported: ReportedNetwork | None = None
         self._layout = layout
-        self._frame_skip = frame_skip
+        self._protocol = protocol
+        self._frame_skip = protocol.frame_skip
         self._make_environments = make_environments
         self._entropy = entropy
         self._ranks = ranks
         self._team = Team(settings.learners, settings.actors, settings.num_envs)
         self._actors = self._team.actors_of(ranks.index)
-        self._schedule = Schedule(settings, frame_skip)
+        self._schedule = Schedule(settings, protocol.frame_skip)
         self._updates = self._learned = 0  # the latter in rollouts
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._statistics = EpochStatistics()
@@ -132,6 +134,7 @@ class ImpalaLearner:
             self._layout,
             s,
             random=generator(self._entropy, Purpose.INITIAL_WEIGHTS),
+            byte_scale=byte_scale(self._protocol),
             learners=self._ranks.group(range(s.learners)),
         )
         self._player = self._make_player()
@@ -150,6 +153,7 @@ class ImpalaLearner:
             self.settings,
             entropy=self._entropy,
             layout=self._layout,
+            protocol=self._protocol,
             forward=self._network.act,
             make_environments=self._make_environments,
             environments=self._team.environments_of(self._ranks.index),
@@ -289,6 +293,7 @@ class ImpalaLearner:
         return play_test(
             Sampled(self._network.ask, state_shapes=self._layout.state_shapes),
             self._make_environments,
+            protocol=self._protocol,
             games=self.settings.num_test_episodes,
             cutoff=self.settings.test_cutoff,
             address=(self._entropy, self.iteration),

@@ -19,8 +19,6 @@ from neurozoo.networks.keras_networks import INPUTS, MEMORY, KerasLayout
 if TYPE_CHECKING:
     import keras
 
-WHITE = 255.0  # the brightest value of a screen
-
 # What an update tells, in the order of `Trainer.figures`; each is a mean over its steps, except for the losses.
 FIGURES = (
     "loss_total", "loss_pg", "loss_baseline", "loss_entropy", "entropy_mean", "value_mean", "rho_mean",
@@ -34,12 +32,13 @@ class ActingNetwork:
     Args:
         layout: The network.
         random: Draws the first weights.
+        byte_scale: What the bytes of observations are divided by.
     """
 
-    def __init__(self, layout: KerasLayout, *, random: np.random.Generator) -> None:
+    def __init__(self, layout: KerasLayout, *, random: np.random.Generator, byte_scale: float) -> None:
         self._layout = layout
         self._model = layout.keras_model(layout.draw(random))
-        self._step = stepper(_from_bytes(self._model))
+        self._step = stepper(_from_bytes(self._model, byte_scale))
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the network, for a `Policy`."""
@@ -61,6 +60,7 @@ class ActorCritic:
         layout: The network.
         settings: How it learns.
         random: Draws the initial weights.
+        byte_scale: What the bytes of observations are divided by.
         learners: The learners that add up their gradients; None if this is the only one.
     """
 
@@ -70,19 +70,22 @@ class ActorCritic:
         settings: ImpalaSettings,
         *,
         random: np.random.Generator,
+        byte_scale: float,
         learners: Group | None = None,
     ) -> None:
         theta = layout.draw(random, settings.initial_weights)
         self._layout = layout
         self.online, self.acting = layout.keras_model(theta), layout.keras_model(theta)
-        self._trainer = _trainer(self.online, layout, settings)
+        self._trainer = _trainer(self.online, layout, settings, byte_scale)
         if learners is None:
             self._train = training_step(self._trainer)
         else:
             share = 1 / settings.learners if settings.gradients == "average" else 1.0
             self._train = shared_training_step(self._trainer, add_up=learners.add_up, share=share)
         self._hand_over = copier(self.online, self.acting)
-        self._step_acting, self._step_online = (stepper(_from_bytes(each)) for each in (self.acting, self.online))
+        self._step_acting, self._step_online = (
+            stepper(_from_bytes(each, byte_scale)) for each in (self.acting, self.online)
+        )
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the acting weights, for a `Policy`; may be called while another thread runs `update`."""
@@ -148,24 +151,26 @@ def _asked(step, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, St
     return NetworkOutputs(logits, baseline=baseline[:, 0]), tuple(state_after)
 
 
-def _seen(observations):
-    """Scales bytes to the inputs of a network, 0 to 1."""
+def _seen(observations, byte_scale: float):
+    """Scales bytes to the inputs of a network."""
     import keras
 
-    return keras.ops.cast(observations, "float32") / WHITE
+    return keras.ops.cast(observations, "float32") / byte_scale
 
 
-def _from_bytes(model: "keras.Model") -> "keras.Model":
+def _from_bytes(model: "keras.Model", byte_scale: float) -> "keras.Model":
     """Returns the model with observations as bytes."""
     import keras
 
     observation, *others = model.inputs
     inputs = keras.Input(observation.shape[1:], dtype="uint8")
     rest = [keras.Input(each.shape[1:], dtype=each.dtype) for each in others]
-    return keras.Model([inputs, *rest], model([_seen(inputs), *rest]))
+    return keras.Model([inputs, *rest], model([_seen(inputs, byte_scale), *rest]))
 
 
-def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSettings) -> "keras.Model":
+def _trainer(
+    online: "keras.Model", layout: KerasLayout, settings: ImpalaSettings, byte_scale: float
+) -> "keras.Model":
     import keras
 
     ops = keras.ops
@@ -180,7 +185,7 @@ def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSetting
 
         def call(self, batch):
             """Returns logits and baseline of all steps that the batch has observations of."""
-            inputs = [_seen(batch["observations"]), batch["previous_actions"], batch["previous_rewards"]]
+            inputs = [_seen(batch["observations"], byte_scale), batch["previous_actions"], batch["previous_rewards"]]
             state = [batch[name] for name, _ in zip(MEMORY, layout.state_shapes, strict=False)]
             return layout.unroll(self.online, inputs[: len(INPUTS)], batch["is_first"], state)
 

@@ -9,8 +9,10 @@ from neurozoo.algorithms.impala.actor import Actor, Game
 from neurozoo.algorithms.impala.playing import MakeEnvironments
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.environments.episode_seeds import draw_seed
+from neurozoo.environments.protocols import Protocol
 from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.randomness import Entropy, Purpose, generator
 
 
 def make_rollout(layout: KerasLayout, *, length: int, num_envs: int) -> Rollout:
@@ -34,6 +36,7 @@ class Player:
         settings: The settings.
         entropy: What all random numbers depend on, see `run_entropy`.
         layout: The network.
+        protocol: How episodes are played.
         forward: The network that acts.
         make_environments: Makes environments from their number and the seeds of their episodes.
         environments: Numbers of its environments in the whole run.
@@ -51,6 +54,7 @@ class Player:
         *,
         entropy: Entropy,
         layout: KerasLayout,
+        protocol: Protocol,
         forward: Forward,
         make_environments: MakeEnvironments,
         environments: range,
@@ -58,6 +62,7 @@ class Player:
         self.rollouts = self.step = 0
         self._settings = settings
         self._entropy = entropy
+        self._protocol = protocol
         self._first = environments.start
         self._environments = make_environments(len(environments), self._seed_of)
         self.actor = Actor(
@@ -111,7 +116,8 @@ class Player:
 
     def _seed_of(self, environment: int, episode: int) -> int:
         number = self._first + environment
-        return int(generator(self._entropy, Purpose.WORLD_EPISODE, number, episode).integers(MAX_SEED))
+        draws = generator(self._entropy, Purpose.WORLD_EPISODE, number, episode)
+        return draw_seed(draws, Purpose.WORLD_EPISODE, self._protocol)
 
     # ---- state
 

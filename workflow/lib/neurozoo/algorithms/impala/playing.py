@@ -7,7 +7,9 @@ import numpy as np
 from neurozoo.agents.policies import NetworkPolicy
 from neurozoo.algorithms.impala.actor import Actor, Environments
 from neurozoo.algorithms.impala.rollouts import Rollout
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.environments.episode_seeds import draw_seed
+from neurozoo.environments.protocols import Protocol
+from neurozoo.randomness import Entropy, Purpose, generator
 
 TEST_ENVIRONMENTS = 8  # at once, at most
 
@@ -19,6 +21,7 @@ def play_test(
     policy: NetworkPolicy,
     make_environments: MakeEnvironments,
     *,
+    protocol: Protocol,
     games: int,
     cutoff: int | None,
     address: tuple[Entropy, int],
@@ -30,6 +33,7 @@ def play_test(
     Args:
         policy: Chooses the actions.
         make_environments: Makes the environments.
+        protocol: How episodes are played.
         games: Number of games.
         cutoff: Longest game in steps; None for the protocol's limit.
         address: The run's seed and number, and the epoch; all random numbers depend on them.
@@ -41,7 +45,7 @@ def play_test(
 
     def seed_of(environment: int, episode: int) -> int:
         number = episode * count + environment
-        return int(generator(entropy, Purpose.TEST_EPISODE, epoch, number).integers(MAX_SEED))
+        return draw_seed(generator(entropy, Purpose.TEST_EPISODE, epoch, number), Purpose.TEST_EPISODE, protocol)
 
     environments = make_environments(count, seed_of)
     try:

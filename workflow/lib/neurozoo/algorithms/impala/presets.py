@@ -86,6 +86,25 @@ PRESETS = {
         batch_size=8,
         epochs=3,
     ),
+    # The recurrent agent for mazes: the objective and most values of its original, with more environments.
+    "maze": replace(
+        _PPO,
+        protocol="maze",
+        frames=24_000_000,
+        epoch_steps=500_000,
+        num_test_episodes=200,
+        test_period=4,
+        num_envs=128,
+        unroll_length=64,
+        batch_size=32,
+        epochs=2,
+        minibatches="unrolls",
+        discount=0.995,
+        reward_clipping="none",
+        learning_rate=0.0005,
+        entropy_cost=0.01,
+        clip_ratio=0.2,
+    ),
     # In each environment 2,000 steps, in which games of Pong end.
     "demo": replace(
         _SMALL, frames=32_000, epoch_steps=2_000, num_test_episodes=1, num_envs=4, batch_size=4, unroll_length=10

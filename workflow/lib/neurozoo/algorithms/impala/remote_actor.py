@@ -9,6 +9,7 @@ from neurozoo.algorithms.impala.playing import MakeEnvironments
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.team import Team
 from neurozoo.compute.mpi import LEADER, Ranks
+from neurozoo.environments.protocols import Protocol, byte_scale
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
 
@@ -18,6 +19,7 @@ def act_for_a_learner(
     *,
     entropy: Entropy,
     layout: KerasLayout,
+    protocol: Protocol,
     make_environments: MakeEnvironments,
     ranks: Ranks,
 ) -> None:
@@ -29,11 +31,12 @@ def act_for_a_learner(
     team = Team(settings.learners, settings.actors, settings.num_envs)
     learner = team.learner_of(ranks.index)
     ranks.group(range(settings.learners))  # all ranks make it together
-    network = ActingNetwork(layout, random=generator(entropy, Purpose.INITIAL_WEIGHTS))
+    network = ActingNetwork(layout, random=generator(entropy, Purpose.INITIAL_WEIGHTS), byte_scale=byte_scale(protocol))
     player = Player(
         settings,
         entropy=entropy,
         layout=layout,
+        protocol=protocol,
         forward=network.act,
         make_environments=make_environments,
         environments=team.environments_of(ranks.index),

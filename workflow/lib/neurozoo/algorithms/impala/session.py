@@ -13,7 +13,7 @@ from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import protocol_of_run
 from neurozoo.compute.mpi import Ranks
 from neurozoo.environments.protocols import check_engine, keras_layout_of
-from neurozoo.environments.vector import AtariVectorEnvironment
+from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
 
 TABLE = (
@@ -46,7 +46,7 @@ class ImpalaSession(LearnerSession):
             context.settings,
             entropy=context.entropy,
             layout=self._layout,
-            frame_skip=self._protocol.frame_skip,
+            protocol=self._protocol,
             make_environments=self._make_environments,
             ranks=context.ranks,
         )
@@ -75,6 +75,7 @@ class ImpalaSession(LearnerSession):
             settings,
             entropy=context.entropy,
             layout=self._layout,
+            protocol=self._protocol,
             make_environments=self._make_environments,
             ranks=context.ranks,
         )
@@ -94,8 +95,14 @@ class ImpalaSession(LearnerSession):
             frames=reported.frames,
         )
 
-    def _make_environments(self, count: int, seed_of: Callable[[int, int], int]) -> AtariVectorEnvironment:
-        context = self._context
-        return AtariVectorEnvironment(
-            context.game, self._protocol, count=count, threads=context.threads, seed_of=seed_of, ops=self._ops
+    def _make_environments(self, count: int, seed_of: Callable[[int, int], int]) -> VectorEnvironment:
+        context, settings = self._context, self._context.settings
+        return make_vector_environment(
+            context.game,
+            self._protocol,
+            count=count,
+            threads=context.threads,
+            seed_of=seed_of,
+            curriculum=settings.curriculum(self._protocol.frame_skip),
+            ops=self._ops,
         )

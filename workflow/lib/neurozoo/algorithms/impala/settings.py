@@ -1,18 +1,20 @@
 """The settings of IMPALA."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
+from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.keras_networks import InitialWeights
 from neurozoo.validation import Number, Whole
 
 # Those of ale-py's vector environment. `simple_dqn` has steps without action at the start, which only dqn plays.
-PROTOCOLS_LEARNED = ("machado2018", "nature2015")
+PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class ImpalaSettings(RunSettings):
         **{"learners": 1, "actors": 0, "gradients": "average"},
         **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
         **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
+        **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
     }
 
     # budget
@@ -143,6 +146,22 @@ class ImpalaSettings(RunSettings):
     normalize_advantages: bool = Field(
         default=True, strict=True, description="Whether ppo's advantages get mean 0 and deviation 1 in each update."
     )
+    # mazes to learn in; other games ignore it
+    easy_mazes: Number = Field(
+        default=0.1, ge=0, lt=1, description="Share of the budget in which mazes are easy: few walls, and a near goal."
+    )
+    most_walls: Number = Field(
+        default=0.6,
+        gt=0,
+        le=0.9,
+        description="After that, the probability of a wall is drawn for each maze, from 0 to this.",
+    )
+    farthest_mazes: Number = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="After that, share of mazes whose goal is as far from the start as possible, as in tests.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -150,7 +169,7 @@ class ImpalaSettings(RunSettings):
             raise NeurozooError("impala plays in ale-py's vector environment: leave engine at native.")
         if self.protocol not in PROTOCOLS_LEARNED:
             raise NeurozooError(
-                f"impala plays Atari games under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
+                f"impala plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
                 f"{self.protocol!r}."
             )
         if self.num_envs % self.batch_size:
@@ -174,6 +193,12 @@ class ImpalaSettings(RunSettings):
                 f"The actors of a learner share its environments, but num_envs is {self.num_envs} and a learner has "
                 f"{most} actors. Ask for fewer actors or more environments."
             )
+
+    def curriculum(self, frame_skip: int) -> Curriculum:
+        """Returns what mazes to learn in are like; the description of DSAGE has it in section 13.1."""
+        hard = Phase(1.0, 0.0, self.most_walls, self.farthest_mazes)
+        steps = self.frames // (frame_skip * self.num_envs * self.learners)
+        return Curriculum(max(1, steps), (replace(PHASES[0], end=self.easy_mazes), hard))
 
     @property
     def ranks(self) -> int:

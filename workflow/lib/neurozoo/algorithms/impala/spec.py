@@ -7,7 +7,8 @@ from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describ
 from neurozoo.environments.games import check_played
 from neurozoo.environments.protocols import get_protocol
 
-STACK_BYTES = 84 * 84 * 4  # of an observation
+STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
+MAZE_STEP_BYTES = 50_000  # of a step in a maze that is learned from: activations of `maze_recurrent` and their gradients
 
 
 def _open_session(context: RunContext) -> Session:
@@ -26,6 +27,8 @@ def _memory(settings: ImpalaSettings) -> int:
     A step of `impala_gym_simple` has 9 times the bytes of its observation in activations and their gradients, one of
     `impala_deep` 60 times.
     """
+    if get_protocol(settings.protocol).world == "maze":
+        return settings.ranks * (2000 + settings.batch_steps * MAZE_STEP_BYTES // 1_000_000)
     played = 2 * settings.num_envs * (settings.unroll_length + 1)
     learned = 60 * settings.batch_steps
     return settings.ranks * (2000 + (played + learned) * STACK_BYTES // 1_000_000)

@@ -57,6 +57,7 @@ class EpochStatistics:
             "lag_max": max(self.lags, default=None),
             "wait_data_share": self.waited / seconds,
             "games": len(self.scores),
+            "games_won_share": sum(score > 0 for score in self.scores) / len(self.scores) if self.scores else None,
             "game_score_min": min(self.scores, default=None),
             "game_score_max": max(self.scores, default=None),
         }

@@ -53,6 +53,24 @@ class Phase:
 
 
 PHASES = (Phase(0.1, 0.0, 0.25, 0.0), Phase(1.0, 0.0, 0.6, 0.5))
+TESTED = Phase(1.0, 0.1, 0.5, 1.0)  # mazes of tests and rollouts
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """How mazes change while agents learn.
+
+    Attributes:
+        steps: Steps of an environment in the whole training.
+        phases: What mazes are like, one after the other.
+    """
+
+    steps: int
+    phases: tuple[Phase, ...] = PHASES
+
+    def phase_after(self, steps: int) -> Phase:
+        """Returns the phase when an environment has played some steps."""
+        return phase_at(steps / self.steps, self.phases)
 
 
 def phase_at(progress: float, phases: tuple[Phase, ...] = PHASES) -> Phase:

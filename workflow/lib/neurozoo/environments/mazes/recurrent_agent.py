@@ -5,7 +5,6 @@ The op plays with it (native/core/maze_network.cc); here are its file, its shape
 Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXiv:2203.01302 (ACCEL's student).
 """
 
-import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -13,36 +12,33 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.mazes.simulator import NUM_ACTIONS, VIEW
+from neurozoo.environments.mazes.simulator import NUM_ACTIONS
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
-from neurozoo.networks.initial_weights import orthogonal
+from neurozoo.files import parse_json, written_whole
+from neurozoo.networks.catalogue import get_keras_network
+from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.networks.maze_network import MAZE_OBSERVATION, SCALE
 from neurozoo.npz_files import DAMAGE, read_npz
 
-UNITS = 256  # of the LSTM
+NETWORK = "maze_recurrent"
 FEWEST_ACTIONS, MOST_ACTIONS = 3, 8
 MULTIPLY_ADDS = 427_044  # of a step with seven actions, without the critic: what a forward pass computes
-_CHANNELS, _KERNEL, _COMPASS, _HIDDEN = 16, 3, 5, 32
-_SEEN = (VIEW - _KERNEL + 1) ** 2 * _CHANNELS
-_SCALE = 10  # inputs are divided by it
+UNITS = get_keras_network(NETWORK).lstm_units
+_KERNEL = get_keras_network(NETWORK).torso[0].kernel
+
+
+def layout(num_actions: int = NUM_ACTIONS) -> KerasLayout:
+    """Returns the network, as learners have it."""
+    return get_keras_network(NETWORK).layout(num_actions, MAZE_OBSERVATION)
 
 
 def shapes(num_actions: int = NUM_ACTIONS) -> dict[str, tuple[int, ...]]:
     """Returns the arrays of the network, in the order of its parameter vector, as Keras has them.
 
     `w` are weights, (inputs, outputs) or (x, y, channels, outputs); `u` those from the LSTM's own output; `b` biases.
-    The gates of the LSTM are input, forget, cell, output. Only learners need `critic` and `value`.
+    The gates of the LSTM are input, forget, cell, output. Only learners need `critic` and `baseline`.
     """
-    arrays: dict[str, tuple[int, ...]] = {
-        "view/w": (_KERNEL, _KERNEL, 3, _CHANNELS), "view/b": (_CHANNELS,),
-        "direction/w": (4, _COMPASS), "direction/b": (_COMPASS,),
-        "lstm/w": (_SEEN + _COMPASS, 4 * UNITS), "lstm/u": (UNITS, 4 * UNITS), "lstm/b": (4 * UNITS,),
-        "actor/w": (UNITS, _HIDDEN), "actor/b": (_HIDDEN,),
-        "policy/w": (_HIDDEN, num_actions), "policy/b": (num_actions,),
-        "critic/w": (UNITS, _HIDDEN), "critic/b": (_HIDDEN,),
-        "value/w": (_HIDDEN, 1), "value/b": (1,),
-    }  # fmt: skip
-    return arrays
+    return {array.name: array.shape for array in layout(num_actions).arrays}
 
 
 class RecurrentAgent:
@@ -81,7 +77,7 @@ class RecurrentAgent:
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "RecurrentAgent":
-        """Reads what `write` wrote.
+        """Reads what `write` or `python -m neurozoo export` wrote, or the `checkpoint.npz` of a run.
 
         Raises:
             NeurozooError: The file is missing, damaged, or of another network.
@@ -89,7 +85,8 @@ class RecurrentAgent:
         if not Path(path).exists():
             raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
         try:
-            return cls(read_npz(path))
+            arrays = read_npz(path)
+            return cls(_arrays_of_run(arrays) if "theta" in arrays else arrays)
         except (*DAMAGE, OSError, NeurozooError) as error:
             raise NeurozooError(f"{path} is no agent for mazes: {error}") from error
 
@@ -100,19 +97,8 @@ class RecurrentAgent:
         Glorot's uniform for the convolution; orthogonal for the others, with a gain of sqrt(2) for hidden layers and
         0.01 for the preferences; biases are 0.
         """
-        gains = {"actor/w": math.sqrt(2), "critic/w": math.sqrt(2), "policy/w": 0.01}
-        arrays: dict[str, np.ndarray] = {}
-        for name, shape in shapes(num_actions).items():
-            if name.endswith("/b"):
-                arrays[name] = np.zeros(shape, np.float32)
-            elif name == "view/w":
-                bound = math.sqrt(6 / (math.prod(shape[:2]) * (shape[2] + shape[3])))
-                arrays[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
-            elif name == "direction/w":  # PyTorch's default, which the original leaves
-                arrays[name] = rng.uniform(-0.5, 0.5, shape).astype(np.float32)
-            else:
-                arrays[name] = gains.get(name, 1.0) * orthogonal(rng, *shape)
-        return cls(arrays)
+        drawn = layout(num_actions)
+        return cls(drawn.split(drawn.draw(rng, "orthogonal")))
 
     def write(self, path: str | os.PathLike) -> None:
         """Writes the arrays to a file. Equal arrays give equal bytes."""
@@ -142,9 +128,9 @@ class RecurrentAgent:
             Preferences, shape (episodes, actions), and the memory after the step.
         """
         p = self._doubles
-        patches = np.lib.stride_tricks.sliding_window_view(image / _SCALE, (_KERNEL, _KERNEL), axis=(1, 2))
+        patches = np.lib.stride_tricks.sliding_window_view(image / SCALE, (_KERNEL, _KERNEL), axis=(1, 2))
         seen = np.einsum("nxycij,ijco->nxyo", patches, p["view/w"]) + p["view/b"]
-        seen = np.maximum(seen, 0).reshape(len(image), _SEEN)
+        seen = np.maximum(seen, 0).reshape(len(image), -1)
         compass = p["direction/w"][direction] + p["direction/b"]
         hidden, cells = memory[:, 0], memory[:, 1]
         gates = np.concatenate([seen, compass], axis=1) @ p["lstm/w"] + hidden @ p["lstm/u"] + p["lstm/b"]
@@ -164,6 +150,23 @@ class RecurrentAgent:
     @cached_property
     def _doubles(self) -> dict[str, np.ndarray]:
         return {name: array.astype(np.float64) for name, array in self.arrays.items()}
+
+
+def _arrays_of_run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the arrays of the network in a run's checkpoint.
+
+    Raises:
+        NeurozooError, LookupError, ValueError: It is not one of this network.
+    """
+    about = parse_json(str(arrays["about"]))
+    model, num_actions = (about.get(key) if isinstance(about, dict) else None for key in ("model", "num_actions"))
+    if model != NETWORK:
+        raise NeurozooError(f"It should be of the network {NETWORK!r}, but is of {str(model)[:80]!r}.")
+    if type(num_actions) is not int or not FEWEST_ACTIONS <= num_actions <= MOST_ACTIONS:
+        raise NeurozooError(
+            f"It should have {FEWEST_ACTIONS} to {MOST_ACTIONS} actions, but has {str(num_actions)[:80]}."
+        )
+    return layout(num_actions).split(arrays["theta"])
 
 
 def choose(preferences: np.ndarray, uniform: np.ndarray) -> np.ndarray:

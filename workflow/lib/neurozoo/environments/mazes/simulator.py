@@ -109,6 +109,15 @@ class MazeEpisodes:
         kinds = self.seen
         return np.stack([kinds, _COLOURS[kinds], np.zeros_like(kinds)], axis=-1)
 
+    @property
+    def observation(self) -> np.ndarray:
+        """Image and direction as one array: uint8, shape (episodes, 5, 5, 4), the direction in each cell."""
+        observation = np.zeros((len(self), VIEW, VIEW, 4), np.uint8)
+        observation[..., 0] = kinds = self.seen
+        observation[..., 1] = _COLOURS[kinds]
+        observation[..., 3] = self.direction[:, None, None]
+        return observation
+
     def step(self, actions: np.ndarray) -> np.ndarray:
         """Makes one step in each episode.
 

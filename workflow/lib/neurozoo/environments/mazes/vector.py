@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from neurozoo.environments.mazes.curriculum import MazeLevel
+from neurozoo.environments.episode_seeds import is_for_test
+from neurozoo.environments.mazes.curriculum import TESTED, Curriculum, MazeLevel, draw_level
 from neurozoo.environments.mazes.endpoints import SIDE
-from neurozoo.environments.mazes.simulator import NUM_ACTIONS, TIME_LIMIT, VIEW, MazeEpisodes, reward_at
-from neurozoo.environments.vector import Step
+from neurozoo.environments.mazes.simulator import NUM_ACTIONS, TIME_LIMIT, MazeEpisodes, reward_at
+from neurozoo.environments.protocols import Protocol, output_names
+from neurozoo.environments.vector import SeedOf, Step
 
-LevelOf = Callable[[int, int], MazeLevel]
-OBSERVATION_SHAPE = (VIEW, VIEW, 4)  # of a learner: the image, and the direction in every cell of a fourth channel
+LevelOf = Callable[[int, int, int], MazeLevel]
 
 
 class MazeVectorEnvironment:
@@ -20,14 +21,16 @@ class MazeVectorEnvironment:
 
     Args:
         count: Number of environments, below called num_envs.
-        level_of: Function from the index of an environment and the number of its episode to the maze to play. Let it
-            draw from a generator with that address, and training can be continued exactly; see `draw_level`.
+        level_of: Function from the index of an environment, the number of its episode and the steps that it has played
+            by then to the maze to play. Let it draw from a generator with that address, and training can be continued
+            exactly; see `draw_level`.
         num_actions: 3 (turn left, turn right, forward), or 7, of which the others do nothing, as in the original.
         time_limit: Longest episode in steps.
 
     Attributes:
         episodes: Number of the current episode of each environment, from 0.
         steps: Steps of the current episodes, shape (num_envs,).
+        played: Steps of each environment since the first episode.
         lives: Ones, shape (num_envs,): there is one attempt.
     """
 
@@ -39,6 +42,7 @@ class MazeVectorEnvironment:
         self.episodes = np.zeros(count, np.int64)
         self.steps = np.zeros(count, np.int64)
         self.lives = np.ones(count, np.int64)
+        self.played = 0
         self._time_limit = time_limit
         self._level_of = level_of
         self._walls = np.zeros((count, SIDE, SIDE), bool)
@@ -65,10 +69,7 @@ class MazeVectorEnvironment:
     @property
     def stacks(self) -> np.ndarray:
         """Image and direction as one array: uint8, shape (num_envs, 4, 5, 5), channels first."""
-        stacks = np.empty((self.count, 4, VIEW, VIEW), np.uint8)
-        stacks[:, :3] = np.moveaxis(self.image, 3, 1)
-        stacks[:, 3] = self.direction[:, None, None]
-        return stacks
+        return self._mazes.observation.transpose(0, 3, 1, 2)
 
     def start_episodes(self, mask: np.ndarray) -> None:
         """Ends the episodes of some environments and starts their next ones; `mask` is bool, shape (num_envs,)."""
@@ -83,12 +84,13 @@ class MazeVectorEnvironment:
         """Plays the step. Call `start_episodes` next for environments whose episode has ended."""
         is_over = self._mazes.step(self._actions)
         self.steps += 1
+        self.played += 1
         rewards = np.where(is_over, reward_at(self.steps, time_limit=self._time_limit), 0).astype(np.float32)
         return Step(rewards, is_over, ~is_over & (self.steps >= self._time_limit), np.zeros(self.count, bool))
 
     def get_state(self) -> dict:
         """Returns the state, except what `get_arrays` returns, as plain JSON."""
-        return {"episodes": self.episodes.tolist(), "steps": self.steps.tolist()}
+        return {"episodes": self.episodes.tolist(), "steps": self.steps.tolist(), "played": self.played}
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the mazes and where the agents are."""
@@ -105,7 +107,7 @@ class MazeVectorEnvironment:
         Raises:
             LookupError, ValueError: They are those of other environments.
         """
-        self.episodes[:], self.steps[:] = state["episodes"], state["steps"]
+        self.episodes[:], self.steps[:], self.played = state["episodes"], state["steps"], state["played"]
         self._walls[:], self._goal[:] = arrays["walls"], arrays["goal"]
         self._mazes.replace(np.arange(self.count), self._walls, arrays["cell"], self._goal, arrays["direction"])
 
@@ -115,9 +117,31 @@ class MazeVectorEnvironment:
     def _reset(self, environments: np.ndarray) -> None:
         if not len(environments):
             return
-        levels = [self._level_of(index, int(self.episodes[index])) for index in environments.tolist()]
+        levels = [self._level_of(index, int(self.episodes[index]), self.played) for index in environments.tolist()]
         self._walls[environments] = [level.walls for level in levels]
         self._goal[environments] = [level.goal for level in levels]
         start, direction = (np.array([getattr(level, name) for level in levels]) for name in ("start", "direction"))
         self._mazes.replace(environments, self._walls[environments], start, self._goal[environments], direction)
         self.steps[environments] = 0
+
+
+def seeded_mazes(
+    protocol: Protocol, *, count: int, seed_of: SeedOf, curriculum: Curriculum | None = None
+) -> MazeVectorEnvironment:
+    """Makes environments whose mazes are drawn from the seeds of their episodes.
+
+    Args:
+        protocol: How episodes are played.
+        count: Number of environments.
+        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+        curriculum: What mazes of the training are like. Mazes of tests, which have seeds of their own, are always like
+            those of evaluations; so are all mazes without a curriculum.
+    """
+
+    def level_of(environment: int, episode: int, played: int) -> MazeLevel:
+        seed = seed_of(environment, episode)
+        phase = TESTED if curriculum is None or is_for_test(seed) else curriculum.phase_after(played)
+        return draw_level(np.random.default_rng(seed), phase)
+
+    num_actions = len(output_names("maze", protocol))
+    return MazeVectorEnvironment(count, level_of, num_actions=num_actions, time_limit=protocol.max_frames)

@@ -1,0 +1,184 @@
+"""The recurrent network for mazes: a view of 5 x 5 cells and a compass, an LSTM, and two heads with a hidden layer each.
+
+`neurozoo.environments.mazes` has its observations. The op plays with the same weights (native/core/maze_network.cc).
+
+Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXiv:2203.01302 (ACCEL's student).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.networks.description import Layer, PlacedLayer
+from neurozoo.networks.initial_weights import orthogonal
+from neurozoo.networks.keras_networks import (
+    BASELINE,
+    INPUTS,
+    KERAS_NAMES,
+    LSTM,
+    MEMORY,
+    POLICY,
+    InitialWeights,
+    KerasLayout,
+    KerasNetwork,
+    ParameterArray,
+)
+
+if TYPE_CHECKING:
+    import keras
+
+MAZE_OBSERVATION = (5, 5, 4)  # x before y: kind, colour and state of cells as in MiniGrid, and the direction in each cell
+SCALE = 10  # kinds, colours and states are divided by it
+DIRECTIONS = 4
+VIEW, DIRECTION, ACTOR, CRITIC = "view", "direction", "actor", "critic"  # names of layers
+_CHANNELS, _KERNEL, _COMPASS, _HIDDEN = 16, 3, 5, 32
+_GATES = 4  # of an LSTM: input, forget, cell, output
+_SEEN = (MAZE_OBSERVATION[0] - _KERNEL + 1) * (MAZE_OBSERVATION[1] - _KERNEL + 1) * _CHANNELS
+_GAINS = {ACTOR: math.sqrt(2), CRITIC: math.sqrt(2), POLICY: 0.01}  # of others: 1
+
+
+@dataclass(frozen=True)
+class MazeNetwork(KerasNetwork):
+    """The architecture, with two heads. It sees neither the action nor the reward before."""
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers whose activations are shown, from observation to policy."""
+        return (
+            *self.torso,
+            Layer(LSTM, "lstm", self.lstm_units, activation="linear"),
+            Layer(ACTOR, "dense", self.units, activation="tanh"),
+            Layer(POLICY, "dense", activation="linear"),
+        )
+
+    def layout(
+        self, num_actions: int, observation_shape: tuple[int, int, int] = MAZE_OBSERVATION
+    ) -> "MazeNetworkLayout":
+        """Returns the layout for a number of actions.
+
+        Raises:
+            NeurozooError: The observations are not those of mazes.
+        """
+        if tuple(observation_shape) != MAZE_OBSERVATION:
+            raise NeurozooError(
+                f"{self.name!r} sees mazes, as arrays of shape {MAZE_OBSERVATION}, but the game's observations have "
+                f"the shape {tuple(observation_shape)}. Choose the game maze, or another network."
+            )
+        return MazeNetworkLayout(self, num_actions, MAZE_OBSERVATION)
+
+
+@dataclass(frozen=True)
+class MazeNetworkLayout(KerasLayout):
+    """The network for a number of actions; see `KerasLayout`."""
+
+    @cached_property
+    def layers(self) -> tuple[PlacedLayer, ...]:
+        """The layers whose activations are shown, with their shapes."""
+        starts: dict[str, int] = {}
+        offset = 0
+        for array in self.arrays:
+            starts.setdefault(array.layer, offset)
+            offset += math.prod(array.shape)
+        placed, shape = [], self.observation_shape
+        for layer in self.network.layers:
+            side = MAZE_OBSERVATION[0] - _KERNEL + 1
+            units = layer.units or self.num_actions
+            out_shape = (side, side, units) if layer.kind == "conv" else (1, 1, units)
+            placed.append(PlacedLayer(layer, shape, out_shape, starts[layer.name]))
+            shape = out_shape
+        return tuple(placed)
+
+    @cached_property
+    def arrays(self) -> tuple[ParameterArray, ...]:
+        """The parameter arrays in the order of the parameter vector, which is that of the op."""
+        arrays: list[ParameterArray] = []
+
+        def add(layer: str, *shape: int) -> None:
+            arrays.append(ParameterArray(layer, "w", shape, 1 / math.sqrt(math.prod(shape[:-1]))))
+            arrays.append(ParameterArray(layer, "b", shape[-1:], 0.0))
+
+        units, hidden = self.network.lstm_units, self.network.units
+        bound = math.sqrt(6 / (_SEEN + _COMPASS + units + _GATES * units))
+        add(VIEW, _KERNEL, _KERNEL, self.observation_shape[2] - 1, _CHANNELS)
+        add(DIRECTION, DIRECTIONS, _COMPASS)
+        arrays.append(ParameterArray(LSTM, "w", (_SEEN + _COMPASS, _GATES * units), bound))
+        arrays.append(ParameterArray(LSTM, "u", (units, _GATES * units), bound))
+        arrays.append(ParameterArray(LSTM, "b", (_GATES * units,), 0.0))
+        add(ACTOR, units, hidden)
+        add(POLICY, hidden, self.num_actions)
+        add(CRITIC, units, hidden)
+        add(BASELINE, hidden, 1)
+        return tuple(arrays)
+
+    def draw(self, random: np.random.Generator, rule: InitialWeights = "orthogonal") -> np.ndarray:
+        """Draws initial parameters: float32, shape (parameters,).
+
+        Args:
+            random: Draws.
+            rule: `orthogonal`, as the original: Glorot's uniform for the convolution; orthogonal for the others, with
+                a gain of sqrt(2) for hidden layers and 0.01 for the policy; all biases are 0. `fan_in`: see
+                `KerasLayout`.
+        """
+        if rule != "orthogonal":
+            return super().draw(random, rule)
+        parts = []
+        for array in self.arrays:
+            if array.part == "b":
+                values = np.zeros(array.shape, np.float32)
+            elif array.layer == VIEW:
+                bound = math.sqrt(6 / (math.prod(array.shape[:2]) * (array.shape[2] + array.shape[3])))
+                values = random.uniform(-bound, bound, array.shape).astype(np.float32)
+            elif array.layer == DIRECTION:  # PyTorch's default, which the original leaves
+                values = random.uniform(-0.5, 0.5, array.shape).astype(np.float32)
+            else:
+                values = np.float32(_GAINS.get(array.layer, 1.0)) * orthogonal(random, *array.shape)
+            parts.append(values.ravel())
+        return np.concatenate(parts)
+
+    def keras_model(self, theta: np.ndarray | None = None, reference: None = None) -> "keras.Model":
+        """Builds the network for one step; see `KerasLayout.keras_model`.
+
+        Returns:
+            A model with the inputs of all Keras networks. Observations are whole numbers, float32, (batch, 5, 5, 4);
+            the action and the reward before have no effect.
+        """
+        import keras
+
+        ops, layers = keras.ops, keras.layers
+        observation = keras.Input(self.observation_shape, name=INPUTS[0])
+        action = keras.Input((), name=INPUTS[1], dtype="int32")
+        reward = keras.Input((), name=INPUTS[2])
+        states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=True)]
+        seen = layers.Conv2D(_CHANNELS, _KERNEL, activation="relu", name=VIEW)(observation[..., :-1] / SCALE)
+        seen = layers.Flatten(name="flatten")(seen)
+        compass = ops.one_hot(ops.cast(observation[:, 0, 0, -1], "int32"), DIRECTIONS)
+        compass = layers.Dense(_COMPASS, name=DIRECTION)(compass)
+        value = layers.Concatenate(name="core_input")([seen, compass])
+        step = layers.Reshape((1, _SEEN + _COMPASS), name="time")(value)
+        memory = layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=KERAS_NAMES[LSTM])
+        value, *states_after = memory(step, initial_state=states)
+        value = layers.Activation("linear", name=LSTM)(value)
+        acting = layers.Dense(self.network.units, activation="tanh", name=ACTOR)(value)
+        judging = layers.Dense(self.network.units, activation="tanh", name=CRITIC)(value)
+        logits = layers.Dense(self.num_actions, name=POLICY)(acting)
+        baseline = layers.Dense(1, name=BASELINE)(judging)
+        model = keras.Model(
+            [observation, action, reward, *states], [logits, baseline, *states_after], name=self.network.name
+        )
+        if theta is not None:
+            self.assign(model, theta)
+        return model
+
+    def _core(self, model: "keras.Model", inputs: Sequence[Any]) -> Any:
+        import keras
+
+        return keras.Model(model.inputs[0], model.get_layer("core_input").output)(inputs[0])
+
+    def _heads(self, model: "keras.Model", value: Any) -> tuple[Any, Any]:
+        acting, judging = model.get_layer(ACTOR)(value), model.get_layer(CRITIC)(value)
+        return model.get_layer(POLICY)(acting), model.get_layer(BASELINE)(judging)
