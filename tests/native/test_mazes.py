@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.agents.export import export_weights
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op, play_step_by_step
-from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
+from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, layout
 from neurozoo.environments.mazes.simulator import MazeEpisodes
 from neurozoo.environments.mazes.wall_follower import WallFollower
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.native import call_op, load_ops
 
@@ -108,6 +111,41 @@ def test_the_recurrent_agent_walks_as_its_twin(ops, num_actions):
     starts = starts_in(random_walls(2, seed=6, least=0.45), copies=3, episodes=2, counting=4)
     expected = play_step_by_step(agent, starts)
     check_same(play_in_op(agent, starts, ops=ops), expected)
+    assert expected.lengths.std() > 50
+
+
+class InKeras(RecurrentAgent):
+    """The same agent, whose preferences Keras computes."""
+
+    def preferences(self, image, direction, memory):
+        model = self.__dict__.setdefault("model", layout(self.num_actions).keras_model(self.theta))
+        seen = np.concatenate([image, np.broadcast_to(direction[:, None, None, None], (len(image), 5, 5, 1))], axis=3)
+        history = [np.zeros(len(image), np.int32), np.zeros(len(image), np.float32)]
+        given = [seen.astype(np.float32), *history, *np.moveaxis(memory, 1, 0).astype(np.float32)]
+        logits, _, *states = (np.asarray(each) for each in model(given))
+        return logits, np.stack(states, axis=1)
+
+
+def test_a_run_of_the_network_walks_in_keras_as_its_weights_do_in_the_op(ops, tmp_path):
+    network = layout(3)
+    checkpoint = Checkpoint(
+        theta=lively(seed=3).theta,
+        algo="impala",
+        game="maze",
+        model="maze_recurrent",
+        run=1,
+        protocol=get_protocol("maze"),
+        num_actions=3,
+        action_rule="sampled",
+    )
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
+    export_weights(tmp_path / "checkpoint.npz", tmp_path / "agent.npz", noise="")
+    agent = RecurrentAgent.read(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(agent.theta, RecurrentAgent.read(tmp_path / "checkpoint.npz").theta)
+    starts = starts_in(random_walls(2, seed=9, least=0.4, most=0.5), copies=5, episodes=1, counting=5)
+    expected = play_step_by_step(InKeras(network.split(checkpoint.theta)), starts)
+    check_same(play_in_op(agent, starts, ops=ops), expected)
+    assert expected.is_solved.any()
     assert expected.lengths.std() > 50
 
 
