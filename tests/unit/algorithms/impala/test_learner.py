@@ -45,7 +45,9 @@ class Watch:
 
 def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1):
     layout = get_keras_network(model).layout(toy.num_actions, toy.shape)
-    return ImpalaLearner(settings, entropy=(settings.seed, run), layout=layout, protocol=PROTOCOL, make_environments=toy)
+    return ImpalaLearner(
+        settings, entropy=(settings.seed, run), layout=layout, protocol=PROTOCOL, make_environments=toy
+    )
 
 
 def finished(learner, watch=None):
@@ -257,7 +259,16 @@ def test_a_test_plays_each_numbered_game_once():
         made.append(Counting(count, lambda *which: seeds.append(which) or seed_of(*which)))
         return made[0]
 
-    scores = play_test(Fixed(), environments, protocol=PROTOCOL, games=3, cutoff=6, address=((0, 1), 0), num_actions=4, beat=lambda: None)
+    scores = play_test(
+        Fixed(),
+        environments,
+        protocol=PROTOCOL,
+        games=3,
+        cutoff=6,
+        address=((0, 1), 0),
+        num_actions=4,
+        beat=lambda: None,
+    )
     assert scores == [6.0, 15.0, 21.0]
     assert made[0].closed
     expected = generator((0, 1), Purpose.TEST_EPISODE, 0, 1)
@@ -273,7 +284,16 @@ def _seed_of_test(environment):
         raise Stop
 
     with pytest.raises(Stop):
-        play_test(None, environments, protocol=PROTOCOL, games=3, cutoff=6, address=((0, 1), 0), num_actions=4, beat=lambda: None)
+        play_test(
+            None,
+            environments,
+            protocol=PROTOCOL,
+            games=3,
+            cutoff=6,
+            address=((0, 1), 0),
+            num_actions=4,
+            beat=lambda: None,
+        )
     return found[0]
 
 

@@ -93,7 +93,12 @@ def score_in_mazes(
     domain = MazeDomain()
     check_agent(domain, agent)
     play = Play(
-        agent=agent, num_episodes=episodes, sampling="fixed", shares_first_direction=False, ops=Path(ops), threads=threads
+        agent=agent,
+        num_episodes=episodes,
+        sampling="fixed",
+        shares_first_direction=False,
+        ops=Path(ops),
+        threads=threads,
     )
     return [_score(domain, play, each, mazes=mazes, seed=seed) for each in walls]
 
@@ -108,7 +113,9 @@ def _score(domain: MazeDomain, play: Play, walls: float, *, mazes: int, seed: in
     values = domain.evaluate(levels, play, rngs).values
     solvable = values["optimal_path_length"] >= 1
     solved = values["solved"][solvable].astype(np.float64)
-    low, high = bootstrap_intervals([solved], {"": mean_over_games}, replications=REPLICATIONS, confidence=0.95, seed=0)[""]
+    low, high = bootstrap_intervals(
+        [solved], {"": mean_over_games}, replications=REPLICATIONS, confidence=0.95, seed=0
+    )[""]
     return MazeScore(
         walls=walls,
         mazes=int(solvable.sum()),

@@ -168,9 +168,7 @@ def _from_bytes(model: "keras.Model", byte_scale: float) -> "keras.Model":
     return keras.Model([inputs, *rest], model([_seen(inputs, byte_scale), *rest]))
 
 
-def _trainer(
-    online: "keras.Model", layout: KerasLayout, settings: ImpalaSettings, byte_scale: float
-) -> "keras.Model":
+def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSettings, byte_scale: float) -> "keras.Model":
     import keras
 
     ops = keras.ops

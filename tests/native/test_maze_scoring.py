@@ -1,0 +1,44 @@
+"""Solved rates of agents in random mazes."""
+
+import numpy as np
+import pytest
+from neurozoo.agents.maze_scoring import score_in_mazes
+from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
+from neurozoo.errors import NeurozooError
+
+
+def test_the_wall_follower_solves_what_is_published(ops):
+    scores = score_in_mazes("wall_follower", ops=ops, walls=[0.0, 0.1, 0.5], mazes=300)
+    empty, open_mazes, dense = scores
+    # In an empty maze it follows the outer wall from one corner to the other: 30 cells apart, 648 steps at most.
+    assert (empty.solved, empty.solved_low, empty.solved_high, empty.optimal_length) == (1, 1, 1, 30)
+    assert 30 < empty.length < 100
+    # Section 13.1 of the description of DSAGE: 0.795 and 0.960, of 200 mazes or so.
+    assert open_mazes.solved_low - 0.03 < 0.795 < open_mazes.solved_high + 0.03
+    assert dense.solved_low - 0.02 < 0.960 < dense.solved_high + 0.02
+    assert [each.is_enough for each in scores] == [None, False, dense.solved >= 0.95]
+    assert all(each.solved_low <= each.solved <= each.solved_high for each in scores)
+
+
+def test_threads_do_not_change_the_scores_of_a_trained_agent(ops, tmp_path):
+    path = tmp_path / "agent.npz"
+    RecurrentAgent.draw(np.random.default_rng(0), num_actions=3).write(path)
+    given = {"ops": ops, "walls": [0.5], "mazes": 12, "episodes": 2}
+    one = score_in_mazes(str(path), **given)
+    assert score_in_mazes(str(path), threads=2, **given) == one
+    assert score_in_mazes(str(path), seed=1, **given) != one
+    assert 0 < one[0].solved < 0.7  # random walks find near goals
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"mazes": 1}, "mazes should be at least 2, .* but they are 1, 10, 1 and 0"),
+        ({"walls": [0.5, 1.0]}, "probability of a wall should be from 0 to 0.9, but is 1.0"),
+        ({"agent": "a_star"}, "'a_star' cannot be sent into levels of 'maze'"),
+        ({"agent": "nowhere.npz"}, r"nowhere\.npz is missing"),
+    ],
+)
+def test_slips_get_a_sentence(given, sentence):
+    with pytest.raises(NeurozooError, match=sentence):
+        score_in_mazes(given.pop("agent", "wall_follower"), ops="missing.so", **given)
