@@ -25,6 +25,9 @@ SETTINGS = replace(
     learning_rate=0.01,
 )
 PROTOCOL = get_protocol("machado2018")  # four frames per step; the toys ignore the rest
+TEST = {
+    "protocol": PROTOCOL, "games": 3, "cutoff": 6, "address": ((0, 1), 0), "num_actions": 4, "beat": lambda: None,
+}  # fmt: skip
 
 
 class Stop(Exception):
@@ -259,16 +262,7 @@ def test_a_test_plays_each_numbered_game_once():
         made.append(Counting(count, lambda *which: seeds.append(which) or seed_of(*which)))
         return made[0]
 
-    scores = play_test(
-        Fixed(),
-        environments,
-        protocol=PROTOCOL,
-        games=3,
-        cutoff=6,
-        address=((0, 1), 0),
-        num_actions=4,
-        beat=lambda: None,
-    )
+    scores = play_test(Fixed(), environments, **TEST)
     assert scores == [6.0, 15.0, 21.0]
     assert made[0].closed
     expected = generator((0, 1), Purpose.TEST_EPISODE, 0, 1)
@@ -284,16 +278,7 @@ def _seed_of_test(environment):
         raise Stop
 
     with pytest.raises(Stop):
-        play_test(
-            None,
-            environments,
-            protocol=PROTOCOL,
-            games=3,
-            cutoff=6,
-            address=((0, 1), 0),
-            num_actions=4,
-            beat=lambda: None,
-        )
+        play_test(None, environments, **TEST)
     return found[0]
 
 

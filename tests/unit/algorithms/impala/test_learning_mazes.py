@@ -87,5 +87,5 @@ def test_the_curriculum_follows_the_budget_of_all_environments():
 def test_only_learners_with_a_memory_play_mazes():
     assert SPECS[0].check_game("maze") == "maze"
     for spec in EVOLUTION:
-        with pytest.raises(NeurozooError, match="'maze' needs an agent that remembers.*Choose the algorithm impala"):
+        with pytest.raises(NeurozooError, match=r"'maze' needs an agent that remembers.*Choose the algorithm impala"):
             spec.check_game("maze")

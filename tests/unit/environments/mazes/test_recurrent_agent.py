@@ -75,7 +75,7 @@ def test_a_file_keeps_the_agent(tmp_path):
 @pytest.mark.parametrize(
     ("about", "theta", "sentence"),
     [
-        ('{"model": "impala_shallow", "num_actions": 3}', 9, "of the network 'maze_recurrent', but is of 'impala_sh"),
+        ('{"model": "impala_shallow", "num_actions": 3}', 9, "of the network 'maze_recurrent', but is of 'impala"),
         ('{"model": "maze_recurrent", "num_actions": 90}', 9, "should have 3 to 8 actions, but has 90"),
         (
             '{"model": "maze_recurrent", "num_actions": 3}',

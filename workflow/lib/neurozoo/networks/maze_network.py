@@ -1,4 +1,4 @@
-"""The recurrent network for mazes: a view of 5 x 5 cells and a compass, an LSTM, and two heads with a hidden layer each.
+"""The recurrent network for mazes: a view of 5 x 5 cells and a compass, an LSTM, and two heads.
 
 `neurozoo.environments.mazes` has its observations. The op plays with the same weights (native/core/maze_network.cc).
 

@@ -87,14 +87,14 @@ PRESETS = {
         epochs=3,
     ),
     # The recurrent agent for mazes. Its original (DCD): 32 environments, unrolls of 256 steps, 5 epochs, rate 1e-4, no
-    # entropy. Mazes have as many walls as those of tests and a little more, and most goals are as far away.
+    # entropy.
     "maze": replace(
         _PPO,
         protocol="maze",
         frames=24_000_000,
         epoch_steps=500_000,
         num_test_episodes=200,
-        test_period=12,
+        test_period=4,
         num_envs=128,
         unroll_length=64,
         batch_size=32,
@@ -103,10 +103,8 @@ PRESETS = {
         discount=0.995,
         reward_clipping="none",
         learning_rate=0.0005,
-        entropy_cost=0.005,
+        entropy_cost=0.01,
         clip_ratio=0.2,
-        most_walls=0.55,
-        farthest_mazes=0.7,
     ),
     # In each environment 2,000 steps, in which games of Pong end.
     "demo": replace(

@@ -8,9 +8,7 @@ from neurozoo.environments.games import check_played
 from neurozoo.environments.protocols import get_protocol
 
 STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
-MAZE_STEP_BYTES = (
-    50_000  # of a step in a maze that is learned from: activations of `maze_recurrent` and their gradients
-)
+MAZE_STEP_BYTES = 50_000  # of a step in a maze: activations of `maze_recurrent` and their gradients
 
 
 def _open_session(context: RunContext) -> Session:
