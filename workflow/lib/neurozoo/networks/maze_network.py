@@ -32,11 +32,8 @@ from neurozoo.networks.keras_networks import (
 if TYPE_CHECKING:
     import keras
 
-MAZE_OBSERVATION = (
-    5,
-    5,
-    4,
-)  # x before y: kind, colour and state of cells as in MiniGrid, and the direction in each cell
+# x before y: kind, colour and state of cells as in MiniGrid, and the direction in each cell.
+MAZE_OBSERVATION = (5, 5, 4)
 SCALE = 10  # kinds, colours and states are divided by it
 DIRECTIONS = 4
 VIEW, DIRECTION, ACTOR, CRITIC = "view", "direction", "actor", "critic"  # names of layers
