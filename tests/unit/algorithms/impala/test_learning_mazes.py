@@ -50,6 +50,7 @@ class Stop(Exception):
     pass
 
 
+@pytest.mark.long(seconds=20)
 def test_a_stopped_run_comes_to_the_same_weights():
     calls, saved = 0, []
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.level_domains import Play, check_agent
-from neurozoo.environments.mazes.domain import MazeDomain
+from neurozoo.environments.mazes.domain import MazeDomain, make_agent
 from neurozoo.environments.mazes.endpoints import SIDE
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
@@ -92,6 +92,7 @@ def score_in_mazes(
         raise NeurozooError(f"The probability of a wall should be from 0 to 0.9, but is {wrong[0]}.")
     domain = MazeDomain()
     check_agent(domain, agent)
+    make_agent(agent)  # refuses a damaged file before any work
     play = Play(
         agent=agent,
         num_episodes=episodes,

@@ -31,7 +31,7 @@ class VectorEnvironment(Interface):
 
     @property
     def screens(self) -> np.ndarray:
-        """The newest screens: uint8, shape (num_envs, 84, 84); only of games with screens."""
+        """The newest screens: uint8, shape (num_envs, height, width); 84 x 84 in games that have screens."""
 
     def start_episodes(self, mask: np.ndarray) -> None:
         """Ends the episodes of some environments and starts their next ones; `mask` is bool, shape (num_envs,)."""

@@ -13,7 +13,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.networks.keras_networks import InitialWeights
 from neurozoo.validation import Number, Whole
 
-# Those of ale-py's vector environment. `simple_dqn` has steps without action at the start, which only dqn plays.
+# Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze")
 
 

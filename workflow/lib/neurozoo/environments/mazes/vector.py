@@ -71,6 +71,11 @@ class MazeVectorEnvironment:
         """Image and direction as one array: uint8, shape (num_envs, 4, 5, 5), channels first."""
         return self._mazes.observation.transpose(0, 3, 1, 2)
 
+    @property
+    def screens(self) -> np.ndarray:
+        """The kinds of cells that agents see: uint8, shape (num_envs, 5, 5)."""
+        return self._mazes.seen
+
     def start_episodes(self, mask: np.ndarray) -> None:
         """Ends the episodes of some environments and starts their next ones; `mask` is bool, shape (num_envs,)."""
         self.episodes[mask] += 1
