@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from neurozoo.agents.frozen import observation_range
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, shapes
 from neurozoo.environments.protocols import any_layout_of, byte_scale, protocol_of
 from neurozoo.errors import NeurozooError
@@ -77,4 +78,7 @@ def test_the_actions_of_the_original_are_an_action_set():
     layouts = [any_layout_of("maze", "maze_recurrent", protocol_of("maze", action_set=s)) for s in ("minimal", "full")]
     assert [each.num_actions for each in layouts] == [3, 7]
     assert byte_scale(protocol_of("maze")) == 1
+    assert observation_range(protocol_of("maze")) == [0, 8]
+    assert observation_range(protocol_of("pong", "gym_v4")) == [0, 255]
+    assert observation_range(protocol_of("hard_maze")) == [0, 1]
     assert byte_scale(protocol_of("pong", "machado2018")) == 255

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import ObservationShape, Protocol, has_continuous_outputs, observation_shape
+from neurozoo.environments.protocols import (
+    ObservationShape,
+    Protocol,
+    brightest,
+    has_continuous_outputs,
+    observation_shape,
+)
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, parse_json, read_json
 from neurozoo.npz_files import GROWTH, MOST_TEXT
@@ -212,9 +218,7 @@ def check_size(path: Path) -> None:
 
 def observation_range(protocol: Protocol) -> list[float] | None:
     """Returns the smallest and the largest number that an observation may contain; None if they are unknown."""
-    if protocol.world == "gymnasium":
-        return None
-    return [0.0, 255.0] if protocol.world == "atari" and protocol.preprocessing == "rgb" else [0.0, 1.0]
+    return None if protocol.world == "gymnasium" else [0.0, brightest(protocol)]
 
 
 def use_one_thread() -> None:
