@@ -29,6 +29,8 @@ TINY = (12, 10, 2)  # an observation small enough for slow twins
         ("impala_shallow_lstm", 6, 4_112 + 8_224 + 991_488 + 532_480 + 1_799),
         # That of impala_gym_deep without its LSTM: 263 * 7 + 7 instead of 532_480 + 1_799
         ("impala_deep", 6, 1_623_511 - 534_279 + 1_848),
+        # Section 4.4 of the description of DSAGE; PyTorch has the LSTM's 1,024 biases twice
+        ("maze_recurrent", 7, 433_953 - 1_024),
     ],
 )
 def test_keras_networks_have_the_published_numbers_of_parameters(model, actions, count):

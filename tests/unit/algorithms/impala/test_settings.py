@@ -12,8 +12,11 @@ from neurozoo.errors import NeurozooError
     ("values", "sentence"),
     [
         ({"num_envs": 30}, "num_envs should be a multiple of batch_size"),
-        ({"protocol": "uber2018"}, "impala plays Atari games under one of the protocols machado2018"),
-        ({"protocol": "simple_dqn"}, "one of the protocols machado2018, nature2015, but protocol is 'simple_dqn'"),
+        ({"protocol": "uber2018"}, "impala plays under one of the protocols machado2018"),
+        (
+            {"protocol": "simple_dqn"},
+            "one of the protocols machado2018, nature2015, maze, but protocol is 'simple_dqn'",
+        ),
         ({"engine": "batched"}, "leave engine at native"),
         ({"momentum": 1.0}, "momentum should be below 1"),
         ({"rho_bar": -1}, "rho_bar should be at least 0"),
