@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
+from neurozoo.algorithms.compiled import stepper
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op, play_step_by_step
@@ -118,11 +119,12 @@ class InKeras(RecurrentAgent):
     """The same agent, whose preferences Keras computes."""
 
     def preferences(self, image, direction, memory):
-        model = self.__dict__.setdefault("model", layout(self.num_actions).keras_model(self.theta))
+        if not hasattr(self, "model"):
+            self.model = stepper(layout(self.num_actions).keras_model(self.theta))
         seen = np.concatenate([image, np.broadcast_to(direction[:, None, None, None], (len(image), 5, 5, 1))], axis=3)
         history = [np.zeros(len(image), np.int32), np.zeros(len(image), np.float32)]
         given = [seen.astype(np.float32), *history, *np.moveaxis(memory, 1, 0).astype(np.float32)]
-        logits, _, *states = (np.asarray(each) for each in model(given))
+        logits, _, *states = self.model(given)
         return logits, np.stack(states, axis=1)
 
 

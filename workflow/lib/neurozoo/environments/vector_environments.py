@@ -17,17 +17,21 @@ class VectorEnvironment(Interface):
     Attributes:
         count: Number of environments, below called num_envs.
         num_actions: Number of actions.
-        stacks: Observations: uint8, shape (num_envs, channels, height, width). Of games with screens (num_envs, 4, 84,
-            84), oldest screen first; zeros before the first screen.
         lives: Lives left, shape (num_envs,).
         episodes: Number of the current episode of each environment, from 0.
     """
 
     count: int
     num_actions: int
-    stacks: np.ndarray
     lives: np.ndarray
     episodes: np.ndarray
+
+    @property
+    def stacks(self) -> np.ndarray:
+        """Observations: uint8, shape (num_envs, channels, height, width).
+
+        Of games with screens (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
+        """
 
     @property
     def screens(self) -> np.ndarray:

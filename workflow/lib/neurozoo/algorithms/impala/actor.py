@@ -16,7 +16,10 @@ class Environments(Interface):
     """What the actor needs of a vector environment; see `AtariVectorEnvironment`."""
 
     count: int
-    stacks: np.ndarray
+
+    @property
+    def stacks(self) -> np.ndarray:
+        """Observations: uint8, shape (num_envs, channels, height, width)."""
 
     def send(self, actions: np.ndarray) -> None:
         """Starts a step of all environments."""

@@ -27,7 +27,7 @@ def _memory(settings: ImpalaSettings) -> int:
     A step of `impala_gym_simple` has 9 times the bytes of its observation in activations and their gradients, one of
     `impala_deep` 60 times.
     """
-    if get_protocol(settings.protocol).world == "maze":
+    if settings.protocol == "maze":
         return settings.ranks * (2000 + settings.batch_steps * MAZE_STEP_BYTES // 1_000_000)
     played = 2 * settings.num_envs * (settings.unroll_length + 1)
     learned = 60 * settings.batch_steps
