@@ -267,7 +267,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             )
             for algo, model, known in (
                 ("dqn", "small", "Atari games and river_crossing"),
-                ("impala", "impala_deep", "Atari games"),
+                ("impala", "impala_deep", "Atari games and maze"),
             )
             for game in ("gym.CartPole-v1", "hard_maze")
         ),
