@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
-# Packages that only some need: cluster (Dask), compare (UMAP, plotly), levels (pyribs), play (pygame): EXTRAS="compare levels"
+# Packages that only some need: cloud (AWS, Kubernetes), cluster (Dask), compare (UMAP, plotly), levels (pyribs), play
+# (pygame): EXTRAS="compare levels"
 EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -121,7 +122,7 @@ $(DOCS_VENV)/.done: envs/requirements-docs.txt
 
 # One resolution for all supported Python versions.
 lock: ## resolve the packages of envs/*.in again (needs uv)
-	cd envs && for name in dev cpu gpu cluster compare levels play docs; do \
+	cd envs && for name in dev cpu gpu cloud cluster compare levels play docs; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -262,3 +264,35 @@ def browser():
     with Browser(options=options, service=webdriver.ChromeService(driver)) as opened:
         opened.set_script_timeout(PATIENCE)
         yield opened
+
+
+@pytest.fixture(scope="session")
+def aws_server():
+    """Stands in for AWS on this machine; returns its address."""
+    server_of = pytest.importorskip("moto.server", reason="needs moto: make foundations")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield f"http://127.0.0.1:{server.get_host_and_port()[1]}"
+    server.stop()
+
+
+@pytest.fixture
+def aws(aws_server, monkeypatch):
+    """Lets boto3 see the stand-in, empty, and nothing of the user's account; returns the variables that do so."""
+    variables = {
+        "AWS_ENDPOINT_URL": aws_server,
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": "nothing",
+        "AWS_REGION": "eu-central-1",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    urllib.request.urlopen(urllib.request.Request(f"{aws_server}/moto-api/reset", method="POST")).close()
+    return variables

@@ -177,6 +177,16 @@ def resources_of(wildcards):
     return in_a_sentence(run_resources, config, **dict(wildcards.items()))
 
 
+def backup_address(wildcards):
+    """Returns where a run's state is kept besides, if results are on S3, whose jobs may lose their node with its disk."""
+    storage = workflow.storage_settings
+    if storage.default_storage_provider != "s3":
+        return ""
+    run = [wildcards.algo, wildcards.game, wildcards.model, wildcards.run]
+    folders = [storage.default_storage_prefix, config["pathvars"]["results"], "runs", *run]
+    return "/".join(folder.strip("/") for folder in [*folders, "backup"])
+
+
 def result_of(wildcards):
     """Returns the file that holds a run's result."""
     return f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/{result_file(wildcards.algo)}"

@@ -65,6 +65,8 @@ rule train:
         # or srun (--set-resources train:mpi=srun). Slurm counts threads per process, others for all of them together.
         tasks=lambda wildcards: resources_of(wildcards)["ranks"] if resources_of(wildcards)["ranks"] > 1 else 0,
         mpi=lambda wildcards: "mpirun" if resources_of(wildcards)["ranks"] > 1 else "",
+        # Where the state is kept besides, so that another node can continue after this one is lost (docs/cloud.md).
+        backup=backup_address,
         # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
     params:

@@ -23,6 +23,7 @@ with plain_errors(snakemake.log[0]), time_slice():
             slots=snakemake.resources.batched_slots,
             distributed=snakemake.resources.distributed,
             mpi=snakemake.resources.mpi or "mpirun",
+            backup=snakemake.resources.backup,
         ),
         terminal=snakemake.resources.terminal,
         keep_tags=snakemake.config["zoo"]["keep_tags"],

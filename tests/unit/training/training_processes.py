@@ -17,7 +17,7 @@ from unittest import mock
 from neurozoo import files
 from neurozoo.algorithms import results
 from neurozoo.records.run_log import read_log
-from neurozoo.training import loop, make_context, train
+from neurozoo.training import backup, loop, make_context, train
 from neurozoo.training.state import RunState
 
 PATIENCE = 1800  # seconds: ends what hangs, and nothing that is only slow on a busy machine
@@ -58,8 +58,12 @@ def train_run(
     train(make_context(**run), terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
 
 
-def call(error_file: str, crash: str | None = None, **arguments: object) -> None:
+def call(
+    error_file: str, crash: str | None = None, variables: dict[str, str] | None = None, **arguments: object
+) -> None:
     """Trains, with standard error in a file. With `crash`, the process dies when it is there for the second time.
+
+    `variables` are added to the environment.
 
     Raises:
         SystemExit: Status 1 after any exception, with its message at the end of the file.
@@ -67,8 +71,9 @@ def call(error_file: str, crash: str | None = None, **arguments: object) -> None
     with open(error_file, "w") as file:
         os.dup2(file.fileno(), 2)
     with contextlib.ExitStack() as stack:
+        os.environ.update(variables or {})
         if crash:
-            for patch in CRASHES[crash]():
+            for patch in (CRASHES | BACKUP_CRASHES)[crash]():
                 stack.enter_context(patch)
         train_run(**arguments)
 
@@ -85,7 +90,7 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         wildcards=SimpleNamespace(**names, items=names.items),
         input={"ops": arguments["ops"], "noise": arguments["noise"]},
         output=SimpleNamespace(config=folder / "config.yaml"),
-        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", mpi=""),
+        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", mpi="", backup=""),
         config={
             "zoo": {"keep_tags": []},
             "training": {"tensorboard": False},
@@ -130,10 +135,10 @@ def _half_a_report(state: RunState, *_: object) -> None:
     die()
 
 
-def _method(name: str, **crash: object) -> mock._patch:
-    original = getattr(RunState, name)
+def _method(name: str, owner: type = RunState, **crash: object) -> mock._patch:
+    original = getattr(owner, name)
     wrapped = _second_time(original, **crash)
-    return mock.patch.object(RunState, name, lambda self, *arguments: wrapped(self, *arguments))
+    return mock.patch.object(owner, name, lambda self, *arguments: wrapped(self, *arguments))
 
 
 def _rename(suffix: str, when: str) -> mock._patch:
@@ -170,6 +175,19 @@ CRASHES = {
     "between checkpoint and genome": lambda: [_writing(results, "write_json")],
     "between genome and result": lambda: [_writing(results, "write_run_result")],
     "between result and log": lambda: [_writing(loop, "publish")],
+}
+
+
+# The same for runs with a backup, which is made as often as possible.
+BACKUP_CRASHES = {
+    "between the first parts and their index": lambda: [
+        mock.patch.object(backup, "PERIOD", 0),
+        _method("_replace_index", backup.Backup, before=lambda *_: die()),
+    ],
+    "after the second backup": lambda: [
+        mock.patch.object(backup, "PERIOD", 0),
+        _method("keep", backup.Backup, after=die),
+    ],
 }
 
 

@@ -33,6 +33,7 @@ class RunContext:
         slots: Episodes that the batched engine plays at once.
         cluster: The Dask cluster that plays the episodes; None to play them in this process.
         mpi: The command that starts several processes, if the settings ask for them.
+        backup: Where the state is kept besides, so that another node can continue; "" for nowhere.
         ranks: This process and those that were started with it.
         entropy_rule: What the random numbers depend on; `train` takes that of the run's state.
         protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
@@ -52,6 +53,7 @@ class RunContext:
     slots: int = DEFAULT_SLOTS
     cluster: ClusterSettings | None = None
     mpi: str = "mpirun"
+    backup: str = ""
     ranks: Ranks | Alone = ALONE
     entropy_rule: EntropyRule = NEW_RULE
     protocol_record: Mapping[str, Any] | None = None

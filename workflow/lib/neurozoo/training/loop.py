@@ -21,6 +21,7 @@ from neurozoo.files import write_text
 from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
 from neurozoo.records.run_log import progress_of
+from neurozoo.training.backup import backup_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, result_facts, run_facts, state_identity
@@ -48,6 +49,7 @@ def make_context(
     slots: int = DEFAULT_SLOTS,
     entropy_rule: EntropyRule = NEW_RULE,
     mpi: str = "mpirun",
+    backup: str = "",
 ) -> RunContext:
     """Checks the settings of a run and collects everything that its session needs.
 
@@ -68,6 +70,8 @@ def make_context(
         entropy_rule: What the random numbers of a new run depend on. A run with a state keeps its own rule.
         mpi: The command that starts several processes, if the settings ask for them: `mpirun`, `srun`, or one of them
             with options.
+        backup: Where the state is kept besides, so that another node can continue: an address such as
+            `s3://my-bucket/backup`, or "" for nowhere.
 
     Raises:
         NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range, or the op or the
@@ -91,6 +95,7 @@ def make_context(
         cluster=ClusterSettings.of(distributed),
         entropy_rule=entropy_rule,
         mpi=mpi,
+        backup=backup,
     )
 
 
@@ -104,6 +109,9 @@ def train(
 
     `state/` is always up to date, so the same call continues the run after any interruption. Its results then have the
     same bytes as those of an uninterrupted run, whatever the number of threads; only times in the logs differ.
+
+    With a backup (`RunContext.backup`), this holds on any node, even after the run's folder is lost: see
+    `neurozoo.training.backup`.
 
     If the settings ask for several processes, this one starts them with MPI (`RunContext.mpi`) and waits for them.
 
@@ -130,6 +138,8 @@ def train(
         train_in_ranks(context, count, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
         return
     tags = tuple(parse_tag(tag) for tag in keep_tags)
+    backup = backup_of(context.run_dir, context.backup)
+    is_restored = backup.open()
     wanted, context = context, as_begun(spec, context)
     session = spec.open_session(context)
     with Interruption() as interruption:
@@ -153,6 +163,8 @@ def train(
             terminal=terminal,
         )
         try:
+            if is_restored:
+                reporter.say(f"This folder had no state: it comes from the backup {context.backup}")
             _announce(session, state, reporter)
             for sentence in kept_rules(wanted, context):
                 reporter.say(sentence)
@@ -165,12 +177,17 @@ def train(
             ):
                 for sentence in session.announcements:
                     reporter.say(sentence)
-                watch = TrainingWatch(state, reporter, heartbeat, interruption)
+                watch = TrainingWatch(state, reporter, heartbeat, interruption, backup)
                 keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
                 training = _Training(spec, context, session, watch, keeper, events, Clock.from_state(state.elapsed))
-                while not session.is_done:
-                    training.run_iteration()
+                try:
+                    while not session.is_done:
+                        training.run_iteration()
+                except Interrupted:
+                    watch.back_up(backup.keep)
+                    raise
                 result = session.result()
+                watch.back_up(backup.keep)
             reporter.say(training.farewell)
         except Interrupted as stop:
             reporter.say(str(stop))

@@ -32,6 +32,7 @@ def train_in_ranks(
         "noise": context.noise and os.path.abspath(context.noise),
         "threads": threads_of_rank(context.threads, count),
         "entropy_rule": context.entropy_rule,
+        "backup": context.backup,
     }
     shown = {"terminal": "lines" if terminal == "bar" else terminal, "keep_tags": keep_tags, "tensorboard": tensorboard}
     job = {"run": run, "count": count, "shown": shown}

@@ -1,10 +1,12 @@
 """Receives the progress, times and finished episodes of a session, and passes them on."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from neurozoo.compute.interruption import Interruption
+from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.training.backup import Backup, NoBackup, TakenOver
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.reporting import RunReporter
 from neurozoo.training.state import RunState
@@ -19,14 +21,21 @@ class TrainingWatch:
         state: The run's `state/`.
         reporter: Writes the run's text log, and to the terminal.
         heartbeat: Writes the run's heartbeats.
+        backup: Keeps the run's state on storage that outlives this node.
     """
 
     def __init__(
-        self, state: RunState, reporter: RunReporter, heartbeat: Heartbeat, interruption: Interruption
+        self,
+        state: RunState,
+        reporter: RunReporter,
+        heartbeat: Heartbeat,
+        interruption: Interruption,
+        backup: Backup | NoBackup,
     ) -> None:
         self.state = state
         self.reporter = reporter
         self.heartbeat = heartbeat
+        self.backup = backup
         self._interruption = interruption
         self._amount = 0
         self._has_news = False
@@ -63,6 +72,7 @@ class TrainingWatch:
         if time.monotonic() >= self._next or (is_news and done == total):
             self._next = time.monotonic() + PERIOD
             self.flush()
+            self.back_up(self.backup.keep_if_due)
             self._interruption.check()
 
     def flush(self) -> None:
@@ -81,6 +91,22 @@ class TrainingWatch:
             total=total,
             unit=unit,
         )
+
+    def back_up(self, keep: Callable[[], None]) -> None:
+        """Makes a backup. Storage that does not answer ends no training: the log says so, and the next one tries again.
+
+        Args:
+            keep: `Backup.keep` or `Backup.keep_if_due`.
+
+        Raises:
+            TakenOver: Another training continues the run.
+        """
+        try:
+            keep()
+        except TakenOver:
+            raise
+        except NeurozooError as error:
+            self.reporter.say(f"No backup was made, the training goes on. {error}")
 
     def spent(self, *, untimed: float = 0.0, playing: float = 0.0) -> None:
         """Adds up seconds of tests and of playing."""

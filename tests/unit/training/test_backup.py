@@ -1,0 +1,183 @@
+"""Backups on S3: a node that is lost with its disk loses no training. The storage is a stand-in on this machine."""
+
+import json
+import shutil
+import signal
+
+import pytest
+import training_processes
+from neurozoo.compute.aws import aws_client
+from neurozoo.errors import NeurozooError
+from neurozoo.training.backup import PART, Backup, TakenOver, backup_of
+from training_processes import PATIENCE, assert_same_results
+
+ADDRESS = "s3://zoo/runs/1/backup"
+CARTPOLE = {"algo": "ga", "game": "gym.CartPole-v1", "model": "simple"}
+
+
+@pytest.fixture
+def bucket(aws):
+    client = aws_client("s3")
+    client.create_bucket(Bucket="zoo", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+
+    class Bucket:
+        def keys(self):
+            entries = client.list_objects_v2(Bucket="zoo").get("Contents", ())
+            return {entry["Key"].removeprefix("runs/1/backup/") for entry in entries}
+
+        def read(self, key):
+            return client.get_object(Bucket="zoo", Key=f"runs/1/backup/{key}")["Body"].read()
+
+        def write(self, key, data):
+            client.put_object(Bucket="zoo", Key=f"runs/1/backup/{key}", Body=data)
+
+        def delete(self):
+            for entry in client.list_objects_v2(Bucket="zoo").get("Contents", ()):
+                client.delete_object(Bucket="zoo", Key=entry["Key"])
+            client.delete_bucket(Bucket="zoo")
+
+    return Bucket()
+
+
+def make_run(folder, *, state="{}", journal="one\n"):
+    (folder / "state" / "arrays").mkdir(parents=True, exist_ok=True)
+    (folder / "state" / "state.json").write_text(state)
+    (folder / "state" / "journal.jsonl").write_text(journal)
+    return folder
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "crash",
+    [
+        "after the second backup",
+        pytest.param("between the first parts and their index", marks=pytest.mark.long(30)),
+    ],
+)
+def test_a_run_whose_node_is_lost_ends_elsewhere_with_the_same_bytes(runner, aws, bucket, tmp_path, crash):
+    settings = training_processes.SETTINGS | {"frames": 600, "snapshot_frames": 100}
+    lost, elsewhere, whole = tmp_path / "lost", tmp_path / "elsewhere", tmp_path / "whole"
+    process = runner.start(lost, crash=crash, whole_settings=settings, variables=aws, backup=ADDRESS, **CARTPOLE)
+    process.join(timeout=PATIENCE)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    shutil.rmtree(lost)
+    runner.finish(elsewhere, whole_settings=settings, variables=aws, backup=ADDRESS, **CARTPOLE)
+    is_restored = "it comes from the backup s3://zoo" in (elsewhere / "train.log").read_text()
+    assert is_restored == (crash == "after the second backup")
+    runner.finish(whole, whole_settings=settings, **CARTPOLE)
+    assert_same_results(elsewhere, whole)
+    # The last backup is that of the finished run: another node has nothing left to play.
+    third = tmp_path / "third"
+    runner.finish(third, whole_settings=settings, variables=aws, backup=ADDRESS, **CARTPOLE)
+    assert_same_results(third, whole)
+    assert (third / "state" / "log.jsonl").read_bytes() == (elsewhere / "state" / "log.jsonl").read_bytes()
+
+
+def test_a_backup_brings_back_what_the_run_needs_and_nothing_else(bucket, tmp_path):
+    run = make_run(tmp_path / "run")
+    (run / "state" / "process.json").write_text("of this node")
+    (run / "state" / ".state.12.json").write_text("half")
+    (run / "state" / "arrays" / "empty.npy").write_bytes(b"")
+    (run / "state" / "arrays" / "ring.npy").write_bytes(bytes(2 * PART) + b"end")
+    (run / "train.log").write_text("Snakemake's")
+    (run / "tags").mkdir()
+    (run / "tags" / "human.npz").write_bytes(b"agent")
+    backup = Backup(run, ADDRESS)
+    assert backup.open() is False
+    backup.keep()
+    there = tmp_path / "there"
+    assert Backup(there, ADDRESS).open() is True
+    expected = content(run)
+    for name in ("state/process.json", "state/.state.12.json", "train.log"):
+        del expected[name]
+    assert content(there) == expected
+
+
+def test_only_what_has_changed_is_sent_and_what_is_not_needed_goes(bucket, tmp_path):
+    run = make_run(tmp_path / "run")
+    (run / "state" / "ring.npy").write_bytes(bytes(PART) + b"first" + bytes(PART - 5))
+    backup = Backup(run, ADDRESS)
+    backup.open()
+    backup.keep()
+    before = bucket.keys()
+    with open(run / "state" / "ring.npy", "r+b") as file:
+        file.seek(PART)
+        file.write(b"other")
+    backup.keep()
+    after = bucket.keys()
+    assert (len(before - after), len(after - before)) == (1, 1)
+    assert len(after) == len(before) == 5  # index, state, journal, and two parts
+
+
+def test_a_training_on_a_node_that_seemed_lost_stops_and_changes_nothing(bucket, tmp_path):
+    earlier = Backup(make_run(tmp_path / "earlier"), ADDRESS)
+    earlier.open()
+    earlier.keep()
+    later = Backup(tmp_path / "later", ADDRESS)
+    assert later.open() is True
+    before = bucket.read("index.json")
+    make_run(tmp_path / "earlier", journal="one\ntwo\n")
+    with pytest.raises(TakenOver, match="Another training has taken over"):
+        earlier.keep()
+    assert bucket.read("index.json") == before
+    later.keep()
+    assert Backup(tmp_path / "third", ADDRESS).open() is True
+
+
+def test_the_state_of_this_machine_is_kept(bucket, tmp_path):
+    first = Backup(make_run(tmp_path / "first", state="1"), ADDRESS)
+    first.open()
+    first.keep()
+    second = Backup(make_run(tmp_path / "second", state="2"), ADDRESS)
+    assert second.open() is False
+    second.keep()
+    Backup(tmp_path / "third", ADDRESS).open()
+    assert (tmp_path / "third" / "state" / "state.json").read_text() == "2"
+
+
+@pytest.mark.parametrize("damage", ["missing part", "wrong part", "path", "name", "no JSON"])
+def test_a_damaged_backup_is_refused_in_a_sentence_and_writes_nothing(bucket, tmp_path, damage):
+    backup = Backup(make_run(tmp_path / "run"), ADDRESS)
+    backup.open()
+    backup.keep()
+    index = json.loads(bucket.read("index.json"))
+    part = index["files"]["state/journal.jsonl"][0]
+    if damage == "missing part":
+        index["files"]["state/journal.jsonl"] = ["0" * 64 + part[64:]]
+    elif damage == "wrong part":
+        bucket.write(f"parts/{part}", b"other")
+    elif damage == "path":
+        index["files"]["state/../../evil"] = [part]
+    elif damage == "name":
+        index["files"]["state/journal.jsonl"] = ["../../index.json"]
+    bucket.write("index.json", b"[" if damage == "no JSON" else json.dumps(index).encode())
+    with pytest.raises(NeurozooError, match=r"is damaged: .* or delete it to train this run from the start: aws s3 rm"):
+        Backup(tmp_path / "there", ADDRESS).open()
+    assert not (tmp_path / "evil").exists()
+    assert not list((tmp_path / "there").glob("*"))
+
+
+def test_storage_that_goes_away_is_a_sentence_and_a_later_backup_succeeds(bucket, tmp_path, monkeypatch):
+    backup = Backup(make_run(tmp_path / "run"), ADDRESS)
+    backup.open()
+    bucket.delete()
+    with pytest.raises(NeurozooError, match="cannot be written: the bucket does not exist"):
+        backup.keep()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(NeurozooError, match="nothing answers .* Check the network and AWS_ENDPOINT_URL, which is http"):
+        Backup(tmp_path / "there", ADDRESS).open()
+
+
+def test_without_credentials_the_sentence_says_where_they_belong(aws, tmp_path, monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    with pytest.raises(NeurozooError, match="there are no credentials. Run aws configure, or set AWS_ACCESS_KEY_ID"):
+        Backup(tmp_path, ADDRESS).open()
+
+
+@pytest.mark.parametrize("address", ["zoo/runs", "s3://", "s3://Zoo/x", "http://zoo"])
+def test_an_address_that_is_not_on_s3_is_refused(address):
+    with pytest.raises(NeurozooError, match="should look like s3://my-bucket/neurozoo"):
+        backup_of("run", address)
