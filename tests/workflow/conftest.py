@@ -21,6 +21,8 @@ PARTS = (
     "debug",
     "sge",
     "slurm",
+    "aws",
+    "kubernetes",
     "envs",
     "native",
 )

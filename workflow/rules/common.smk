@@ -135,10 +135,12 @@ def requested_files():
 def explain_unknown_targets():
     """Suggests another name for targets that no rule makes; has to be called after all rules."""
 
-    def is_made(path):
-        return any(rule.is_producer(path) for rule in workflow.rules)
+    prefix = str(workflow.inputfile("file")).removesuffix("file")  # of Snakemake's copies of files on S3; else ""
 
-    products = [str(file) for rule in workflow.rules for file in rule.output]
+    def is_made(path):
+        return any(rule.is_producer(prefix + path) for rule in workflow.rules)
+
+    products = [str(file).removeprefix(prefix) for rule in workflow.rules for file in rule.output]
     names = [rule.name for rule in workflow.rules]
     in_a_sentence(check_targets, requested_files(), is_made=is_made, products=products, rules=names)
 
@@ -179,11 +181,11 @@ def resources_of(wildcards):
 
 def backup_address(wildcards):
     """Returns where a run's state is kept besides, if results are on S3, whose jobs may lose their node with its disk."""
-    storage = workflow.storage_settings
-    if storage.default_storage_provider != "s3":
+    settings = workflow.storage_settings
+    if settings.default_storage_provider != "s3":
         return ""
     run = [wildcards.algo, wildcards.game, wildcards.model, wildcards.run]
-    folders = [storage.default_storage_prefix, config["pathvars"]["results"], "runs", *run]
+    folders = [settings.default_storage_prefix, config["pathvars"]["results"], "runs", *run]
     return "/".join(folder.strip("/") for folder in [*folders, "backup"])
 
 
@@ -192,19 +194,30 @@ def result_of(wildcards):
     return f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/{result_file(wildcards.algo)}"
 
 
+def described(**needs):
+    """Returns inputs: the op or noise table, and their descriptions if results are on S3, whose jobs get no other files.
+
+    They are ancient: a rebuild makes equal files.
+    """
+    descriptions = {"ops": "results/native/build.json", "noise": "<noise>/table.json"}
+    if workflow.storage_settings.default_storage_provider:
+        needs |= {f"{need}_facts": descriptions[need] for need in needs}
+    return {need: ancient(file) for need, file in needs.items()}
+
+
 def op_besides(wildcards):
     """Returns the op library for a run that needs it because of its game or settings, and nothing for others."""
     needs = in_a_sentence(needs_besides, config, **dict(wildcards.items()))
-    return {"ops": ancient("results/native/libneurozoo_ops.so")} if "op" in needs else {}
+    return described(ops="results/native/libneurozoo_ops.so") if "op" in needs else {}
 
 
 def foundations_of(wildcards):
-    """Returns the files that must exist before training. They are ancient: a rebuild makes equal files."""
+    """Returns the files that must exist before training."""
     run_dir = Path(
         config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run
     )
     files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
-    found = {files[need][0]: ancient(files[need][1]) for need in needs_of(wildcards.algo, run_dir)}
+    found = described(**dict(files[need] for need in needs_of(wildcards.algo, run_dir)))
     found |= op_besides(wildcards)
     if start := in_a_sentence(start_file, config, **dict(wildcards.items())):
         found["start"] = ancient(start)

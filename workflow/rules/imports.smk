@@ -26,7 +26,7 @@ rule import_genome:
     """Imports a genome or a frozen graph from elsewhere."""
     input:
         genome=lambda wildcards: import_of(wildcards)["file"] or [],
-        noise=ancient("<noise>/table.f32"),
+        **described(noise="<noise>/table.f32"),
     output:
         config="<results>/runs/imported/{game}/{model}/{run}/config.yaml",
         genome="<results>/runs/imported/{game}/{model}/{run}/genome.json",
@@ -48,8 +48,7 @@ rule evaluate:
     """Plays test episodes of a run's network in the op."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        ops=ancient("results/native/libneurozoo_ops.so"),
-        noise=ancient("<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
     output:
         evaluation="<results>/runs/{algo}/{game}/{model}/{run}/evaluation.json",
     log:

@@ -33,8 +33,7 @@ rule freeze_model:
     """Freezes the network of a run for Keras, TensorFlow and the Atari Zoo's tools."""
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
-        ops=ancient("results/native/libneurozoo_ops.so"),
-        noise=ancient("<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
     output:
         **chosen_forms(
             saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
@@ -73,8 +72,7 @@ rule freeze_tag:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
-        ops=ancient("results/native/libneurozoo_ops.so"),
-        noise=ancient("<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
     output:
         **chosen_forms(
             saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),

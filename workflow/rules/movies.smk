@@ -173,8 +173,7 @@ rule generations:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
-        ops=ancient("results/native/libneurozoo_ops.so"),
-        noise=ancient("<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
     output:
         movie=report(
             "<results>/runs/{algo}/{game}/{model}/{run}/generations.mp4",

@@ -167,13 +167,15 @@ def test_storage_that_goes_away_is_a_sentence_and_a_later_backup_succeeds(bucket
     with pytest.raises(NeurozooError, match="cannot be written: the bucket does not exist"):
         backup.keep()
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(NeurozooError, match="nothing answers .* Check the network and AWS_ENDPOINT_URL, which is http"):
+    with pytest.raises(
+        NeurozooError, match=r"nothing answers .* Check the network and AWS_ENDPOINT_URL, which is http"
+    ):
         Backup(tmp_path / "there", ADDRESS).open()
 
 
 def test_without_credentials_the_sentence_says_where_they_belong(aws, tmp_path, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(NeurozooError, match="there are no credentials. Run aws configure, or set AWS_ACCESS_KEY_ID"):
+    with pytest.raises(NeurozooError, match=r"there are no credentials. Run aws configure, or set AWS_ACCESS_KEY_ID"):
         Backup(tmp_path, ADDRESS).open()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from neurozoo import __version__
 from neurozoo.cli.agents import add_agent_commands
 from neurozoo.cli.benchmarks import add_benchmark_commands
+from neurozoo.cli.cloud import add_cloud_commands
 from neurozoo.cli.comparing import add_comparing_commands
 from neurozoo.cli.filters import add_filter_commands
 from neurozoo.cli.frozen_agents import add_frozen_agent_commands
@@ -62,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_filter_commands(commands)
     add_zoo_commands(commands)
     add_benchmark_commands(commands)
+    add_cloud_commands(commands)
     add_comparing_commands(commands)
     add_result_commands(commands)
     add_simple_dqn_command(commands, main)

@@ -172,8 +172,8 @@ class Backup:
 
     def _damaged(self, what: str) -> NeurozooError:
         return NeurozooError(
-            f"The backup {self.address} is damaged: {what}. Restore it from an earlier version of the bucket's objects, "
-            f"or delete it to train this run from the start: aws s3 rm --recursive {self.address}"
+            f"The backup {self.address} is damaged: {what}. Restore it from an earlier version of the objects, or "
+            f"delete it to train this run from the start: aws s3 rm --recursive {self.address}"
         )
 
     def _replace_index(self, files: Index) -> None:

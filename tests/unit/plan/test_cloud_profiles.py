@@ -1,0 +1,99 @@
+"""The profiles for clouds: sentences of what is missing, and resources that AWS Batch grants as they are."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.plan import cloud_profiles
+from neurozoo.plan.cloud_profiles import Stack, check_profile, read_stack, stack_of_profile
+
+PROJECT = Path(__file__).parents[3]
+STACK = Stack("zoo", "eu-central-1", "my-zoo", "arn:queue", "arn:role", "registry.example.org/zoo:1")
+
+
+def profile(name, monkeypatch):
+    """Returns a profile as Snakemake reads it."""
+    yte = pytest.importorskip("yte", reason="needs Snakemake: make setup")
+    pytest.importorskip("boto3", reason="needs the extra cloud: make setup EXTRAS=cloud")
+    monkeypatch.setattr(cloud_profiles, "read_stack", lambda: STACK)
+    return yte.process_yaml((PROJECT / "profiles" / name / "config.yaml").read_text(), require_use_yte=True)
+
+
+def rules():
+    """Yields name, vCPUs and memory (MB) of each rule, as the rules themselves ask for it."""
+    found = {}
+    for path in (PROJECT / "workflow" / "rules").glob("*.smk"):
+        for block in re.split(r"^(?=(?:use )?rule \w+)", path.read_text(), flags=re.MULTILINE)[1:]:
+            head = re.match(r"(?:use rule (\w+) as|rule) (\w+)", block)
+            base = found.get(head[1], (1, 1000))
+            threads = re.search(r"^    threads: (\d+)", block, re.MULTILINE)
+            memory = re.search(r"^        mem_mb=(\d+)", block, re.MULTILINE)
+            found[head[2]] = (int(threads[1]) if threads else base[0], int(memory[1]) if memory else base[1])
+    return found
+
+
+def test_the_stack_is_what_was_written(tmp_path, monkeypatch):
+    (tmp_path / "profiles" / "aws").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    STACK.write()
+    assert read_stack() == STACK
+    Path("profiles/aws/stack.json").write_text('{"name": "zoo"}')
+    with pytest.raises(NeurozooError, match=r"lacks 'region'. Delete it. Run: python -m neurozoo cloud up"):
+        read_stack()
+
+
+def test_without_a_stack_the_profile_says_how_to_make_one(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("boto3", reason="needs the extra cloud: make setup EXTRAS=cloud")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        stack_of_profile()
+    assert ended.value.code == 1
+    assert "stack.json is missing. Run: python -m neurozoo cloud up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["aws", "kubernetes"])
+def test_without_its_plugins_a_profile_says_how_to_install_them(name, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda plugin: None)
+    with pytest.raises(SystemExit) as ended:
+        check_profile(name)
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert f"neurozoo: --profile {name} needs the package snakemake-executor-plugin-{name}" in said
+    assert said.endswith("not installed. Run: make setup EXTRAS=cloud\n")
+
+
+def test_the_profile_for_aws_names_what_the_stack_has(monkeypatch):
+    found = profile("aws", monkeypatch)
+    assert found["aws-batch-job-queue"] == "arn:queue"
+    assert found["default-storage-prefix"] == "s3://my-zoo/neurozoo"
+    assert found["container-image"] == "registry.example.org/zoo:1"
+
+
+def test_batch_lowers_the_memory_of_no_rule(monkeypatch):
+    from snakemake_executor_plugin_aws_batch.constant import VALID_RESOURCES_MAPPING as granted
+
+    found = profile("aws", monkeypatch)
+    asked = rules()
+    assert asked["rollout"] == asked["rollout_of_seed"] == (1, 3000)
+    assert asked["activation_movie"] == (2, 3000)
+    lowered = []
+    for rule, (threads, memory) in asked.items():
+        vcpus = found["set-threads"].get(rule, threads)
+        wanted = found["set-resources"].get(rule, {}).get("mem_mb", memory)
+        least = min(memory for memory, counts in granted.items() if vcpus in counts)
+        got = wanted if vcpus in granted.get(wanted, ()) else least
+        if got < memory:
+            lowered.append(f"{rule}: {vcpus} vCPUs, {memory} MB")
+    assert lowered == []
+    assert set(found["set-resources"]) <= set(asked)
+
+
+def test_the_profile_for_kubernetes_passes_on_the_credentials_that_are_set(monkeypatch):
+    for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    found = profile("kubernetes", monkeypatch)
+    assert found["envvars"] == ["AWS_ACCESS_KEY_ID"]
+    assert found["default-resources"]["gpu_manufacturer"] == "nvidia"

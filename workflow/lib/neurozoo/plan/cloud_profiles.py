@@ -1,0 +1,90 @@
+"""What the profiles for clouds ask: whether their plugins are installed, and what `cloud up` has made."""
+
+import importlib.util
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json, write_json
+
+STACK_FILE = Path("profiles", "aws", "stack.json")  # written by `cloud up`, no part of the repository
+_UP = "Run: python -m neurozoo cloud up"
+_PLUGINS = {
+    "aws": ("snakemake_executor_plugin_aws_batch", "snakemake_storage_plugin_s3"),
+    "kubernetes": ("snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_s3"),
+}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What `--profile aws` has to know of the account.
+
+    Attributes:
+        name: Of the stack.
+        region: Such as `eu-central-1`.
+        bucket: For results.
+        queue: ARN of the job queue.
+        job_role: ARN of the role that jobs have.
+        image: With the locked packages and a compiler (envs/Dockerfile), in a registry that AWS reaches.
+    """
+
+    name: str
+    region: str
+    bucket: str
+    queue: str
+    job_role: str
+    image: str
+
+    def write(self) -> None:
+        """Writes `profiles/aws/stack.json`."""
+        write_json(STACK_FILE, asdict(self))
+
+
+def read_stack() -> Stack:
+    """Returns what `cloud up` has made.
+
+    Raises:
+        NeurozooError: Nothing, or the file is damaged.
+    """
+    found = read_json(STACK_FILE, _UP)
+    try:
+        return Stack(**{name: str(found[name]) for name in Stack.__dataclass_fields__})
+    except KeyError as error:
+        raise NeurozooError(f"{STACK_FILE} lacks {error}. Delete it. {_UP}") from error
+
+
+def stack_of_profile() -> Stack:
+    """Returns what `cloud up` has made; if a profile cannot work, ends the process with a sentence.
+
+    Raises:
+        SystemExit: Status 1, after the sentence.
+    """
+    check_profile("aws")
+    try:
+        return read_stack()
+    except NeurozooError as error:
+        raise _ended(error) from None
+
+
+def check_profile(name: str) -> None:
+    """Ends the process with a sentence if the plugins of a profile are not installed.
+
+    Args:
+        name: `aws` or `kubernetes`.
+
+    Raises:
+        SystemExit: Status 1, after the sentence.
+    """
+    if missing := [plugin for plugin in _PLUGINS[name] if importlib.util.find_spec(plugin) is None]:
+        raise _ended(
+            NeurozooError(
+                f"--profile {name} needs the package {missing[0].replace('_', '-')}, which is not installed. Run: make "
+                "setup EXTRAS=cloud"
+            )
+        )
+
+
+def _ended(error: NeurozooError) -> SystemExit:
+    print(f"neurozoo: {error}", file=sys.stderr)
+    return SystemExit(1)
