@@ -25,8 +25,8 @@ ruleorder: import_genome > train
 rule import_genome:
     """Imports a genome or a frozen graph from elsewhere."""
     input:
-        genome=lambda wildcards: import_of(wildcards)["file"] or [],
         **described(noise="<noise>/table.f32"),
+        genome=lambda wildcards: import_of(wildcards)["file"] or [],
     output:
         config="<results>/runs/imported/{game}/{model}/{run}/config.yaml",
         genome="<results>/runs/imported/{game}/{model}/{run}/genome.json",
@@ -47,8 +47,8 @@ rule import_genome:
 rule evaluate:
     """Plays test episodes of a run's network in the op."""
     input:
-        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
         evaluation="<results>/runs/{algo}/{game}/{model}/{run}/evaluation.json",
     log:

@@ -32,8 +32,8 @@ plays their episode. A rollout needs only the Keras model and its record, so it 
 rule freeze_model:
     """Freezes the network of a run for Keras, TensorFlow and the Atari Zoo's tools."""
     input:
-        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
         **chosen_forms(
             saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
@@ -69,10 +69,10 @@ use rule freeze_model as freeze_keras_model with:
 rule freeze_tag:
     """Freezes the network of a tagged moment."""
     input:
+        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
-        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
     output:
         **chosen_forms(
             saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),

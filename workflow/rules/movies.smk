@@ -171,9 +171,9 @@ rule movie_grid:
 rule generations:
     """Films some generations of a run side by side."""
     input:
+        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
-        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
     output:
         movie=report(
             "<results>/runs/{algo}/{game}/{model}/{run}/generations.mp4",

@@ -111,9 +111,7 @@ def test_a_quota_that_is_too_small_is_refused_with_two_remedies(account, monkeyp
         "aws_client",
         lambda service, **named: Quotas() if service == "service-quotas" else real(service, **named),
     )
-    with pytest.raises(
-        NeurozooError, match=r"may use 5 vCPUs .* but 64 are wanted. Give --cores 5, or ask AWS for more"
-    ):
+    with pytest.raises(NeurozooError, match=r"may use 5 vCPUs .* but 64 are wanted. Give --cores 5, or ask for more"):
         bring_up(PLAN, say=lambda line: None)
     assert aws_client("cloudformation").describe_stacks()["Stacks"] == []
 

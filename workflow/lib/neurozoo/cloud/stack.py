@@ -248,7 +248,7 @@ def _check_quota(plan: Plan, say: Say) -> None:
     if quota < plan.cores:
         raise NeurozooError(
             f"This account may use {quota:.0f} vCPUs of spot machines in {plan.region}, but {plan.cores} are wanted. "
-            f"Give --cores {quota:.0f}, or ask AWS for more: aws service-quotas request-service-quota-increase --region "
+            f"Give --cores {quota:.0f}, or ask for more: aws service-quotas request-service-quota-increase --region "
             f"{plan.region} --service-code ec2 --quota-code {SPOT_QUOTA} --desired-value {plan.cores}"
         )
 
