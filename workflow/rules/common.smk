@@ -8,6 +8,7 @@ REQUIRED INPUTS:
 A mistake in the configuration stops Snakemake here, before it reads any rule.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -184,9 +185,8 @@ def backup_address(wildcards):
     settings = workflow.storage_settings
     if settings.default_storage_provider != "s3":
         return ""
-    run = [wildcards.algo, wildcards.game, wildcards.model, wildcards.run]
-    folders = [settings.default_storage_prefix, config["pathvars"]["results"], "runs", *run]
-    return "/".join(folder.strip("/") for folder in [*folders, "backup"])
+    run = Path(config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run)
+    return os.path.join(settings.default_storage_prefix, run, "backup")
 
 
 def result_of(wildcards):
