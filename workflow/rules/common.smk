@@ -199,7 +199,11 @@ def described(**needs):
 
     They are ancient: a rebuild makes equal files.
     """
-    descriptions = {"ops": "results/native/build.json", "noise": "<noise>/table.json"}
+    descriptions = {
+        "ops": "results/native/build.json",
+        "library": "results/native/build.json",
+        "noise": "<noise>/table.json",
+    }
     if workflow.storage_settings.default_storage_provider:
         needs |= {f"{need}_facts": descriptions[need] for need in needs}
     return {need: ancient(file) for need, file in needs.items()}

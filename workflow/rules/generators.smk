@@ -19,7 +19,7 @@ declared output, because Snakemake deletes the outputs of a failed job.
 rule draw_levels:
     """Draws the levels that a generator learns from; the agent sorts them out."""
     input:
-        library=ancient("results/native/libneurozoo_ops.so"),
+        **described(library="results/native/libneurozoo_ops.so"),
     output:
         levels="<results>/generators/{preset}/levels.npz",
     log:
@@ -37,8 +37,8 @@ rule draw_levels:
 rule train_generator:
     """Trains a generator of levels, or continues to, and judges it."""
     input:
+        **described(library="results/native/libneurozoo_ops.so"),
         levels="<results>/generators/{preset}/levels.npz",
-        library=ancient("results/native/libneurozoo_ops.so"),
     output:
         weights="<results>/generators/{preset}/generator.npz",
         judgement="<results>/generators/{preset}/generator.json",
