@@ -72,7 +72,7 @@ def frozen_folder(agent, played, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def policy():
-    """Makes a checkpoint of a Keras network with random weights, which draws its actions: `policy(model, game=...)`."""
+    """Makes a checkpoint of a Keras network with random weights, with its action rule: `policy(model, game=...)`."""
     from neurozoo.agents.checkpoint import Checkpoint
     from neurozoo.environments.protocols import keras_layout_of, protocol_of
 
@@ -81,7 +81,8 @@ def policy():
         layout = keras_layout_of(game, model, protocol)
         random = np.random.default_rng(seed)
         theta = layout.draw(random) + random.normal(0, 0.02, layout.parameter_count).astype(np.float32)  # biases, too
-        return Checkpoint(theta, "impala", game, model, 1, protocol, layout.num_actions, action_rule="sampled")
+        rule = "greedy" if layout.network.head == "q_values" else "sampled"
+        return Checkpoint(theta, "impala", game, model, 1, protocol, layout.num_actions, action_rule=rule)
 
     return make
 

@@ -12,9 +12,10 @@ from neurozoo.agents.freeze_keras import check_same_outputs, play_policy
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.protocols import keras_layout_of
 from neurozoo.errors import NeurozooError
+from neurozoo.movies.outputs import meaning_of
 
 
-@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm", "impala_gym_deep"])
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm", "impala_gym_deep", "nature_layer_norm"])
 def test_a_frozen_policy_has_keras_and_saved_model_but_no_graph(policy_folder, model):
     folder = policy_folder(model)
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.keras", "saved_model"]
@@ -38,6 +39,16 @@ def test_model_json_tells_inputs_memory_and_action_rule(policy_folder):
     assert frozen.representation.name == "lstm"
     without = open_frozen(policy_folder("impala_shallow"))
     assert (without.has_history, without.state_shapes, without.representation.name) == (True, (), "fc")
+
+
+def test_a_q_network_is_greedy_and_shows_q_values(policy_folder):
+    record = json.loads((policy_folder("nature_layer_norm") / "model.json").read_text())
+    assert record["outputs"] == {"q_values": "q_values", "baseline": "baseline"}
+    assert [layer["name"] for layer in record["layers"]] == ["conv1", "conv2", "conv3", "fc", "q_values"]
+    frozen = open_frozen(policy_folder("nature_layer_norm"))
+    assert (frozen.action_rule, frozen.has_history, frozen.state_shapes) == ("greedy", True, ())
+    assert meaning_of(frozen) == "Q-values"
+    assert meaning_of(open_frozen(policy_folder("impala_shallow"))) == "probabilities"
 
 
 def test_a_chain_is_greedy_and_has_no_history(frozen_folder):

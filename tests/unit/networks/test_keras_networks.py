@@ -31,6 +31,13 @@ TINY = (12, 10, 2)  # an observation small enough for slow twins
         ("impala_deep", 6, 1_623_511 - 534_279 + 1_848),
         # Section 4.4 of the description of DSAGE; PyTorch has the LSTM's 1,024 biases twice
         ("maze_recurrent", 7, 433_953 - 1_024),
+        # conv1 8*8*4*32 + 32, two per output of 20*20*32; conv2 4*4*32*64 + 64, 9*9*64; conv3 3*3*64*64 + 64, 7*7*64;
+        # fc 3136*512 + 512, 512; 512*6 + 6
+        (
+            "nature_layer_norm",
+            6,
+            (8_224 + 25_600) + (32_832 + 10_368) + (36_928 + 6_272) + (1_606_144 + 1_024) + 3_078,
+        ),
     ],
 )
 def test_keras_networks_have_the_published_numbers_of_parameters(model, actions, count):
@@ -101,6 +108,52 @@ def test_orthogonal_weights_are_orthonormal_vectors_with_the_gains_of_cleanrl():
         shorter = matrix if len(matrix) <= matrix.shape[1] else matrix.T
         np.testing.assert_allclose(shorter @ shorter.T, gain**2 * np.eye(len(shorter)), atol=1e-5)
     assert not any(array.any() for name, array in arrays.items() if name.endswith("/b"))
+
+
+def test_a_q_network_is_the_nature_network_with_layer_normalisation():
+    """Against a slow twin: conv, normalise over all outputs, ReLU; the largest value is the baseline."""
+    layout = get_keras_network("nature_layer_norm").layout(3, (36, 36, 1))
+    random = np.random.default_rng(3)
+    theta = layout.draw(random, "orthogonal") + random.normal(0, 0.1, layout.parameter_count).astype(np.float32)
+    arrays = {name: array.astype(np.float64) for name, array in layout.split(theta).items()}
+    model, seen = layout.keras_model(theta), random.random((1, 36, 36, 1), np.float32)
+
+    def normalised(value, name):
+        value = (value - value.mean()) / np.sqrt(value.var() + 1e-5)
+        return np.maximum(value * arrays[f"{name}_norm/gain"] + arrays[f"{name}_norm/offset"], 0)
+
+    value = seen[0].astype(np.float64)
+    for name, stride in (("conv1", 4), ("conv2", 2), ("conv3", 1)):
+        kernel = arrays[f"{name}/w"]
+        side = kernel.shape[0]
+        size = (value.shape[0] - side) // stride + 1
+        windows = [
+            [value[stride * y : stride * y + side, stride * x : stride * x + side] for x in range(size)]
+            for y in range(size)
+        ]
+        value = normalised(np.einsum("yxabc,abcd->yxd", np.array(windows), kernel) + arrays[f"{name}/b"], name)
+    value = normalised(value.ravel() @ arrays["fc/w"] + arrays["fc/b"], "fc")
+    expected = value @ arrays["q_values/w"] + arrays["q_values/b"]
+    values, largest = map(np.asarray, model([seen, np.int32([2]), np.float32([5])]))
+    np.testing.assert_allclose(values[0], expected, rtol=1e-4, atol=1e-5)
+    assert largest.tolist() == [[values.max()]]
+    again = map(np.asarray, model([seen, np.int32([0]), np.float32([0])]))  # it does not see action and reward
+    np.testing.assert_array_equal(next(again), values)
+
+
+def test_gains_start_at_one_and_offsets_at_zero():
+    layout = get_keras_network("nature_layer_norm").layout(3, (36, 36, 1))
+    for rule in ("fan_in", "orthogonal"):
+        for name, array in layout.split(layout.draw(np.random.default_rng(1), rule)).items():
+            if not name.endswith("/w"):
+                assert np.unique(array).tolist() == [1.0 if name.endswith("/gain") else 0.0]
+    matrix = layout.split(layout.draw(np.random.default_rng(1), "orthogonal"))["q_values/w"].astype(np.float64)
+    np.testing.assert_allclose(matrix.T @ matrix, 2 * np.eye(3), atol=1e-5)
+
+
+def test_a_q_network_needs_room_for_its_kernels():
+    with pytest.raises(NeurozooError, match="'nature_layer_norm' has no padding"):
+        get_keras_network("nature_layer_norm").layout(3, (35, 36, 1))
 
 
 @pytest.fixture(scope="module")

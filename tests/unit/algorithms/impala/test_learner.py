@@ -10,6 +10,8 @@ from neurozoo.algorithms.impala.playing import play_test
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.networks.catalogue import get_keras_network
+from neurozoo.networks.description import Layer
+from neurozoo.networks.keras_networks import KerasNetwork
 from neurozoo.randomness import Purpose, generator
 from toys import Catch, Counting
 
@@ -47,7 +49,8 @@ class Watch:
 
 
 def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1):
-    layout = get_keras_network(model).layout(toy.num_actions, toy.shape)
+    network = get_keras_network(model) if isinstance(model, str) else model
+    layout = network.layout(toy.num_actions, toy.shape)
     return ImpalaLearner(
         settings, entropy=(settings.seed, run), layout=layout, protocol=PROTOCOL, make_environments=toy
     )
@@ -283,21 +286,30 @@ def _seed_of_test(environment):
 
 
 PPO = replace(SETTINGS, objective="ppo", epochs=3, optimizer="adam", optimizer_epsilon=1e-5, max_gradient_norm=0.5)
+PQN = replace(PPO, objective="pqn", optimizer="radam", epsilon_steps=48)
 
 
-@pytest.mark.parametrize("stop", [4, 14])
-def test_ppo_goes_on_exactly_after_a_stop(stop):
-    expected = make(PPO)
+# A Q-network with layer normalisation that is small enough for toys.
+SMALL_Q = KerasNetwork(
+    "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
+)
+
+
+@pytest.mark.parametrize(("settings", "stop"), [(PPO, 4), (PPO, 14), (PQN, 14)])
+def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
+    model = SMALL_Q if settings is PQN else "impala_shallow_lstm"
+    make_one = partial(make, settings, model=model)
+    expected = make_one()
     reports = [timeless(report) for report in finished(expected)]
     assert reports[-1].fields["update"] == 3 * 3 * 8  # epochs, minibatches, rollouts
-    learner = make(PPO)
+    learner = make_one()
     learner.open()
     found = []
     with pytest.raises(Stop):
         learn_on(learner, Watch(stop), found)
     state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
     learner.close()
-    other = make(PPO)
+    other = make_one()
     other.set_state(state, arrays)
     found += finished(other)
     assert [timeless(report) for report in found] == reports
@@ -310,6 +322,7 @@ def test_ppo_goes_on_exactly_after_a_stop(stop):
         ("impala_shallow", {}),
         ("impala_shallow_lstm", {}),
         ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
+        (SMALL_Q, {"objective": "pqn", "epochs": 2, "batch_size": 8, "minibatches": "steps", "optimizer": "radam"}),
     ],
 )
 def test_catch_is_learned(model, changes):
@@ -325,6 +338,8 @@ def test_catch_is_learned(model, changes):
         learning_rate=0.003,
         optimizer="adam",
         optimizer_epsilon=1e-8,
+        epsilon_steps=5_000,
+        test_epsilon=0.0,
     )
     settings = replace(settings, **changes)
     reports = finished(make(settings, toy=Catch, model=model))

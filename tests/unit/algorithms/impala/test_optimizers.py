@@ -1,4 +1,4 @@
-"""RMSProp as in TensorFlow 1 and as in PyTorch, by hand; the norm is bounded over all variables together."""
+"""RMSProp as in TensorFlow 1 and PyTorch, by hand; RAdam as in PyTorch; the norm is bounded over all variables."""
 
 import math
 from dataclasses import replace
@@ -6,7 +6,8 @@ from dataclasses import replace
 import keras
 import numpy as np
 import pytest
-from neurozoo.algorithms.impala.optimizers import make_optimizer
+import twins
+from neurozoo.algorithms.impala.optimizers import FIRST_RECTIFIED, make_optimizer, rectification_length
 from neurozoo.algorithms.impala.presets import PRESETS
 
 PAPER = replace(PRESETS["impala_paper"], max_gradient_norm=None, learning_rate=0.1, optimizer_epsilon=0.1)
@@ -66,3 +67,30 @@ def test_adam_is_that_of_keras():
     for gradient, position in zip([1, 2, -1], ours, strict=True):
         optimizer.apply([keras.ops.convert_to_tensor(np.float32([gradient]))], [variable])
         assert position == pytest.approx(float(np.asarray(variable)[0]), rel=1e-6)
+
+
+RADAM = replace(PAPER, optimizer="radam", optimizer_epsilon=1e-8)
+
+
+def test_twelve_steps_of_pytorchs_rectified_adam():
+    gradients = [1, 2, -1, 0.5, 3, -2, 1, 0.1, 4, -3, 2, 1]
+    # Of torch.optim.RAdam([position], lr=0.1), PyTorch 2. Without rectification for five steps, then with it.
+    torch = [
+        *(-0.10000000, -0.25263157, -0.31204116, -0.36871460, -0.48480701, -0.48550782),
+        *(-0.48663321, -0.48784956, -0.49020138, -0.49122781, -0.49292735, -0.49495232),
+    ]
+    np.testing.assert_allclose(walk(RADAM, gradients), torch, rtol=1e-6)
+    np.testing.assert_allclose(twins.rectified_adam(gradients, rate=0.1, epsilon=1e-8), torch, rtol=1e-6)
+
+
+def test_rectified_adam_is_that_of_the_twin_after_many_steps():
+    gradients = np.random.default_rng(1).normal(0.5, 1, 60)
+    np.testing.assert_allclose(
+        walk(RADAM, gradients), twins.rectified_adam(gradients, rate=0.1, epsilon=1e-8), rtol=1e-4
+    )
+
+
+def test_the_rectification_begins_with_the_sixth_step():
+    # By hand: 1999 - 2 * 5 * 0.999^5 / (1 - 0.999^5) = 4.996 and 1999 - 2 * 6 * 0.999^6 / (1 - 0.999^6) = 5.994
+    assert FIRST_RECTIFIED == 6
+    assert [rectification_length(step) for step in (5, 6, math.inf)] == pytest.approx([4.996, 5.994, 1999], abs=2e-3)

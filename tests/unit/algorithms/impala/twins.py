@@ -45,6 +45,39 @@ def generalized_advantages(*, rewards, discounts, values, bootstrap, lambda_):
     )
 
 
+def q_lambda_returns(*, rewards, is_last, values, bootstrap, discount, lambda_):
+    """The recursion of Gallici et al. 2024, environment by environment, cut off where an episode ends."""
+    returns = np.zeros(rewards.shape)
+    for environment in range(rewards.shape[1]):
+        following = largest = bootstrap[environment]
+        for step in reversed(range(len(rewards))):
+            target = rewards[step, environment]
+            if not is_last[step, environment]:
+                target += discount * (lambda_ * following + (1 - lambda_) * largest)
+            following = returns[step, environment] = target
+            largest = values[step, environment]
+    return returns
+
+
+def rectified_adam(gradients, *, rate, epsilon, betas=(0.9, 0.999)):
+    """Positions after each step from 0, by the formulas of Liu et al. 2020, in double precision."""
+    position = mean = square = 0.0
+    first, second = betas
+    longest = 2 / (1 - second) - 1
+    positions = []
+    for step, gradient in enumerate(gradients, 1):
+        mean = first * mean + (1 - first) * gradient
+        square = second * square + (1 - second) * gradient**2
+        move = mean / (1 - first**step)
+        length = longest - 2 * step * second**step / (1 - second**step)
+        if length > 5:
+            factor = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+            move *= np.sqrt(factor * (1 - second**step)) / (np.sqrt(square) + epsilon)
+        position -= rate * move
+        positions.append(position)
+    return positions
+
+
 def ppo(*, logits, values, old_logits, old_values, actions, advantages, targets, clip_ratio, clip_values, normalizes):
     """Losses of the policy and the baseline, and the ratios: one step after the other."""
     if normalizes:

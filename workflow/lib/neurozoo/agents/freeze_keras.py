@@ -9,7 +9,7 @@ from neurozoo.agents.frozen import KERAS_FILE, REMEDY, SAVED_MODEL, FrozenModel,
 from neurozoo.agents.policies import ACTION_RULES, NetworkOutputs, PolicyInputs, State
 from neurozoo.environments import make_world
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.keras_networks import BASELINE, INPUTS, MEMORY, POLICY, KerasLayout
+from neurozoo.networks.keras_networks import BASELINE, INPUTS, MEMORY, KerasLayout
 
 if TYPE_CHECKING:
     import keras
@@ -23,7 +23,7 @@ class PolicyTrace(NamedTuple):
 
     Attributes:
         inputs: The network's inputs of all steps, in its order: (steps, ...) each.
-        outputs: Its outputs: logits, baseline and new memory, (steps, ...) each.
+        outputs: Its outputs: logits or action values, baseline and new memory, (steps, ...) each.
     """
 
     inputs: list[np.ndarray]
@@ -42,7 +42,7 @@ def describe_history(layout: KerasLayout) -> dict[str, Any]:
             {"input": INPUTS[2], "shape": [], "dtype": "float32", "meaning": "reward of that action; 0 at first"},
         ],
         "memory": memory,  # zeros at an episode's first step
-        "outputs": {"policy": POLICY, "baseline": BASELINE},
+        "outputs": {layout.network.head: layout.network.head, "baseline": BASELINE},
     }
 
 

@@ -80,6 +80,10 @@ class Policy(ABC):
         """Returns the memory of environments whose episodes begin."""
 
     @abstractmethod
+    def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        """Clears the memory where episodes begin, and asks the network; returns its outputs and the new memory."""
+
+    @abstractmethod
     def step(self, inputs: PolicyInputs, state: State, rng: np.random.Generator) -> PolicyStep:
         """Chooses one action for each environment.
 
@@ -159,11 +163,14 @@ class EpsilonGreedy(Policy):
         num_actions: Number of actions.
         is_lazy: Does not ask the other policy when all actions of a step are random and it has no memory. Such a step
             has no outputs.
+
+    Attributes:
+        epsilon: The probability; learners change it between steps.
     """
 
     def __init__(self, policy: Policy, *, epsilon: float, num_actions: int, is_lazy: bool = False):
         self._policy = policy
-        self._epsilon = epsilon
+        self.epsilon = epsilon
         self._num_actions = num_actions
         self._is_lazy = is_lazy
 
@@ -171,10 +178,14 @@ class EpsilonGreedy(Policy):
         """Returns the memory of the other policy."""
         return self._policy.initial_state(batch)
 
+    def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        """Asks the network of the other policy."""
+        return self._policy.ask(inputs, state)
+
     def step(self, inputs: PolicyInputs, state: State, rng: np.random.Generator) -> PolicyStep:
         """Draws which environments play a random action, and asks the other policy."""
         batch = len(inputs.observation)
-        is_random = rng.random(batch) < self._epsilon
+        is_random = rng.random(batch) < self.epsilon
         actions = rng.integers(self._num_actions, size=batch)
         if self._is_lazy and not state and is_random.all():
             return PolicyStep(actions, None, state)

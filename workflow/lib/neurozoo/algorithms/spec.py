@@ -27,7 +27,7 @@ def check_network(model: str) -> str:
 
 
 def check_keras_network(model: str) -> str:
-    """Returns our name for a network with a policy head and a baseline head.
+    """Returns our name for a Keras network.
 
     Raises:
         NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a chain.
@@ -130,6 +130,7 @@ class AlgorithmSpec:
         score_is_selected: Whether `score` is the best of many, and therefore too optimistic; `test_score` never is.
         check_game: Returns a game's id, or raises an error that says what is wrong with it.
         check_variant: Returns the canonical name of a `{model}`, or raises an error that says what is wrong with it.
+        check_model: Raises an error if a `{model}` cannot be trained with some settings.
         check_fit: Raises an error if a game cannot be played with some settings.
         describe_protocol: Returns how episodes are played, as a record with at least `name`.
         describe_evaluation: Returns how test episodes are played, as far as the protocol does not say it. Only scores
@@ -164,6 +165,7 @@ class AlgorithmSpec:
     score_is_selected: bool = False
     check_game: Callable[[str], str] = check_game
     check_variant: Callable[[str], str] = check_network
+    check_model: Callable[[str, Any], None] = lambda model, settings: None
     check_fit: Callable[[str, Any], None] = check_protocol
     describe_protocol: Callable[[str, Any], Mapping[str, object]] = describe_game_protocol
     describe_evaluation: Callable[[str, Any], Mapping[str, object]] = describe_evaluation

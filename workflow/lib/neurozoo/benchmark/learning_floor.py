@@ -60,7 +60,7 @@ def count_learning(layout: Layout, settings: DqnSettings) -> LearningCosts:
 
 
 def multiply_adds(layout: KerasLayout) -> dict[str, int]:
-    """Counts the multiply-adds of one state by array of weights, such as `conv1/w`; biases are left out."""
+    """Counts the multiply-adds of one state by array of weights, such as `conv1/w`, and of nothing else."""
     positions: dict[str, int] = {}
     for placed in layout.layers:
         if placed.layer.kind == "residual":  # its first convolution sees all positions, its blocks those of the pool
@@ -72,7 +72,7 @@ def multiply_adds(layout: KerasLayout) -> dict[str, int]:
     return {
         array.name: math.prod(array.shape) * positions.get(array.layer, 1)
         for array in layout.arrays
-        if array.part != "b"
+        if array.part in ("w", "u")
     }
 
 
@@ -81,7 +81,7 @@ def _positions(placed: PlacedLayer) -> int:
 
 
 def count_actor_critic(layout: KerasLayout, settings: ImpalaSettings) -> LearningCosts:
-    """Counts the multiply-adds of a training step of IMPALA or PPO, as `count_learning` does for deep Q-learning.
+    """Counts the multiply-adds of a training step of any objective, as `count_learning` does for deep Q-learning.
 
     Args:
         layout: The network.
@@ -93,10 +93,10 @@ def count_actor_critic(layout: KerasLayout, settings: ImpalaSettings) -> Learnin
     first, *others = multiply_adds(layout).values()
     state = first + sum(others)
     bootstrap = 1 / settings.unroll_length  # one more state for each unroll
-    is_ppo = settings.objective == "ppo"
+    looks_ahead = settings.has_minibatches
     return LearningCosts(
-        prediction=state * (1 + bootstrap * is_ppo),
-        forward=settings.epochs * state * (1 if is_ppo else 1 + bootstrap),
+        prediction=state * (1 + bootstrap * looks_ahead),
+        forward=settings.epochs * state * (1 if looks_ahead else 1 + bootstrap),
         backward=settings.epochs * (2 * state - first),
     )
 

@@ -402,7 +402,7 @@ def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
 
 
 def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
-    """Returns the layout of a network with a policy head and a baseline head for a game.
+    """Returns the layout of a Keras network for a game.
 
     Raises:
         NeurozooError: The network is a chain, or `any_layout_of` raises it.

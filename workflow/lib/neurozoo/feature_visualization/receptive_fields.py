@@ -48,7 +48,7 @@ def receptive_field(frozen: FrozenModel, layer: LayerRecord) -> ReceptiveField:
     """Computes the receptive field of a layer's units.
 
     The field contains every pixel that some weights would let through; a closed gate counts as open. A dense layer sees
-    the whole observation.
+    the whole observation. What a layer normalisation adds, by mean and deviation of the whole map, does not count.
 
     Raises:
         NeurozooError: `model.keras` cannot be loaded, or a layer's kind has no known rule.
@@ -70,7 +70,10 @@ def _window(tensor: "keras.KerasTensor", axis: int, known: dict[tuple[int, int],
         return known[key]
     before = inputs_of(tensor)
     operation = operation_of(tensor)
-    pointwise = (keras.layers.Activation, keras.layers.ReLU, keras.layers.BatchNormalization, keras.layers.Rescaling)
+    pointwise = (
+        keras.layers.Activation, keras.layers.ReLU, keras.layers.BatchNormalization, keras.layers.LayerNormalization,
+        keras.layers.Rescaling,
+    )  # fmt: skip
     windows = [_window(source, axis, known) for source in before]
     if not before:
         window = (0, 0, 1)

@@ -9,6 +9,7 @@ from neurozoo.agents.frozen import FrozenModel
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.movies.lettering import fitted, width_of, write
 from neurozoo.movies.themes import Theme, packed
+from neurozoo.networks.keras_networks import Q_VALUES
 
 Meaning = Literal["probabilities", "Q-values", "output values", "outputs"]
 _DIRECTIONS = {
@@ -31,6 +32,8 @@ def meaning_of(frozen: FrozenModel) -> Meaning:
     if frozen.action_rule == "sampled":
         return "probabilities"
     spec = ALGORITHMS.get(frozen.algo)
+    if frozen.layers[-1].name == Q_VALUES:
+        return "Q-values"
     return "Q-values" if spec is not None and spec.outputs_are_returns else "output values"
 
 

@@ -4,7 +4,8 @@ Sources: Mnih et al. 2015 (`large`, `nature`); Mnih et al. 2013 (`small`); the c
 arXiv:1712.06567 (the classes LargeDQN to SimpleClassifier); Salimans et al. 2017, arXiv:1703.03864 (ESAtariPolicy,
 MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
 tambetm/simple_dqn; Espeholt et al. 2018, arXiv:1802.01561 (`impala_...`); impala_horovod_gym (`impala_gym_...`);
-Parker-Holder et al. 2022, arXiv:2203.01302 (`maze_recurrent`).
+Parker-Holder et al. 2022, arXiv:2203.01302 (`maze_recurrent`);
+Gallici et al. 2024, arXiv:2407.04811, and CleanRL's `pqn_atari_envpool.py` (`nature_layer_norm`).
 docs/networks.md lists our deviations.
 """
 
@@ -137,6 +138,13 @@ KERAS_NETWORKS = {
         MazeNetwork(
             "maze_recurrent", (), (Layer(VIEW, "conv", 16, kernel=3, padding="valid"),), units=32, lstm_units=256
         ),
+        KerasNetwork(
+            "nature_layer_norm",
+            (),
+            _all(_LARGE[:3], padding="valid", normalisation="layer"),
+            units=512,
+            head="q_values",
+        ),
     )
 }
 
@@ -177,8 +185,8 @@ def get_keras_network(name: str) -> KerasNetwork:
     network = get_architecture(name)
     if not isinstance(network, KerasNetwork):
         raise NeurozooError(
-            f"{network.name!r} has no policy head and no baseline head. Choose one of the networks that have both: "
-            f"{', '.join(KERAS_NETWORKS)}."
+            f"{network.name!r} has no policy head and no baseline head. Choose one of the networks for learners that "
+            f"need them: {', '.join(KERAS_NETWORKS)}."
         )
     return network
 

@@ -83,7 +83,9 @@ class Layer:
         vector_std: Factor on the noise of the initial iotas or gates.
         normalisation: Virtual batch normalisation: scales the mean and standard deviation over a reference batch to 0
             and 1. `before_bias`: then adds the bias. `after_bias`: the bias is added before; then follow a gain and an
-            offset per unit, which are parameters.
+            offset per unit, which are parameters. Only in Keras networks: `layer`, layer normalisation, which scales
+            mean and standard deviation over all outputs of the layer, after the bias; then follow a gain and an offset
+            per output.
         gain: Constant factor, applied before the activation. With a ReLU the order makes no difference.
     """
 
@@ -101,7 +103,7 @@ class Layer:
     skip: Literal["state", "input", "gated"] = "state"
     inner_relu: bool = False
     vector_std: float = 1.0
-    normalisation: Literal["before_bias", "after_bias"] | None = None
+    normalisation: Literal["before_bias", "after_bias", "layer"] | None = None
     gain: float = 1.0
 
     def out_size(self, size: int) -> int:
@@ -507,8 +509,13 @@ class Network:
         """
         layout = Layout(self, num_actions, observation_shape)
         if any(min(placed.out_shape[:2]) < 1 for placed in layout.layers):
-            raise NeurozooError(
-                f"The network {self.name!r} has no padding, and its kernels do not fit into an observation of "
-                f"{observation_shape[0]} x {observation_shape[1]}. Choose a network with padding, such as 'large'."
-            )
+            raise too_small_for(self.name, observation_shape)
         return layout
+
+
+def too_small_for(network: str, observation_shape: tuple[int, int, int]) -> NeurozooError:
+    """Makes the error for an observation that the kernels of a network without padding do not fit into."""
+    return NeurozooError(
+        f"The network {network!r} has no padding, and its kernels do not fit into an observation of "
+        f"{observation_shape[0]} x {observation_shape[1]}. Choose a network with padding, such as 'large'."
+    )

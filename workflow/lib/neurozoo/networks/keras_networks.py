@@ -1,9 +1,11 @@
-"""Keras networks: a policy head and a baseline head, the action and reward before as inputs, and a memory if wanted.
+"""Keras networks, which learners of returns train from rollouts; the native op does not play them.
 
-Only Keras plays and trains them; the native op does not. `neurozoo.networks.catalogue` has the descriptions, and
-`neurozoo.networks.description` the other kind of architecture, chains of layers.
+Most have a policy head and a baseline head, the action and reward before as inputs, and a memory if wanted. Q-networks
+have action values instead, of which the largest is their baseline. `neurozoo.networks.catalogue` has the descriptions,
+and `neurozoo.networks.description` the other kind of architecture, chains of layers.
 
-Source: Espeholt et al. 2018, arXiv:1802.01561, and the code of impala_horovod_gym (`agent.py`).
+Sources: Espeholt et al. 2018, arXiv:1802.01561, and the code of impala_horovod_gym (`agent.py`); Ba et al. 2016,
+arXiv:1607.06450 (layer normalisation).
 """
 
 import math
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer
+from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer, too_small_for
 from neurozoo.networks.initial_weights import orthogonal
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 INPUTS = ("observation", "previous_action", "previous_reward")  # of the Keras model, before those of the memory
 MEMORY = ("hidden_state", "cell_state")  # of an LSTM: names of the inputs
-POLICY, BASELINE, LSTM = "policy", "baseline", "lstm"  # names of layers
+POLICY, Q_VALUES, BASELINE, LSTM = "policy", "q_values", "baseline", "lstm"  # names of layers
+NORM_EPSILON = 1e-5  # of layer normalisation
 BLOCKS = 2  # residual blocks of a section
 TRUNCATED = 2.0  # initial weights lie within this many standard deviations
 KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not the one with the activation
@@ -37,10 +40,11 @@ class ParameterArray(NamedTuple):
 
     Attributes:
         layer: Name of the layer with the weights.
-        part: `w` (weights), `u` (weights from the LSTM's own output) or `b` (biases).
+        part: `w` (weights), `u` (weights from the LSTM's own output) or `b` (biases); of layer normalisation `gain` or
+            `offset`.
         shape: Its shape, as in Keras.
         bound: Initial values: standard deviation of a truncated normal distribution; for the LSTM, the bound of a
-            uniform one; 0 for biases.
+            uniform one; for gains and offsets, what they start with; 0 for biases.
     """
 
     layer: str
@@ -56,15 +60,17 @@ class ParameterArray(NamedTuple):
 
 @dataclass(frozen=True)
 class KerasNetwork:
-    """An architecture with two heads.
+    """An architecture with two heads: of a policy and of its baseline, or of action values and the largest of them.
 
     Attributes:
         name: Our name, in snake_case.
         published_names: The class names in published code; empty if there is none.
         torso: The convolutions, and residual sections: a 3 x 3 convolution, a 3 x 3 max-pool of stride 2, and two
             residual blocks (ReLU, convolution, ReLU, convolution, add the input).
-        units: Units of the dense layer after the torso.
+        units: Units of the dense layer after the torso, which is normalised if the torso's last layer is.
         lstm_units: Units of the LSTM after that; 0 for a network without memory.
+        head: `policy`: logits, and a baseline of its own. `q_values`: action values, which depend on nothing but the
+            observation.
     """
 
     name: str
@@ -72,6 +78,7 @@ class KerasNetwork:
     torso: tuple[Layer, ...] = field(repr=False)
     units: int
     lstm_units: int = 0
+    head: Literal["policy", "q_values"] = "policy"
 
     @property
     def published_name(self) -> str | None:
@@ -80,17 +87,31 @@ class KerasNetwork:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers whose activations are shown, from observation to policy."""
+        """The layers whose activations are shown, from observation to policy or action values."""
         memory = (Layer(LSTM, "lstm", self.lstm_units, activation="linear"),) if self.lstm_units else ()
         return (
             *self.torso,
-            Layer("fc", "dense", self.units),
+            self.dense,
             *memory,
-            Layer(POLICY, "dense", activation="linear"),
+            Layer(self.head, "dense", activation="linear"),
         )
 
+    @property
+    def dense(self) -> Layer:
+        """The dense layer after the torso."""
+        return Layer("fc", "dense", self.units, normalisation=self.torso[-1].normalisation)
+
     def layout(self, num_actions: int, observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE) -> "KerasLayout":
-        """Returns the layout for a number of actions and an observation shape."""
+        """Returns the layout for a number of actions and an observation shape.
+
+        Raises:
+            NeurozooError: The observation is too small for a kernel without padding.
+        """
+        side = min(observation_shape[:2])
+        for layer in self.torso:
+            side = _out_size(layer, side)
+        if side < 1:
+            raise too_small_for(self.name, observation_shape)
         return KerasLayout(self, num_actions, observation_shape)
 
 
@@ -100,7 +121,7 @@ class KerasLayout:
 
     Attributes:
         network: The description.
-        num_actions: Outputs of the policy head.
+        num_actions: Outputs of the head for actions.
         observation_shape: (height, width, channels) of the input.
     """
 
@@ -129,8 +150,7 @@ class KerasLayout:
                 out_shape = (1, 1, layer.units or self.num_actions)
             else:
                 assert layer.units is not None  # convolutions have channels
-                stride = 2 if layer.kind == "residual" else layer.stride
-                out_shape = (math.ceil(shape[0] / stride), math.ceil(shape[1] / stride), layer.units)
+                out_shape = (_out_size(layer, shape[0]), _out_size(layer, shape[1]), layer.units)
             placed.append(PlacedLayer(layer, shape, out_shape, starts.get(_convolutions(layer, 0)[0][0], 0)))
             shape = out_shape
         return tuple(placed)
@@ -145,15 +165,24 @@ class KerasLayout:
             arrays.append(ParameterArray(layer, "w", shape, deviation))
             arrays.append(ParameterArray(layer, "b", shape[-1:], 0.0))
 
+        def normalise(layer: Layer, *shape: int) -> None:
+            if layer.normalisation:
+                arrays.append(ParameterArray(f"{layer.name}_norm", "gain", shape, 1.0))
+                arrays.append(ParameterArray(f"{layer.name}_norm", "offset", shape, 0.0))
+
         height, width, channels = self.observation_shape
         for layer in self.network.torso:
             assert layer.units is not None  # convolutions have channels
-            stride = 2 if layer.kind == "residual" else layer.stride
             for name, inputs in _convolutions(layer, channels):
                 add(name, layer.kernel, layer.kernel, inputs, layer.units)
-            height, width, channels = math.ceil(height / stride), math.ceil(width / stride), layer.units
+            height, width, channels = _out_size(layer, height), _out_size(layer, width), layer.units
+            normalise(layer, height, width, channels)
         units = self.network.units
         add("fc", height * width * channels, units)
+        normalise(self.network.dense, units)
+        if self.network.head == Q_VALUES:
+            add(Q_VALUES, units, self.num_actions)
+            return tuple(arrays)
         inputs = units + 1 + self.num_actions  # with the reward and the action before
         if memory := self.network.lstm_units:
             bound = math.sqrt(6 / (inputs + memory + _GATES * memory))  # Glorot's, for both kernels as one matrix
@@ -179,12 +208,15 @@ class KerasLayout:
                 those of the LSTM are uniform (Glorot and Bengio 2010); biases are 0, and 1 for the forget gates.
                 `orthogonal`: orthonormal vectors times sqrt(2), but 0.01 for the policy, and 1 for baseline and LSTM;
                 all biases are 0 (as in CleanRL).
+                With both, gains are 1 and offsets 0.
         """
         if rule == "orthogonal":
             return np.concatenate([_orthogonal_array(random, array) for array in self.arrays])
         parts = []
         for array in self.arrays:
-            if array.part == "b":
+            if array.part in ("gain", "offset"):
+                values = np.full(array.shape, array.bound)
+            elif array.part == "b":
                 values = np.zeros(array.shape)
                 if array.layer == LSTM:
                     values[self.network.lstm_units : 2 * self.network.lstm_units] = 1.0  # the forget gates
@@ -236,8 +268,9 @@ class KerasLayout:
         Returns:
             A model with the inputs `INPUTS` and, with an LSTM, `MEMORY`: observation, float32, (batch, height, width,
             channels); previous action, int32, (batch,); previous reward, float32, (batch,); and the memory, float32,
-            (batch, units) each. Its outputs are logits (batch, actions), baseline (batch, 1) and the new memory. The
-            output of each Keras layer is the activation of the layer of the same name.
+            (batch, units) each. Its outputs are logits or action values (batch, actions), baseline (batch, 1) and the
+            new memory. The output of each Keras layer is the activation of the layer of the same name. A Q-network
+            ignores the previous action and reward.
         """
         import keras
 
@@ -247,11 +280,16 @@ class KerasLayout:
         states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=False)]
         value = observation
         for layer in self.network.torso:
-            value = _residual_section(value, layer) if layer.kind == "residual" else _convolution(value, layer)
+            value = _residual_section(value, layer) if layer.kind == "residual" else _weighted(value, layer)
         if self.network.torso[-1].activation == "linear":
             value = keras.layers.Activation("relu", name="torso_relu")(value)
         value = keras.layers.Flatten(name="flatten")(value)
-        value = keras.layers.Dense(self.network.units, activation="relu", name="fc")(value)
+        value = _weighted(value, self.network.dense)
+        if self.network.head == Q_VALUES:
+            values = keras.layers.Dense(self.num_actions, name=Q_VALUES)(value)
+            each = keras.layers.Reshape((self.num_actions, 1), name="each_value")(values)
+            largest = keras.layers.GlobalMaxPooling1D(name=BASELINE)(each)
+            return self._with_weights([observation, action, reward], [values, largest], theta)
         clipped = keras.ops.expand_dims(keras.ops.clip(reward, -1.0, 1.0), -1)
         taken = keras.ops.one_hot(action, self.num_actions)
         value = keras.layers.Concatenate(name="core_input")([value, clipped, taken])
@@ -264,16 +302,24 @@ class KerasLayout:
             states_after = []
         logits = keras.layers.Dense(self.num_actions, name=POLICY)(value)
         baseline = keras.layers.Dense(1, name=BASELINE)(value)
-        model = keras.Model(
-            [observation, action, reward, *states], [logits, baseline, *states_after], name=self.network.name
-        )
+        return self._with_weights([observation, action, reward, *states], [logits, baseline, *states_after], theta)
+
+    def _with_weights(self, inputs: list, outputs: list, theta: np.ndarray | None) -> "keras.Model":
+        import keras
+
+        model = keras.Model(inputs, outputs, name=self.network.name)
         if theta is not None:
             self.assign(model, theta)
         return model
 
+    def _keras_name(self, layer: str) -> str:
+        """Returns the name of the Keras layer that has the weights of a layer."""
+        normalised = {each.name for each in (*self.network.torso, self.network.dense) if each.normalisation}
+        return f"{layer}_kernel" if layer in normalised else KERAS_NAMES.get(layer, layer)
+
     def variables(self, model: "keras.Model") -> list:
         """Returns the weights of a model in the order of the parameter vector."""
-        by_layer = {array.layer: model.get_layer(KERAS_NAMES.get(array.layer, array.layer)) for array in self.arrays}
+        by_layer = {array.layer: model.get_layer(self._keras_name(array.layer)) for array in self.arrays}
         return [variable for layer in by_layer.values() for variable in layer.weights]
 
     def assign(self, model: "keras.Model", theta: np.ndarray) -> None:
@@ -297,7 +343,7 @@ class KerasLayout:
             state: The memory before the first step, float32, (batch, units) each; () for a network without.
 
         Returns:
-            Logits, shape (time, batch, actions), and baseline, shape (time, batch).
+            Logits or action values, shape (time, batch, actions), and baseline, shape (time, batch).
         """
         import keras
 
@@ -354,12 +400,26 @@ def _convolutions(layer: Layer, channels: int) -> list[tuple[str, int]]:
     return [(f"{layer.name}_conv", channels), *((name, layer.units) for name in blocks)]
 
 
-def _convolution(value, layer: Layer):
+def _out_size(layer: Layer, size: int) -> int:
+    """Returns the height (width) of a layer's output for an input of height (width) `size`."""
+    return math.ceil(size / 2) if layer.kind == "residual" else layer.out_size(size)
+
+
+def _weighted(value, layer: Layer):
+    """Adds a convolution or a dense layer, with its normalisation and activation."""
     import keras
 
-    return keras.layers.Conv2D(
-        layer.units, layer.kernel, layer.stride, "same", activation=layer.activation, name=layer.name
-    )(value)
+    is_plain = layer.normalisation is None
+    common = {"activation": layer.activation, "name": layer.name} if is_plain else {"name": f"{layer.name}_kernel"}
+    if layer.kind == "dense":
+        value = keras.layers.Dense(layer.units, **common)(value)
+    else:
+        value = keras.layers.Conv2D(layer.units, layer.kernel, layer.stride, layer.padding, **common)(value)
+    if is_plain:
+        return value
+    axes = tuple(range(1, len(value.shape)))
+    value = keras.layers.LayerNormalization(axis=axes, epsilon=NORM_EPSILON, name=f"{layer.name}_norm")(value)
+    return keras.layers.Activation(layer.activation, name=layer.name)(value)
 
 
 def _residual_section(value, layer: Layer):
@@ -382,8 +442,8 @@ def _residual_section(value, layer: Layer):
 
 
 def _orthogonal_array(random: np.random.Generator, array: ParameterArray) -> np.ndarray:
-    if array.part == "b":
-        return np.zeros(math.prod(array.shape), np.float32)
+    if array.part not in ("w", "u"):
+        return np.full(math.prod(array.shape), array.bound, np.float32)
     gain = _ORTHOGONAL_GAINS.get(array.layer, math.sqrt(2))
     return np.float32(gain) * orthogonal(random, math.prod(array.shape[:-1]), array.shape[-1]).ravel()
 

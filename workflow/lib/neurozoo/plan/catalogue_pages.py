@@ -61,8 +61,9 @@ def _keras_networks_text() -> str:
         for network in KERAS_NETWORKS.values()
     ]
     return (
-        "These have a policy head and a baseline head, for algorithms that learn both. The reward and the action "
-        "before join the input of the layer after `fc`. A section has a 3 x 3 convolution, a 3 x 3 max-pool of stride "
+        "Those with `policy` have a policy head and a baseline head, for objectives that learn both; the reward and "
+        "the action before join the input of the layer after `fc`. Those with `q_values` have action values, for the "
+        "objective `pqn`. A section has a 3 x 3 convolution, a 3 x 3 max-pool of stride "
         "2 and two residual blocks.\n\n" + markdown_table(("name", "published as", "layers", "parameters"), rows)
     )
 
@@ -89,7 +90,8 @@ def layer_text(layer: Layer) -> str:
         "VALID": layer.kind == "conv" and layer.padding == "valid",
         layer.activation: layer.activation not in ("relu", "linear"),
         "no bias": not layer.bias and not is_recurrent,
-        "virtual batch norm": layer.normalisation is not None,
+        "virtual batch norm": layer.normalisation in ("before_bias", "after_bias"),
+        "layer norm": layer.normalisation == "layer",
         "iotas": is_recurrent and layer.skip == "input",
         "inner ReLU": layer.inner_relu,
     }

@@ -157,13 +157,14 @@ def _complaint(place: str, check: Callable[[], object]) -> list[str]:
 
 
 def _world_problems(config: Mapping) -> Iterator[str]:
-    """Protocol and behaviour must be those of the game's world."""
+    """Protocol and behaviour must be those of the game's world, and networks those that the settings train."""
     for name, experiment in config["experiments"].items():
-        check, problems = ALGORITHMS[experiment["algo"]].check_fit, []
+        spec, problems = ALGORITHMS[experiment["algo"]], []
         for member in members_of(experiment):
             settings = settings_of(experiment["algo"], member)
-            for number, game in enumerate(experiment["games"]):
-                problems += _complaint(f"experiments.{name}.games[{number}]", partial(check, game, settings))
+            for kind, check in (("games", spec.check_fit), ("models", spec.check_model)):
+                for number, value in enumerate(experiment[kind]):
+                    problems += _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value, settings))
         yield from dict.fromkeys(problems)
         if experiment["sweep"] and not problems:
             yield from pooling_problems(f"experiments.{name}", experiment)

@@ -6,7 +6,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from neurozoo.agents.policies import NetworkPolicy, PolicyInputs, State
+from neurozoo.agents.policies import Policy, PolicyInputs, State
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.vector import Step
 from neurozoo.networks.keras_networks import MEMORY
@@ -69,7 +69,7 @@ class Actor:
         state: What the network remembers.
     """
 
-    def __init__(self, environments: Environments, policy: NetworkPolicy, *, ends_with_lives: bool) -> None:
+    def __init__(self, environments: Environments, policy: Policy, *, ends_with_lives: bool) -> None:
         self._environments = environments
         self._policy = policy
         self._ends_with_lives = ends_with_lives

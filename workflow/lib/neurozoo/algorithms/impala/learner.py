@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.agents.policies import Sampled
 from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.minibatches import minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player, named
-from neurozoo.algorithms.impala.playing import MakeEnvironments, play_test
+from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy, play_test
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.schedule import Schedule
 from neurozoo.algorithms.impala.settings import ImpalaSettings
@@ -242,7 +241,7 @@ class ImpalaLearner:
 
     def _batches(self, rollout: Rollout) -> Iterator[dict[str, np.ndarray]]:
         s = self.settings
-        if s.objective == "ppo":
+        if s.has_minibatches:
             return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned))
         return (rollout.batch(slice(first, first + s.batch_size)) for first in range(0, s.num_envs, s.batch_size))
 
@@ -271,6 +270,7 @@ class ImpalaLearner:
             "steps": self.steps,
             "compat_counter": self._schedule.compat_counter(self._updates),
             "learning_rate": self._schedule.learning_rate(self._updates),
+            **({"epsilon": s.epsilon(self.steps)} if s.objective == "pqn" else {}),
             **statistics.columns(steps=steps, frames=frames - before),
             "queue_len": 0,  # a rollout is learned from as soon as it is played
             "learners": s.learners,
@@ -291,7 +291,7 @@ class ImpalaLearner:
 
     def _test(self, watch: Watch) -> list[float]:
         return play_test(
-            Sampled(self._network.ask, state_shapes=self._layout.state_shapes),
+            make_policy(self.settings, self._layout, self._network.ask, epsilon=self.settings.test_epsilon),
             self._make_environments,
             protocol=self._protocol,
             games=self.settings.num_test_episodes,

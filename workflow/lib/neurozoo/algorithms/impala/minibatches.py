@@ -1,6 +1,12 @@
-"""What PPO learns from: advantages of a whole rollout, and minibatches that are drawn from it several times.
+"""What PPO and PQN learn from: targets of a whole rollout, and minibatches that are drawn from it several times.
 
-Source: Schulman et al. 2016, arXiv:1506.02438 (generalized advantage estimation).
+A target is an advantage and the value that it adds to: r_t + discount_t * ((1 - lambda) * V_{t+1} + lambda *
+target_{t+1}), and V after the last step. With the largest action value as V, these are the Q(lambda) returns of PQN.
+Deviation from CleanRL's `pqn_atari_envpool.py`: where an episode ends, that cuts off V_{t+1} but not target_{t+1}, so
+that returns of the next episode leak into the one before. We cut off both.
+
+Sources: Schulman et al. 2016, arXiv:1506.02438 (generalized advantage estimation); Gallici et al. 2024,
+arXiv:2407.04811 (PQN).
 """
 
 from collections.abc import Iterator
@@ -49,7 +55,8 @@ def minibatches(
         random: Draws the order.
 
     Yields:
-        What `ppo_losses` takes, and the inputs of the network, without an entry for after the last step.
+        What `ppo_losses` and `pqn_losses` take, and the inputs of the network, which have no entry for after the last
+        step.
     """
     s = settings
     advantages = generalized_advantages(

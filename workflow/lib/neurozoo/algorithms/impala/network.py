@@ -1,4 +1,4 @@
-"""The actor-critic network: weights that learn, weights that act, the optimizer, and one update.
+"""The network of a learner: weights that learn, weights that act, the optimizer, and one update.
 
 It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.compiled`.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
 from neurozoo.algorithms.compiled import copier, fused, shared_training_step, stepper, training_step
-from neurozoo.algorithms.impala.objectives import OBJECTIVES
+from neurozoo.algorithms.impala.objectives import FIGURES, OBJECTIVES
 from neurozoo.algorithms.impala.optimizers import make_optimizer
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.compute.mpi import Group
@@ -18,12 +18,6 @@ from neurozoo.networks.keras_networks import INPUTS, MEMORY, KerasLayout
 
 if TYPE_CHECKING:
     import keras
-
-# What an update tells, in the order of `Trainer.figures`; each is a mean over its steps, except for the losses.
-FIGURES = (
-    "loss_total", "loss_pg", "loss_baseline", "loss_entropy", "entropy_mean", "value_mean", "rho_mean",
-    "rho_clipped_share",
-)  # fmt: skip
 
 
 class ActingNetwork:
@@ -75,6 +69,7 @@ class ActorCritic:
     ) -> None:
         theta = layout.draw(random, settings.initial_weights)
         self._layout = layout
+        self._figures = FIGURES[settings.objective]
         self.online, self.acting = layout.keras_model(theta), layout.keras_model(theta)
         self._trainer = _trainer(self.online, layout, settings, byte_scale)
         if learners is None:
@@ -99,17 +94,17 @@ class ActorCritic:
         """Learns from some unrolls once.
 
         Args:
-            batch: As returned by `Rollout.batch`, or drawn by `minibatches` for PPO.
+            batch: As returned by `Rollout.batch`, or drawn by `minibatches` for PPO and PQN.
             learning_rate: Of this update.
 
         Returns:
-            `FIGURES`, and `grad_norm`, the norm of the gradient before it was bounded.
+            `FIGURES` of the objective, and `grad_norm`, the norm of the gradient before it was bounded.
         """
         optimizer = self._trainer.optimizer
         optimizer.learning_rate = learning_rate
         self._train(dict(batch))
         figures = np.asarray(self._trainer.figures).tolist()
-        return {**dict(zip(FIGURES, figures, strict=True)), "grad_norm": float(np.asarray(optimizer.norm))}
+        return {**dict(zip(self._figures, figures, strict=True)), "grad_norm": float(np.asarray(optimizer.norm))}
 
     def hand_over(self) -> None:
         """Copies the weights that learn to those that act."""
@@ -179,22 +174,19 @@ def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSetting
         def __init__(self) -> None:
             super().__init__()
             self.online = online
-            self.figures = self.add_weight(shape=(len(FIGURES),), initializer="zeros", trainable=False, name="figures")
+            count = len(FIGURES[settings.objective])
+            self.figures = self.add_weight(shape=(count,), initializer="zeros", trainable=False, name="figures")
 
         def call(self, batch):
-            """Returns logits and baseline of all steps that the batch has observations of."""
+            """Returns logits (or action values) and baseline of all steps that the batch has observations of."""
             inputs = [_seen(batch["observations"], byte_scale), batch["previous_actions"], batch["previous_rewards"]]
             state = [batch[name] for name, _ in zip(MEMORY, layout.state_shapes, strict=False)]
             return layout.unroll(self.online, inputs[: len(INPUTS)], batch["is_first"], state)
 
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-            losses = OBJECTIVES[settings.objective](settings, x, *y_pred)
-            parts = (losses.policy, losses.baseline, losses.entropy)
-            total = sum(parts)
-            clipped = ops.cast(losses.is_clipped, "float32")
-            means = map(ops.mean, (losses.entropies, losses.values, losses.ratios, clipped))
-            self.figures.assign(ops.stack([total, *parts, *means]))
-            return total
+            figures = OBJECTIVES[settings.objective](settings, x, *y_pred).figures()
+            self.figures.assign(ops.stack([figures[name] for name in FIGURES[settings.objective]]))
+            return figures["loss_total"]
 
     trainer = Trainer()
     trainer.compile(optimizer=fused(make_optimizer(settings)), jit_compile=False)

@@ -1,9 +1,10 @@
-"""What an update descends: the loss of V-trace or of PPO, of a batch that the network has seen.
+"""What an update descends: the loss of V-trace, PPO or PQN, of a batch that the network has seen.
 
-Both work inside of a compiled update, with any `KERAS_BACKEND`.
+All work inside of a compiled update, with any `KERAS_BACKEND`.
 
 Sources: Espeholt et al. 2018, arXiv:1802.01561, section 4.2; Schulman et al. 2017, arXiv:1707.06347, with the details
-of CleanRL's `ppo_atari.py` (Huang et al. 2022, "The 37 implementation details of PPO").
+of CleanRL's `ppo_atari.py` (Huang et al. 2022, "The 37 implementation details of PPO"); Gallici et al. 2024,
+arXiv:2407.04811 (PQN), with the details of CleanRL's `pqn_atari_envpool.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,25 +18,39 @@ SMALLEST_DEVIATION = 1e-8  # of advantages that are normalized
 
 
 class Losses(NamedTuple):
-    """The parts of a loss, with their factors, and what reports say of the batch.
+    """The parts of a loss, with their factors, and what reports say of the batch. Without a policy, most are None.
 
     Attributes:
+        baseline: Scalar: the loss of the values.
+        values: The baseline, or the values of the actions, shape (time, batch).
         policy: Scalar.
-        baseline: Scalar.
         entropy: Scalar; negative.
         entropies: Shape (time, batch), in nats.
-        values: The baseline, shape (time, batch).
         ratios: New probability of each action through that of the policy that acted, shape (time, batch).
         is_clipped: Whether the bound on its ratio holds for an action, shape (time, batch).
     """
 
-    policy: Any
     baseline: Any
-    entropy: Any
-    entropies: Tensor
     values: Tensor
-    ratios: Tensor
-    is_clipped: Tensor
+    policy: Any = None
+    entropy: Any = None
+    entropies: Tensor | None = None
+    ratios: Tensor | None = None
+    is_clipped: Tensor | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """Returns what an update tells, as scalars: `loss_total`, its parts, and means over the batch."""
+        import keras
+
+        ops = keras.ops
+        parts = {"loss_pg": self.policy, "loss_baseline": self.baseline, "loss_entropy": self.entropy}
+        steps = {
+            **{"entropy_mean": self.entropies, "value_mean": self.values},
+            **{"rho_mean": self.ratios, "rho_clipped_share": self.is_clipped},
+        }
+        parts = {name: each for name, each in parts.items() if each is not None}
+        means = {name: ops.mean(ops.cast(each, "float32")) for name, each in steps.items() if each is not None}
+        return {"loss_total": sum(parts.values()), **parts, **means}
 
 
 def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, values: Tensor) -> Losses:
@@ -67,13 +82,13 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
     entropy = entropies(logits)
     ratios = ops.exp(log_ratios)
     return Losses(
-        policy_loss(log_of_actions, advantages),
-        s.baseline_cost * baseline_loss(targets, values),
-        -s.entropy_cost * ops.sum(entropy),
-        entropy,
-        values,
-        ratios,
-        ratios > (float("inf") if s.rho_bar is None else s.rho_bar),
+        policy=policy_loss(log_of_actions, advantages),
+        baseline=s.baseline_cost * baseline_loss(targets, values),
+        entropy=-s.entropy_cost * ops.sum(entropy),
+        entropies=entropy,
+        values=values,
+        ratios=ratios,
+        is_clipped=ratios > (float("inf") if s.rho_bar is None else s.rho_bar),
     )
 
 
@@ -107,14 +122,42 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
         errors = ops.maximum(errors, ops.square(near - targets))
     entropy = entropies(logits)
     return Losses(
-        ops.mean(losses),
-        s.baseline_cost * 0.5 * ops.mean(errors),
-        -s.entropy_cost * ops.mean(entropy),
-        entropy,
-        values,
-        ratios,
-        ops.abs(ratios - 1.0) > s.clip_ratio,
+        policy=ops.mean(losses),
+        baseline=s.baseline_cost * 0.5 * ops.mean(errors),
+        entropy=-s.entropy_cost * ops.mean(entropy),
+        entropies=entropy,
+        values=values,
+        ratios=ratios,
+        is_clipped=ops.abs(ratios - 1.0) > s.clip_ratio,
     )
 
 
-OBJECTIVES: Mapping[str, Callable[..., Losses]] = {"vtrace": vtrace_losses, "ppo": ppo_losses}
+def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor, largest: Tensor) -> Losses:
+    """Returns the loss of PQN: the mean of (Q(state, action) - target)^2 over time and batch.
+
+    Args:
+        s: The settings.
+        batch: As returned by `minibatches`.
+        q_values: Of the network that learns, shape (time, batch, actions).
+        largest: The largest of each state; not used, since targets come from the network that acted.
+    """
+    import keras
+
+    ops = keras.ops
+    taken = ops.one_hot(batch["actions"], q_values.shape[-1], dtype=q_values.dtype)
+    values = ops.sum(q_values * taken, axis=-1)
+    return Losses(baseline=ops.mean(ops.square(values - batch["targets"])), values=values)
+
+
+OBJECTIVES: Mapping[str, Callable[..., Losses]] = {"vtrace": vtrace_losses, "ppo": ppo_losses, "pqn": pqn_losses}
+
+# The names of `Losses.figures`.
+_FIGURES_OF_POLICIES = (
+    "loss_total", "loss_pg", "loss_baseline", "loss_entropy", "entropy_mean", "value_mean", "rho_mean",
+    "rho_clipped_share",
+)  # fmt: skip
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "vtrace": _FIGURES_OF_POLICIES,
+    "ppo": _FIGURES_OF_POLICIES,
+    "pqn": ("loss_total", "loss_baseline", "value_mean"),
+}

@@ -1,5 +1,7 @@
 """The optimizers of IMPALA, which also measure and bound the gradient's norm."""
 
+import itertools
+import math
 from typing import TYPE_CHECKING
 
 from neurozoo.algorithms.impala.settings import ImpalaSettings
@@ -8,12 +10,28 @@ if TYPE_CHECKING:
     import keras
 
 
+BETAS = (0.9, 0.999)  # of RAdam: decay rates of the means of the gradient and of its square
+
+
+def rectification_length(steps: float) -> float:
+    """Returns how many squares RAdam's mean of them stands for: rho_t after a number of steps, from 1 to infinity."""
+    second = BETAS[1]
+    left = second**steps
+    return 2 / (1 - second) - 1 - (0.0 if steps == math.inf else 2 * steps * left / (1 - left))
+
+
+FIRST_RECTIFIED = next(step for step in itertools.count(1) if rectification_length(step) > 5)
+
+
 def make_optimizer(settings: ImpalaSettings) -> "keras.optimizers.Optimizer":
     """Makes the optimizer that the settings name.
 
     RMSProp is that of TensorFlow 1: ms <- decay * ms + (1 - decay) * g^2; m <- momentum * m + lr * g / sqrt(ms +
     epsilon); w <- w - m. There, epsilon is inside of the root, and ms starts at 1. PyTorch and Optax have it outside of
     the root, and start at 0.
+
+    RAdam is that of PyTorch: the mean of the gradient alone for the first steps, then Adam times a factor that grows
+    to 1, since the mean of few squares says little (Liu et al. 2020, arXiv:1908.03265).
 
     Returns:
         The optimizer, with a variable `norm`: the norm of the last gradient before it was bounded.
@@ -47,7 +65,36 @@ def make_optimizer(settings: ImpalaSettings) -> "keras.optimizers.Optimizer":
                 step = momentum
             self.assign_sub(variable, step)
 
-    kind: type = keras.optimizers.Adam if settings.optimizer == "adam" else RMSProp
+    class RAdam(keras.optimizers.Optimizer):
+        """Rectified Adam."""
+
+        def build(self, variables):
+            if self.built:
+                return
+            super().build(variables)
+            self.means = [self.add_variable_from_reference(each, "mean") for each in variables]
+            self.squares = [self.add_variable_from_reference(each, "square") for each in variables]
+
+        def update_step(self, gradient, variable, learning_rate):
+            number = self._get_variable_index(variable)
+            mean, square = self.means[number], self.squares[number]
+            first, second = BETAS
+            self.assign(mean, first * mean + (1 - first) * gradient)
+            self.assign(square, second * square + (1 - second) * ops.square(gradient))
+            step = ops.cast(self.iterations + 1, variable.dtype)
+            unbiased = mean / -ops.expm1(step * math.log(first))
+            missing = -ops.expm1(step * math.log(second))  # 1 - second^step, without the rounding of a difference
+            longest = rectification_length(math.inf)
+            length = ops.maximum(longest - 2 * step * (1 - missing) / missing, 5.0)  # unused where it would be less
+            rectified = ops.sqrt(
+                (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length) * missing
+            )
+            adaptive = rectified / (ops.sqrt(square) + settings.optimizer_epsilon)
+            is_rectified = self.iterations + 1 >= FIRST_RECTIFIED
+            self.assign_sub(variable, learning_rate * unbiased * ops.where(is_rectified, adaptive, 1.0))
+
+    kinds: dict[str, type] = {"rmsprop": RMSProp, "adam": keras.optimizers.Adam, "radam": RAdam}
+    kind: type = kinds[settings.optimizer]
 
     class Bounded(kind):
         """Bounds the norm of all gradients together before it applies them."""

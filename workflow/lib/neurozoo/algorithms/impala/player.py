@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from neurozoo.agents.policies import Forward, Sampled
+from neurozoo.agents.policies import EpsilonGreedy, Forward
 from neurozoo.algorithms.impala.actor import Actor, Game
-from neurozoo.algorithms.impala.playing import MakeEnvironments
+from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.algorithms.impala.team import Team
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.networks.keras_networks import KerasLayout
@@ -65,9 +66,10 @@ class Player:
         self._protocol = protocol
         self._first = environments.start
         self._environments = make_environments(len(environments), self._seed_of)
+        self._policy = make_policy(settings, layout, forward, epsilon=settings.epsilon_start)
         self.actor = Actor(
             self._environments,
-            Sampled(forward, state_shapes=layout.state_shapes),
+            self._policy,
             ends_with_lives=settings.life_loss == "terminal",
         )
         self.rollout, self._other = (
@@ -84,11 +86,18 @@ class Player:
         """Makes a decision in each environment; returns the games that have ended."""
         address = (self.rollouts, self.step, *([self._first] if self._first else []))
         draws = generator(self._entropy, Purpose.EXPLORATION, *address)
+        if isinstance(self._policy, EpsilonGreedy):
+            self._policy.epsilon = self._settings.epsilon(self._steps_of_run())
         games = self.actor.play(self.rollout, self.step, draws)
         self.step += 1
-        if self.is_rollout_over and self._settings.objective == "ppo":
+        if self.is_rollout_over and self._settings.has_minibatches:
             self.actor.look_ahead(self.rollout)
         return games
+
+    def _steps_of_run(self) -> int:
+        """Returns the steps of all environments of the run so far."""
+        s = self._settings
+        return (self.rollouts * s.unroll_length + self.step) * Team(s.learners, s.actors, s.num_envs).all_environments
 
     def play_rollout(self) -> list[Game]:
         """Plays the current rollout to its end; returns the games that have ended."""

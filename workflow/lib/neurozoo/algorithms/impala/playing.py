@@ -1,14 +1,16 @@
-"""Tests of a policy: whole games, in environments of their own."""
+"""How the network of an objective acts, and tests of it: whole games, in environments of their own."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from neurozoo.agents.policies import NetworkPolicy
+from neurozoo.agents.policies import EpsilonGreedy, Forward, Greedy, Policy, Sampled
 from neurozoo.algorithms.impala.actor import Actor, Environments
 from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
+from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
 
 TEST_ENVIRONMENTS = 8  # at once, at most
@@ -17,8 +19,23 @@ TEST_ENVIRONMENTS = 8  # at once, at most
 MakeEnvironments = Callable[[int, Callable[[int, int], int]], Environments]
 
 
+def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, epsilon: float) -> Policy:
+    """Returns how a network acts in training and in tests.
+
+    Args:
+        settings: The settings, which name the objective.
+        layout: The network.
+        forward: The same, with weights.
+        epsilon: Probability of a random action where action values are learned; policies draw every action.
+    """
+    if settings.action_rule == "sampled":
+        return Sampled(forward, state_shapes=layout.state_shapes)
+    greedy = Greedy(forward, state_shapes=layout.state_shapes)
+    return EpsilonGreedy(greedy, epsilon=epsilon, num_actions=layout.num_actions)
+
+
 def play_test(
-    policy: NetworkPolicy,
+    policy: Policy,
     make_environments: MakeEnvironments,
     *,
     protocol: Protocol,

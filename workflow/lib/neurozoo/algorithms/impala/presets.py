@@ -61,6 +61,18 @@ _PPO = replace(
     learning_rate=0.00025,
     max_gradient_norm=0.5,
 )
+# Of CleanRL's pqn_atari_envpool.py; the same holds.
+_PQN = replace(
+    _PPO,
+    objective="pqn",
+    optimizer="radam",
+    optimizer_epsilon=1e-8,
+    max_gradient_norm=10.0,
+    gae_lambda=0.65,
+    epsilon_start=1.0,
+    epsilon_end=0.01,
+    epsilon_steps=1_000_000,
+)
 
 PRESETS = {
     "impala_gym": _GYM,
@@ -75,6 +87,7 @@ PRESETS = {
         _CLEANBA, num_envs=8, batch_size=8, unroll_length=80, learning_rate=0.00048, entropy_cost=0.0006
     ),
     "ppo": _PPO,
+    "pqn": _PQN,
     # For two cores: more environments in a batch, shorter rollouts, sticky actions.
     "neurozoo": replace(
         _PPO,

@@ -27,11 +27,11 @@ class Rollout:
         previous_rewards: float32, shape (time + 1, num_envs): unclipped; 0 where an episode begins.
         is_first: bool, shape (time + 1, num_envs): whether an episode begins.
         actions: int32, shape (time, num_envs).
-        logits: float32, shape (time, num_envs, num_actions): of the policy that acted.
+        logits: float32, shape (time, num_envs, num_actions): of the policy that acted; with `pqn`, action values.
         rewards: float32, shape (time, num_envs): unclipped.
         is_last: bool, shape (time, num_envs): whether the episode ended with the step.
         values: float32, shape (time, num_envs): the baseline of the network that acted.
-        bootstrap: float32, shape (num_envs,): the same after the last step; only for `ppo`.
+        bootstrap: float32, shape (num_envs,): the same after the last step; only for `ppo` and `pqn`.
         state: What the network remembered before the first step: float32, (num_envs, ...) each.
         version: Number of rollouts that the policy that acted had learned from.
     """

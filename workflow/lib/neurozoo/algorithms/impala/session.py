@@ -42,6 +42,7 @@ class ImpalaSession(LearnerSession):
         self._protocol = protocol_of_run(context)
         check_engine(context.game, self._protocol, context.settings.engine)
         self._layout = keras_layout_of(context.game, context.model, self._protocol)
+        context.settings.check_network(self._layout.network)
         learner = ImpalaLearner(
             context.settings,
             entropy=context.entropy,
@@ -81,14 +82,14 @@ class ImpalaSession(LearnerSession):
         )
 
     def result(self) -> NetworkResult:
-        """Returns the network after the last finished epoch. Its actions are drawn from its policy."""
+        """Returns the network after the last finished epoch."""
         reported = self._learner.reported
         assert reported is not None  # there has been a report
         return NetworkResult(
             weights=reported.weights,
             protocol=self._protocol,
             num_actions=self._layout.num_actions,
-            action_rule="sampled",
+            action_rule=self._context.settings.action_rule,
             test_score=reported.score,
             test_episodes=0 if reported.score is None else self._context.settings.num_test_episodes,
             iteration=reported.iteration,

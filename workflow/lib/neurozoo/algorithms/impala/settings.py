@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
 from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.keras_networks import InitialWeights
+from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, KerasNetwork
 from neurozoo.validation import Number, Whole
 
 # Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
@@ -32,7 +32,9 @@ class ImpalaSettings(RunSettings):
         **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
         **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
         **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
+        **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
     }
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -45,6 +47,9 @@ class ImpalaSettings(RunSettings):
     )
     test_period: Whole = Field(
         default=0, ge=0, description="Epochs between two tests; 0 for a test only after the last epoch."
+    )
+    test_epsilon: Number = Field(
+        default=0.05, ge=0, le=1, description="Probability of a random action in tests of pqn; others draw all actions."
     )
     # acting
     num_envs: Whole = Field(
@@ -68,10 +73,10 @@ class ImpalaSettings(RunSettings):
         default="average", description="How the gradients of several learners are put together: average or sum."
     )
     # learning
-    objective: Literal["vtrace", "ppo"] = Field(
+    objective: Literal["vtrace", "ppo", "pqn"] = Field(
         default="vtrace",
-        description="What is learned: vtrace (IMPALA; losses are sums over the steps of an update) or ppo (losses are "
-        "means).",
+        description="What is learned: vtrace (IMPALA; losses are sums over the steps of an update), ppo (losses are "
+        "means) or pqn (action values instead of a policy; the loss is a mean).",
     )
     initial_weights: InitialWeights = Field(
         default="fan_in",
@@ -86,7 +91,9 @@ class ImpalaSettings(RunSettings):
         description="For learning: abs_one (rewards clipped to [-1, 1]), soft_asymmetric (5 tanh(r / 5), and 1.5 "
         "tanh(r / 5) of losses) or none.",
     )
-    optimizer: Literal["rmsprop", "adam"] = Field(default="rmsprop", description="rmsprop or adam.")
+    optimizer: Literal["rmsprop", "adam", "radam"] = Field(
+        default="rmsprop", description="rmsprop, adam or radam (rectified Adam, which begins with small steps)."
+    )
     learning_rate: Number = Field(default=0.0006, ge=0, description="Learning rate at the start; linear to 0.")
     learning_rate_frames: Whole | None = Field(
         default=None, ge=1, description="Frames until the learning rate is 0; empty for the budget."
@@ -125,18 +132,23 @@ class ImpalaSettings(RunSettings):
         default=1.0, ge=0, description="Bound of the importance weights that carry errors back; empty for none."
     )
     vtrace_lambda: Number = Field(default=1.0, ge=0, le=1, description="Factor on the latter weights.")
-    # PPO
+    # PPO and PQN
     epochs: Whole = Field(
-        default=1, ge=1, description="How often ppo learns from each rollout; vtrace learns from it once."
+        default=1, ge=1, description="How often ppo and pqn learn from each rollout; vtrace learns from it once."
     )
     minibatches: Literal["unrolls", "steps"] = Field(
         default="unrolls",
-        description="What ppo draws for an update: unrolls, or as many single steps; networks with memory always get "
-        "unrolls.",
+        description="What ppo and pqn draw for an update: unrolls, or as many single steps; networks with memory "
+        "always get unrolls.",
     )
     gae_lambda: Number = Field(
-        default=0.95, ge=0, le=1, description="Decay of errors in ppo's generalized advantage estimation."
+        default=0.95,
+        ge=0,
+        le=1,
+        description="Lambda of ppo's generalized advantage estimation, and of pqn's Q(lambda) returns: from 0 (values "
+        "of the next step) to 1 (all rewards of the rollout).",
     )
+    # PPO
     clip_ratio: Number = Field(
         default=0.1, gt=0, description="How far from 1 the ratio of new and old probability counts in ppo."
     )
@@ -162,6 +174,19 @@ class ImpalaSettings(RunSettings):
         le=1,
         description="After that, share of mazes whose goal is as far from the start as possible, as in tests.",
     )
+    # PQN
+    epsilon_start: Number = Field(
+        default=1.0, ge=0, le=1, description="Probability of a random action at pqn's first step of training."
+    )
+    epsilon_end: Number = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="Probability of a random action of pqn from `epsilon_steps` on; linear in between.",
+    )
+    epsilon_steps: Whole = Field(
+        default=1_000_000, ge=1, description="Steps of all environments until pqn's epsilon is `epsilon_end`."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,7 +205,7 @@ class ImpalaSettings(RunSettings):
         if self.objective == "vtrace" and (self.epochs != 1 or self.minibatches != "unrolls"):
             raise NeurozooError(
                 "With objective vtrace, each unroll is learned from once: set epochs to 1 and minibatches to unrolls, "
-                "or objective to ppo."
+                "or objective to ppo or pqn."
             )
         most = -(-self.actors // self.learners)  # of one learner
         if 0 < self.actors < self.learners:
@@ -199,6 +224,37 @@ class ImpalaSettings(RunSettings):
         hard = Phase(1.0, 0.0, self.most_walls, self.farthest_mazes)
         steps = self.frames // (frame_skip * self.num_envs * self.learners)
         return Curriculum(max(1, steps), (replace(PHASES[0], end=self.easy_mazes), hard))
+
+    def check_network(self, network: KerasNetwork) -> None:
+        """Checks that the network has what the objective learns.
+
+        Raises:
+            NeurozooError: It has a policy head where action values are learned, or the other way round.
+        """
+        learns_values = self.objective == "pqn"
+        if learns_values != (network.head == Q_VALUES):
+            kinds = ("action values", "a policy head and a baseline head")
+            wanted, found = kinds if learns_values else reversed(kinds)
+            example = "nature_layer_norm" if learns_values else "impala_shallow"
+            raise NeurozooError(
+                f"With objective {self.objective}, the network should have {wanted}, but {network.name!r} has {found}. "
+                f"Choose another network, such as {example!r}, or another objective."
+            )
+
+    def epsilon(self, steps: int) -> float:
+        """Returns the probability of a random action of pqn after a number of steps of all environments."""
+        share = min(steps / self.epsilon_steps, 1.0)
+        return self.epsilon_start - share * (self.epsilon_start - self.epsilon_end)
+
+    @property
+    def action_rule(self) -> Literal["sampled", "greedy"]:
+        """How the outputs of a trained network become actions."""
+        return "greedy" if self.objective == "pqn" else "sampled"
+
+    @property
+    def has_minibatches(self) -> bool:
+        """Whether updates take minibatches of a rollout, with targets from the network that acted."""
+        return self.objective != "vtrace"
 
     @property
     def ranks(self) -> int:

@@ -6,6 +6,7 @@ from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describe_evaluation
 from neurozoo.environments.games import check_played
 from neurozoo.environments.protocols import get_protocol
+from neurozoo.networks.catalogue import get_keras_network
 
 STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
 MAZE_STEP_BYTES = 50_000  # of a step in a maze: activations of `maze_recurrent` and their gradients
@@ -35,7 +36,15 @@ def _memory(settings: ImpalaSettings) -> int:
 
 
 def _describe_evaluation(game: str, settings: ImpalaSettings) -> dict[str, object]:
-    return describe_evaluation(game, settings) | {"action_rule": "sampled"}
+    facts = describe_evaluation(game, settings)
+    if settings.action_rule == "sampled":
+        return facts | {"action_rule": "sampled"}
+    rule = "epsilon-greedy" if settings.test_epsilon else "greedy"
+    return facts | {"action_rule": rule, "epsilon": settings.test_epsilon}
+
+
+def _check_model(model: str, settings: ImpalaSettings) -> None:
+    settings.check_network(get_keras_network(model))
 
 
 SPECS = (
@@ -47,6 +56,7 @@ SPECS = (
         open_session=_open_session,
         check_game=_check_game,
         check_variant=check_keras_network,
+        check_model=_check_model,
         describe_evaluation=_describe_evaluation,
         memory=_memory,
         ranks=lambda settings: settings.ranks,
