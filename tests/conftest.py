@@ -27,7 +27,7 @@ PATIENCE = 1800
 
 
 def pytest_addoption(parser):
-    help = "mark long tests as drawn, for three minutes, another choice for each text: a commit"
+    help = "mark long tests as drawn, for one minute, another choice for each text: a commit"
     parser.addoption("--draw-by", metavar="TEXT", help=help)
 
 
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: first.get(item.path.parent.name, 2))
     if (text := config.getoption("draw_by")) is None:
         return
-    left = 180  # seconds
+    left = 60  # seconds
     # Those of tests/cluster are left to `make test-cluster`: they injure schedulers, a minute or more each.
     long = [item for item in items if item.get_closest_marker("long") and item.path.parent.name != "cluster"]
     for item in sorted(long, key=lambda item: hashlib.sha256(f"{text} {item.nodeid}".encode()).digest()):
