@@ -92,7 +92,7 @@ PRESETS = {
     "neurozoo": replace(
         _PPO,
         protocol="machado2018",
-        frames=12_000_000,
+        frames=24_000_000,
         epoch_steps=50_000,
         num_envs=32,
         unroll_length=32,
