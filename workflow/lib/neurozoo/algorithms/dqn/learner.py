@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs
-from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
@@ -143,7 +142,6 @@ class DeepQLearner:
         """
         s = self.settings
         self._game, self._ops = game, ops
-        keep_to_threads(self.threads)
         self._environments = make_vector_environment(
             game,
             self._protocol,

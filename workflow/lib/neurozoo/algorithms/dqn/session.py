@@ -2,6 +2,7 @@
 
 from typing import Self
 
+from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.results import NetworkResult
@@ -48,6 +49,7 @@ class DqnSession(LearnerSession):
     def __enter__(self) -> Self:
         context = self._context
         folder = context.state_dir / REPLAY
+        keep_to_threads(context.threads)  # before the op is loaded, which loads TensorFlow
         ops, said = find_ops(context.ops, self._protocol)
         self.announcements += said
         self.announcements += self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
