@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.algorithms import learner_session
 from neurozoo.algorithms.dqn import learner as dqn_learner
+from neurozoo.algorithms.dqn import session as dqn_session
 from neurozoo.algorithms.dqn.session import DqnSession
 from neurozoo.algorithms.impala import session as impala_session
 from neurozoo.algorithms.impala.learner import ImpalaLearner
@@ -184,7 +185,7 @@ def context(algo, model, folder, ops):
 
 def test_learners_play_in_the_op_if_it_can_be_loaded_and_say_so_if_not(ops, tmp_path, monkeypatch):
     monkeypatch.setattr(dqn_learner, "QNetwork", StillNetwork)
-    monkeypatch.setattr(dqn_learner, "keep_to_threads", lambda threads: None)
+    monkeypatch.setattr(dqn_session, "keep_to_threads", lambda threads: None)
     damaged = tmp_path / "libneurozoo_ops.so"
     damaged.write_bytes(b"half")
     for given, is_native, count in ((ops, True, 0), (None, False, 0), (damaged, False, 1)):

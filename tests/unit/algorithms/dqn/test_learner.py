@@ -58,7 +58,6 @@ class StillNetwork:
 def opened(monkeypatch, tmp_path):
     """Makes a learner that plays: `opened(preset, **overrides)`."""
     monkeypatch.setattr(module, "QNetwork", StillNetwork)
-    monkeypatch.setattr(module, "keep_to_threads", lambda threads: None)
     made = []
 
     def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, as_before=False, **overrides):
