@@ -39,7 +39,7 @@ def assert_twin_sees_the_same(environment, trace, *, levels, noops=0, seed=0):
 
 @pytest.mark.parametrize("protocol", [UBER, MACHADO, UBER_2017], ids=lambda protocol: protocol.name)
 @pytest.mark.parametrize(
-    "every", [pytest.param(12, id="5 games"), pytest.param(1, id="60 games", marks=pytest.mark.long)]
+    "every", [pytest.param(12, id="5 games"), pytest.param(1, id="60 games", marks=pytest.mark.long(seconds=60))]
 )
 def test_a_used_evaluator_plays_each_game_as_a_console_just_switched_on(
     ops, noise_table, published_games, protocol, every

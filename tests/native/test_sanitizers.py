@@ -47,7 +47,8 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
     return run.stdout
 
 
-@pytest.mark.parametrize("sanitizer", [SANITIZERS[0], pytest.param(SANITIZERS[1], marks=pytest.mark.long(seconds=30))])
+@pytest.mark.long(seconds=40)
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
     assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors\n"

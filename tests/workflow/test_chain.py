@@ -196,6 +196,7 @@ def test_nothing_is_left_to_do_afterwards(chain, snakemake_again):
     assert "Nothing to be done" in answer.stdout
 
 
+@pytest.mark.long(seconds=40)
 def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(chain, snakemake_again):
     place = chain / "results/test/runs" / RUNS[0] / "tags/initial"
     wanted = [f"results/test/runs/{RUNS[0]}/tags/initial/{name}" for name in ("rollouts/seed_3.npz", "test.json")]

@@ -32,7 +32,7 @@ def meaning_of(frozen: FrozenModel) -> Meaning:
     if frozen.action_rule == "sampled":
         return "probabilities"
     spec = ALGORITHMS.get(frozen.algo)
-    if frozen.layers[-1].name == Q_VALUES:
+    if any(layer.name == Q_VALUES for layer in frozen.layers[-1:]):
         return "Q-values"
     return "Q-values" if spec is not None and spec.outputs_are_returns else "output values"
 
