@@ -46,7 +46,10 @@ def pytest_collection_modifyitems(config, items):
     # Those of tests/cluster are left to `make test-cluster`: they injure schedulers, a minute or more each.
     long = [item for item in items if item.get_closest_marker("long") and item.path.parent.name != "cluster"]
     for item in sorted(long, key=lambda item: hashlib.sha256(f"{text} {item.nodeid}".encode()).digest()):
-        seconds = item.get_closest_marker("long").kwargs.get("seconds", 15)
+        marker = item.get_closest_marker("long")
+        if marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: write long(seconds={marker.args[0]})")
+        seconds = marker.kwargs.get("seconds", 15)
         if seconds <= left:
             left -= seconds
             item.add_marker("drawn")

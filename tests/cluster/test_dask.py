@@ -98,7 +98,8 @@ def results(folder: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("name", ["ga", *(pytest.param(name, marks=pytest.mark.long) for name in ("es", "novelty"))])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["ga", "es", "novelty"])
 def test_workers_that_are_killed_again_and_again_cost_only_time(train, alone, tmp_path, name):
     training = train(name, tmp_path, *LOCAL)
     kills = 0
@@ -215,6 +216,7 @@ def scheduler(tmp_path):
     scheduler.stop()
 
 
+@pytest.mark.long
 def test_a_run_whose_scheduler_is_killed_ends_with_a_sentence_and_continues(train, alone, tmp_path, scheduler):
     folder = tmp_path / "run"
     begin = time.monotonic()

@@ -58,6 +58,7 @@ def test_trainings_come_out_as_on_this_machine_although_one_is_deleted(sge, grid
     assert not grid_engine.qstat()
 
 
+@pytest.mark.long
 def test_the_clock_of_a_job_rings_in_every_slice_and_its_limit_is_not_met(grid_engine, monkeypatch):
     monkeypatch.syspath_prepend(PROJECT / "profiles" / "sge")
     submit = importlib.import_module("submit")

@@ -399,7 +399,11 @@ ALL = "decisions or kind_of_layer or scores or compiled or computed_while"
 
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="this is the other backend")
 @pytest.mark.parametrize(
-    "tests", [pytest.param(FEW, id="some"), pytest.param(ALL, id="all", marks=pytest.mark.long(seconds=60))]
+    "tests",
+    [
+        pytest.param(FEW, id="some", marks=pytest.mark.long(seconds=15)),
+        pytest.param(ALL, id="all", marks=pytest.mark.long(seconds=60)),
+    ],
 )
 def test_what_depends_on_the_backend_holds_with_jax_too(tests):
     result = subprocess.run(

@@ -363,6 +363,7 @@ def make(threads):
 """
 
 
+@pytest.mark.long(seconds=8)
 def test_too_little_memory_and_too_many_threads_are_sentences(python, ops, noise_table):
     code = (
         LIMITED_MEMORY

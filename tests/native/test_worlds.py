@@ -67,6 +67,7 @@ def test_the_episodes_of_this_test_differ(ops, noise_table):
     assert len({result.behaviour.tobytes() for result in found.values()}) > 1
 
 
+@pytest.mark.long(seconds=7)
 def test_the_start_of_2018_changes_what_the_published_genome_scores(ops, noise_table, evaluators, data_dir):
     # Section 11 of the specification: about 8,000 over the 30 starts instead of about 3,300; only no-ops mod 4 matter.
     from neurozoo.genomes.genome import read_genome

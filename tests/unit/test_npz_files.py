@@ -185,6 +185,7 @@ except NeurozooError as error:
     assert peak < 600e6
 
 
+@pytest.mark.long(seconds=12)
 @pytest.mark.parametrize("key", ["starts", "frames"])
 def test_the_arrays_of_a_rollout_do_not_become_huge(tmp_path, key):
     path = tmp_path / "bomb.npz"

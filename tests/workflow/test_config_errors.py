@@ -102,7 +102,7 @@ def test_a_target_that_follows_configfile_is_told_from_a_configuration(snakemake
     assert "Traceback" not in run.stdout
 
 
-@pytest.mark.long(10)
+@pytest.mark.long(seconds=10)
 def test_a_file_in_the_place_of_a_runs_folder_stops_before_any_job(project, snakemake):
     (project / "results" / "runs").mkdir(parents=True)
     (project / "results" / "runs" / "ga").touch()

@@ -199,6 +199,7 @@ def test_an_op_that_is_older_than_its_sources_does_not_hide_other_jobs(project, 
     assert counts["plot_learning_curves"] == 1
 
 
+@pytest.mark.long(seconds=8)
 @pytest.mark.parametrize("sentence", [BUILD, REBUILD])
 def test_the_command_that_builds_the_op_builds_nothing_else(project, snakemake, sentence):
     command = sentence.partition(": snakemake ")[2].split()
@@ -232,6 +233,7 @@ use rule * from neurozoo as neurozoo_*
     assert "results/runs/ga/pong/large/3/checkpoint.npz" in run.stdout
 
 
+@pytest.mark.long(seconds=8)
 def test_a_dry_run_takes_less_than_two_and_a_half_starts_of_snakemake(snakemake):
     def seconds(*arguments: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -294,6 +296,7 @@ def test_a_run_that_starts_from_another_one_waits_for_it(project, snakemake):
     assert "mine.json" in answer
 
 
+@pytest.mark.long(seconds=6)
 def test_forms_of_frozen_networks_that_nobody_wants_are_not_planned(plan):
     """Each form of a network takes as much disk space as its checkpoint."""
     wanted = ["--profile", "profiles/local", "results/runs/ga/frostbite/small/1/frozen/model.json"]

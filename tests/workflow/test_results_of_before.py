@@ -46,6 +46,7 @@ def test_a_dry_run_plans_no_training(updated, snakemake, profile):
     assert not {"train", "noise_table", "parse_log"} & set(jobs)
 
 
+@pytest.mark.long(seconds=7)
 def test_changed_settings_still_train_again(updated, snakemake):
     config = updated / "config" / "old.yaml"
     config.write_text(config.read_text().replace("batch_size: 4", "batch_size: 5"))

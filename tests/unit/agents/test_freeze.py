@@ -161,6 +161,7 @@ def test_a_folder_with_other_files_is_left_alone(checkpoint, trace, tmp_path):
     assert names(tmp_path) == ["thesis.tex"]
 
 
+@pytest.mark.long(seconds=10)
 def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk):
     outcomes = small_disk(
         """

@@ -380,6 +380,7 @@ def without_strides(nodes, definition):
             del node.attr["strides"]
 
 
+@pytest.mark.long(seconds=3)
 @pytest.mark.parametrize(
     ("spoil", "answer"),
     [

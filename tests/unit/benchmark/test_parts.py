@@ -53,6 +53,7 @@ def test_recurrent_layers_count_the_cycles_of_their_channels(recurrence, cycles)
     assert count_multiply_adds(layout, theta, planes) == 4 * 4 * 3 * 3 * 2 * cycles
 
 
+@pytest.mark.long(seconds=6)
 @pytest.mark.parametrize("network", ["small", "virtual_bn"])
 def test_the_parts_are_those_of_the_episodes_that_are_played(ops, small_noise_table, network):
     workload = make_workload(network, "pong", noise=small_noise_table, frames=80)

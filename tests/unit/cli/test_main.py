@@ -134,6 +134,7 @@ def test_training_by_hand_takes_settings_and_ends_with_its_files(engine, tmp_pat
     assert (tmp_path / "checkpoint.npz").exists()
 
 
+@pytest.mark.long(seconds=20)
 def test_an_agent_that_was_frozen_before_its_run_went_on_is_not_taken_for_the_new_one(engine, tmp_path, capsys):
     def frozen_frames():
         return json.loads((tmp_path / "frozen" / "model.json").read_text())["scores"]["frames"]

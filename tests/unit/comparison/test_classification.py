@@ -100,6 +100,7 @@ def test_different_classes_are_recognised_and_the_facts_are_written(run_folder, 
     assert sum(int(row["records"]) for row in rows) == 36
 
 
+@pytest.mark.long(seconds=4)
 def test_remembering_the_scene_does_not_help(run_folder, outputs):
     # The classes differ only in their scenes; with a shuffled split, nearly all would be recognised.
     runs = [

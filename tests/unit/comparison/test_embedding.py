@@ -54,6 +54,7 @@ def test_principal_components_are_those_of_the_covariance(run_folder, tmp_path):
     assert about["explained"]["representation"] == pytest.approx(values[::-1][:2] / values.sum(), abs=1e-4)
 
 
+@pytest.mark.long(seconds=30)
 def test_every_method_keeps_unlike_runs_apart_and_gives_the_same_bytes_again(run_folder, tmp_path):
     runs = [run_folder("ga", episodes=(40,)), run_folder("es", episodes=(40,), shift=200)]
     before = sys.modules.get("tensorflow")

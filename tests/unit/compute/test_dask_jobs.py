@@ -149,6 +149,7 @@ def test_a_scheduler_that_refuses_jobs_ends_the_run_with_its_message(jobs, tmp_p
         assert len(cluster.notes.refusals) >= 5
 
 
+@pytest.mark.long(seconds=9)
 @pytest.mark.parametrize(
     ("kind", "command", "answer"),
     [

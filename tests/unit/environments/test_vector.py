@@ -133,6 +133,7 @@ def test_other_protocols_are_refused(game, protocol):
         vector(game, get_protocol(protocol))
 
 
+@pytest.mark.long(seconds=15)
 @pytest.mark.parametrize(("draws_as_before", "expected"), [(False, {1, 2, 3}), (True, {0, 1, 2})])
 def test_episodes_begin_with_as_many_no_ops_as_the_protocol_says(draws_as_before, expected):
     protocol = dataclasses.replace(get_protocol("nature2015"), max_noops=3)
@@ -148,6 +149,7 @@ def test_episodes_begin_with_as_many_no_ops_as_the_protocol_says(draws_as_before
     assert found == expected
 
 
+@pytest.mark.long(seconds=7)
 def test_a_restored_environment_that_had_to_draw_its_no_ops_again_continues():
     protocol = dataclasses.replace(get_protocol("nature2015"), max_noops=1)  # half of all draws are none
     environment = vector("freeway", protocol, count=4)

@@ -180,6 +180,7 @@ def test_an_error_on_a_worker_is_reported_in_one_sentence(cluster, parents):
         cluster.receive(timeout=600)
 
 
+@pytest.mark.long(seconds=4)
 def test_after_closing_only_logs_are_left(world, tmp_path, parents, wait_until):
     settings = ClusterSettings.of("local workers=1")
     before = {process.pid for process in started_by_us()}

@@ -65,6 +65,7 @@ def test_outcomes_do_not_depend_on_the_levels_beside(levels, alone):
     assert len({each[1] for each in alone}) > 30  # occupancies: levels differ
 
 
+@pytest.mark.long(seconds=7)
 def test_a_cluster_gives_the_same(cluster, levels, alone):
     assert as_bytes(played(cluster, levels)) == alone
 

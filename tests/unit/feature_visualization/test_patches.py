@@ -19,6 +19,7 @@ def test_a_patch_is_black_beyond_the_edge():
     assert cut_patch(observation, (-1, 2), (3, 3))[..., 0].tolist() == [[0, 0, 0], [3, 4, 0], [7, 8, 0]]
 
 
+@pytest.mark.long(seconds=6)
 @pytest.mark.parametrize("layer", ["conv1", "conv2", "conv3"])
 def test_a_patch_is_all_that_its_unit_sees(frozen_folder, rollout_file, layer):
     """A picture with only the patch, at its position, excites the unit as the whole observation did."""

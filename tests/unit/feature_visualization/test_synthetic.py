@@ -73,6 +73,7 @@ def test_old_frames_stay_black_if_only_the_newest_is_optimised(small, make_froze
     assert colours.inputs.any(axis=(0, 1, 2)).all()
 
 
+@pytest.mark.long(seconds=5)
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(small):
     pictures = [
         make(small, "conv2", objectives.channel_mean([3]), 1, steps=5, jitter=2, seed=seed).inputs for seed in (1, 1, 2)

@@ -314,6 +314,7 @@ def test_a_genome_file_may_say_how_it_is_played(tmp_path):
         read_genome(path)
 
 
+@pytest.mark.long(seconds=20)
 def test_ten_times_the_text_takes_about_ten_times_as_long_and_a_long_mistake_is_refused_faster():
     def seconds(read: Callable[[], object]) -> float:
         """The best of three; without collections, whose price depends on what else lives in the process."""

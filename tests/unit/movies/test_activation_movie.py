@@ -203,6 +203,7 @@ def test_an_error_while_drawing_ends_the_encoder_and_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.long(seconds=12)
 def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folder, rollout_file):
     message, files = small_disk(
         """

@@ -49,6 +49,7 @@ def heard(path):
     return np.frombuffer(subprocess.run(command, capture_output=True, check=True).stdout, np.float32)
 
 
+@pytest.mark.long(seconds=7)
 def test_every_frame_of_the_console_is_shown_at_its_own_speed(movie, noisy, decode):
     path, facts = movie
     frames, told = decode(path)

@@ -53,6 +53,7 @@ def run_dir(small_noise_table, tmp_path):
     return folder
 
 
+@pytest.mark.long(seconds=15)
 def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_noise_table, tmp_path):
     import imageio_ffmpeg
 

@@ -22,6 +22,7 @@ print(tf.keras.Model)
     assert python(PREPARED + code).stdout == "[[5.]] True\n<class 'keras.src.models.model.Model'>\n"
 
 
+@pytest.mark.long(seconds=8)
 @pytest.mark.parametrize("first", ["import keras", "import tensorflow", "import jax" if find_spec("jax") else "pass"])
 def test_what_was_imported_before_stays(python, first):
     code = "after = {name: sys.modules.get(name) for name in names}; print(after == before)"

@@ -87,6 +87,7 @@ def test_sound_is_played_at_the_given_volume(in_window):
     assert sound["volume"] == pytest.approx(0.25, abs=0.01)
 
 
+@pytest.mark.long(seconds=10)
 def test_a_frozen_agent_plays_a_short_game_in_a_window(python, own_copy):
     record = json.loads((own_copy / "model.json").read_text())
     record["protocol"]["max_frames"] = 160

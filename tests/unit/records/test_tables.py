@@ -128,6 +128,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 """
 
 
+@pytest.mark.long(seconds=8)
 def test_a_million_rows_would_fit_into_500_megabytes(tmp_path, python):
     facts = {f"protocol_{number}": "a fact of twenty chars" for number in range(40)}
     reports(*range(2500)).assign(**facts, Loss=0.25).to_csv(tmp_path / "1.csv", index=False)

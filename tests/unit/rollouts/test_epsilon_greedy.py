@@ -34,6 +34,7 @@ def test_episodes_are_whole_and_repeat_with_their_seed(short, tmp_path):
     assert episodes_of(play_epsilon_greedily(short, episodes=3, seed=5)) != episodes_of(record)
 
 
+@pytest.mark.long(seconds=15)
 def test_without_random_actions_the_scores_are_those_of_the_rollout(short, tmp_path):
     from neurozoo.rollouts.rollout import record_rollout
 
@@ -95,6 +96,7 @@ def summary_of(record):
     return summary(played, Protocol.from_record(test["protocol"]), epsilon=record["epsilon"])
 
 
+@pytest.mark.long(seconds=10)
 def test_a_test_under_simple_dqn_has_its_random_starts(short):
     record = play_epsilon_greedily(short, protocols=["simple_dqn"], episodes=10, steps=None, epsilon=1.0)
     noops = {episode["noops"] for episode in episodes_of(record)[0]}

@@ -47,12 +47,14 @@ def test_the_agent_sees_new_noise_of_the_right_size_in_every_step(recorded):
     }
 
 
+@pytest.mark.long(seconds=5)
 def test_observation_noise_is_a_part_of_the_range_of_observations(recorded, frozen_folder):
     colours = frozen_folder("small", game="pong", protocol="gym_v4")  # 0 to 255
     plain, noisy = recorded(of=colours, max_steps=2), recorded(of=colours, max_steps=2, observation_noise=0.1)
     assert (noisy["observations"][0] - plain["observations"][0]).std() == pytest.approx(25.5, rel=0.03)
 
 
+@pytest.mark.long(seconds=5)
 def test_every_action_is_random_if_the_probability_is_one(recorded, folder):
     actions = json.loads((folder / "model.json").read_text())["actions"]
     counts = np.bincount(recorded(action_noise=1.0, max_steps=300)["actions"], minlength=len(actions))

@@ -150,6 +150,7 @@ def test_a_frozen_model_for_another_game_is_refused(own_copy, tmp_path):
     assert not (tmp_path / "x.npz").exists()
 
 
+@pytest.mark.long(seconds=10)
 @pytest.mark.parametrize("size", ["64k", "400k"])  # it fills up while playing, or while the file is written
 def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folder, size):
     message, files = small_disk(

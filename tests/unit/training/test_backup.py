@@ -54,7 +54,7 @@ def content(folder):
     "crash",
     [
         "after the second backup",
-        pytest.param("between the first parts and their index", marks=pytest.mark.long(30)),
+        pytest.param("between the first parts and their index", marks=pytest.mark.long(seconds=30)),
     ],
 )
 def test_a_run_whose_node_is_lost_ends_elsewhere_with_the_same_bytes(runner, aws, bucket, tmp_path, crash):

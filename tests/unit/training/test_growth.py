@@ -21,6 +21,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long(seconds=8)
 @pytest.mark.parametrize("name", ["log.jsonl", "train.log", "state/log.jsonl", "state/train.log"])
 def test_logs_grow_with_the_number_of_generations(runs, name):
     few, many = ((runs / str(count) / name).stat().st_size for count in (FEW, MANY))

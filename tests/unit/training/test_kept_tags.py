@@ -52,6 +52,7 @@ def test_a_tag_is_frozen_as_what_was_kept(es_run, ops, small_noise_table):
     np.testing.assert_array_equal(weights.ravel(), kept_theta[-weights.size - weights.shape[1] : -weights.shape[1]])
 
 
+@pytest.mark.long(seconds=7)
 def test_a_genome_in_the_log_is_not_kept_and_gives_the_weights_of_the_snapshot(
     runner, uninterrupted, ops, small_noise_table, tmp_path
 ):

@@ -70,6 +70,7 @@ def test_a_learner_that_is_killed_ends_the_same_without_the_op(
     assert_same_results(tmp_path, uninterrupted_learner)
 
 
+@pytest.mark.long(seconds=8)
 def test_a_learner_that_is_stopped_within_an_epoch_ends_the_same(
     runner, settings, uninterrupted_learner, tmp_path, wait_until
 ):
@@ -83,6 +84,7 @@ def test_a_learner_that_is_stopped_within_an_epoch_ends_the_same(
     assert_same_results(tmp_path, uninterrupted_learner)
 
 
+@pytest.mark.long(seconds=10)
 def test_a_learner_of_the_river_crossing_task_that_is_killed_ends_the_same(runner, settings, tmp_path):
     river = settings | {"protocol": "river_split", "action_set": None, "frames": 32 + 2 * 64}
     arguments = {**ARGUMENTS, "game": "river_crossing", "whole_settings": river}
@@ -97,6 +99,7 @@ def test_a_learner_of_the_river_crossing_task_that_is_killed_ends_the_same(runne
     assert_same_results(tmp_path / "killed", tmp_path / "through")
 
 
+@pytest.mark.long(seconds=10)
 def test_a_missing_replay_file_stops_the_run_before_anything_is_lost(runner, settings, tmp_path):
     runner.finish(tmp_path, whole_settings=settings | {"frames": 300}, **ARGUMENTS)
     before = (tmp_path / "state" / "state.json").read_bytes()
@@ -116,6 +119,7 @@ def test_all_presets_are_settings(preset):
     assert resolve_settings("dqn", preset=preset).engine == "native"
 
 
+@pytest.mark.long(seconds=12)
 def test_a_moment_that_was_passed_before_a_stop_within_an_epoch_is_still_kept(tmp_path, monkeypatch):
     settings = OVERRIDES | {"learning_starts": 0, "frames": 300, "snapshot_frames": 160}
     context = make_context(**ARGUMENTS, run=1, settings=settings, run_dir=tmp_path)

@@ -56,6 +56,7 @@ def test_a_learner_that_is_killed_ends_the_same_with_two_threads_and_without_the
     assert_same_results(tmp_path, uninterrupted)
 
 
+@pytest.mark.long(seconds=12)
 def test_a_learner_that_is_stopped_within_a_rollout_ends_the_same(
     runner, settings, uninterrupted, tmp_path, wait_until
 ):

@@ -96,6 +96,7 @@ def test_two_threads_give_the_same_as_one(runner, uninterrupted, tmp_path):
     assert_same_results(tmp_path, uninterrupted)
 
 
+@pytest.mark.long(seconds=5)
 def test_the_order_in_which_episodes_finish_does_not_matter(runner, uninterrupted, tmp_path, monkeypatch):
     class LastFirst(NativeEvaluator):
         def submit(self, episodes):
@@ -291,6 +292,7 @@ def test_changed_settings_start_anew_and_keep_the_old_state(runner, uninterrupte
 # ---- the other engine
 
 
+@pytest.mark.long(seconds=20)
 def test_a_run_of_the_batched_engine_equals_a_native_one_but_is_not_continued_by_it(runner, uninterrupted, tmp_path):
     process = runner.start(
         tmp_path, crash="after a report and before the state", settings={"engine": "batched"}, slots=4

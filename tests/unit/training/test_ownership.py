@@ -148,6 +148,7 @@ def test_a_training_that_lost_its_run_stops_and_leaves_the_heartbeat_of_the_new_
     assert (sign["progress"], sign["ended"]) == (7, "finished")
 
 
+@pytest.mark.long(seconds=25)
 def test_a_training_that_was_cut_off_and_comes_back_changes_nothing(runner, tmp_path, wait_until):
     longer = {"frames": 40_000}
     uninterrupted, run_dir = tmp_path / "uninterrupted", tmp_path / "run"

@@ -5,6 +5,7 @@ from neurozoo.training import resume, resuming
 from training_processes import SETTINGS, assert_same_results, reports
 
 
+@pytest.mark.long(seconds=7)
 def test_a_run_continues_with_its_own_settings_to_a_larger_budget(runner, uninterrupted, tmp_path):
     runner.finish(tmp_path, settings={"frames": 1500})
     assert len(reports(tmp_path)) < len(reports(uninterrupted))

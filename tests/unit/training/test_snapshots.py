@@ -41,6 +41,7 @@ def test_the_last_snapshot_says_what_the_results_say(uninterrupted):
     np.testing.assert_array_equal(read_checkpoint(path).theta, read_checkpoint(uninterrupted / "checkpoint.npz").theta)
 
 
+@pytest.mark.long(seconds=4)
 @pytest.mark.parametrize("nothing", [0, None])
 def test_snapshots_can_be_turned_off_on_again_and_moved_apart_in_the_middle_of_a_run(
     runner, uninterrupted, tmp_path, nothing

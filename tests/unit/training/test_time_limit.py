@@ -36,6 +36,7 @@ def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted
     assert_same_results(run_dir, uninterrupted)
 
 
+@pytest.mark.long(seconds=4)
 @pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGUSR1, signal.SIGTERM]])
 def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, uninterrupted, tmp_path, again, numbers):
     again.parent.mkdir()

@@ -101,7 +101,7 @@ def test_a_learner_that_is_killed_is_named_and_the_run_ends_the_same(two, tmp_pa
     assert_same_results(tmp_path, two)
 
 
-@pytest.mark.long(60)
+@pytest.mark.long(seconds=60)
 def test_a_signal_saves_the_state_of_all_ranks(two, tmp_path, wait_until):
     process = start(tmp_path, TWO)
     wait_for_state(tmp_path, process, wait_until)
@@ -113,7 +113,7 @@ def test_a_signal_saves_the_state_of_all_ranks(two, tmp_path, wait_until):
     assert_same_results(tmp_path, two)
 
 
-@pytest.mark.long(60)
+@pytest.mark.long(seconds=60)
 def test_nothing_trains_on_if_the_job_itself_is_killed(two, tmp_path, wait_until):
     process = start(tmp_path, TWO)
     wait_for_state(tmp_path, process, wait_until)
@@ -124,7 +124,7 @@ def test_nothing_trains_on_if_the_job_itself_is_killed(two, tmp_path, wait_until
     assert_same_results(tmp_path, two)
 
 
-@pytest.mark.long(60)
+@pytest.mark.long(seconds=60)
 def test_one_actor_sends_all_that_the_learner_would_have_played(tmp_path):
     """PPO learns from everything in a rollout, from the values of the actor and the one after the last step, too."""
     alone, acted_for = (finish(tmp_path / str(actors), PPO | {"actors": actors}) for actors in (0, 1))
@@ -132,7 +132,7 @@ def test_one_actor_sends_all_that_the_learner_would_have_played(tmp_path):
     np.testing.assert_array_equal(*weights)
 
 
-@pytest.mark.long(150)
+@pytest.mark.long(seconds=150)
 @pytest.mark.parametrize(("lost", "changes"), [(0, {}), (2, PPO)])
 def test_two_learners_and_two_actors_end_the_same(tmp_path, wait_until, lost, changes):
     team = changes | FOUR

@@ -98,6 +98,7 @@ def test_epsilon_falls_as_in_the_original(opened):
     assert learner._epsilon() == 1.0
 
 
+@pytest.mark.long(seconds=5)
 @pytest.mark.parametrize(("target_update_period", "count"), [(16, 25), (0, 0)])
 def test_the_target_is_renewed_25_times_in_an_epoch_of_25_periods(opened, target_update_period, count):
     learner = opened(target_update_period=target_update_period)
@@ -131,6 +132,7 @@ def test_with_an_epsilon_of_0_the_best_action_is_played(opened):
     assert set(learner._replay.sample(64, np.random.default_rng(0)).actions.tolist()) == {2}
 
 
+@pytest.mark.long(seconds=7)
 def test_rewards_are_clipped_for_learning_and_raw_in_the_statistics(opened):
     learner = opened(game="seaquest", num_envs=4, epoch_steps=4_000, replay_size=8_000)
     report = report_of(learner)
@@ -150,6 +152,7 @@ def test_a_lost_life_ends_the_episode_for_learning_but_not_the_game(opened):
     assert counts["terminal"][1] >= 5 * counts["terminal"][0]
 
 
+@pytest.mark.long(seconds=6)
 def test_waiting_takes_5_to_31_decisions_that_are_neither_stored_nor_steps(opened):
     learner = opened("simple_dqn", epoch_steps=2_000, learning_starts=0, train_frequency=1_000, life_loss="terminal")
     waits, actions, original = [], [], learner._wait
@@ -314,6 +317,7 @@ def test_a_learner_that_continues_plays_on_like_one_that_was_never_interrupted(o
         np.testing.assert_array_equal(one.screens, other.screens)
 
 
+@pytest.mark.long(seconds=6)
 @pytest.mark.parametrize("prioritised", [False, True])
 @pytest.mark.parametrize("num_envs", [1, 4])
 def test_saving_after_any_round_changes_nothing(opened, monkeypatch, prioritised, num_envs):

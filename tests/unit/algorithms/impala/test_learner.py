@@ -229,6 +229,7 @@ def _remembering(learner, network, learned):
     return finish_and_remember
 
 
+@pytest.mark.long(seconds=7)
 def test_runs_differ_and_repeat():
     weights = [make(run=run) for run in (1, 1, 2)]
     for learner in weights:
@@ -295,6 +296,7 @@ SMALL_Q = KerasNetwork(
 )
 
 
+@pytest.mark.long(seconds=8)
 @pytest.mark.parametrize(("settings", "stop"), [(PPO, 4), (PPO, 14), (PQN, 14)])
 def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
     model = SMALL_Q if settings is PQN else "impala_shallow_lstm"
@@ -320,7 +322,7 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
     ("model", "changes"),
     [
         ("impala_shallow", {}),
-        ("impala_shallow_lstm", {}),
+        pytest.param("impala_shallow_lstm", {}, marks=pytest.mark.long(seconds=12)),
         ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
         (SMALL_Q, {"objective": "pqn", "epochs": 2, "batch_size": 8, "minibatches": "steps", "optimizer": "radam"}),
     ],

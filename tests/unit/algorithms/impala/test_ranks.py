@@ -32,6 +32,7 @@ def test_a_rank_that_falls_silent_is_named_and_ends_the_others(tmp_path):
     assert not (tmp_path / "error2").exists()  # the leader is the first to complain
 
 
+@pytest.mark.long(seconds=40)
 def test_two_learners_with_the_data_of_one_have_its_weights(tmp_path):
     """Section 20.9 of the specification: the same data, averaged, or half of the data each, summed."""
     start(2, "weights", tmp_path)

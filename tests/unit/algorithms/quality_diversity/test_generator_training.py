@@ -125,6 +125,7 @@ def test_settings_are_checked():
             check_in_mazes(decoder)
 
 
+@pytest.mark.long(seconds=7)
 def test_a_search_goes_through_the_levels_of_a_generator(tmp_path, ops, monkeypatch):
     monkeypatch.chdir(ops.parents[2])
     network = generator_network(TINY, np.random.default_rng(0))

@@ -35,6 +35,7 @@ def full(tmp_path_factory):
     return trained_apart(tmp_path_factory.mktemp("full"), "dsage", "full")
 
 
+@pytest.mark.long(seconds=8)
 def test_a_run_on_a_cluster_leaves_the_same_archive(tmp_path):
     alone, cluster = (tmp_path / name for name in ("alone", "cluster"))
     for run_dir, distributed in ((alone, None), (cluster, "local workers=2")):

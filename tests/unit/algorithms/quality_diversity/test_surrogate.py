@@ -111,6 +111,7 @@ def test_the_statistics_of_the_predictor_move_as_far_as_with_two_updates():
         np.testing.assert_allclose(np.asarray(fast), np.asarray(expected), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long(seconds=8)
 def test_it_can_learn_64_levels_by_heart():
     levels, targets, occupancy = data(64)
     network = surrogate(channels=16, occupancy_channels=8, residual_blocks=1, learning_rate=0.003)
@@ -142,6 +143,7 @@ def test_it_continues_exactly_from_its_arrays():
 # ---- options beyond the paper
 
 
+@pytest.mark.long(seconds=6)
 def test_standardised_heads_predict_in_units_and_learn_in_ranges():
     raw, network = surrogate(**SMALL), surrogate(standardises_heads=True, **SMALL)
     levels, targets, occupancy = data(40)
@@ -180,6 +182,7 @@ def test_an_ensemble_of_one_is_the_surrogate():
     np.testing.assert_array_equal(whole.predict(batch[0])[0], alone.predict(batch[0])[0])
 
 
+@pytest.mark.long(seconds=8)
 def test_a_restored_ensemble_learns_on_to_the_same_bytes():
     first, second, batch = ensemble(2, **SMALL), ensemble(2, seed=1, **SMALL), data(20)
     list(first.train(*batch, rngs(2)))
