@@ -1,7 +1,7 @@
 """Writes the pages of the book from its claims and records; results are not needed."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -37,14 +37,16 @@ Read what was published about the algorithms of this project, what came out here
 page with its figure, its runs, and what deviates from the original.
 
 ```
-snakemake --profile local --configfile CONFIGURATION    # repeat a claim from nothing; an interrupted run continues
-python -m neurozoo book                                 # take the results that are there, and write these pages
+# Repeat a claim from nothing; an interrupted run continues:
+snakemake --profile local --configfile CONFIGURATION
+# Take the results that are there, and write these pages:
+python -m neurozoo book
 ```
 
 Scores are test scores, from episodes that selected nothing, with 95 % bootstrap intervals over runs; a single run has
 none ([statistics](../statistics.md)). Published values have the protocol of their source, so compare orders and ratios
 first. A result is marked if a run is missing or unfinished, or if it was made by another version or with other settings
-than its configuration has now. `docs/results/book.yaml` has the claims; CONFIGURATION is the last column.
+than its configuration has now. `docs/results/book.yaml` has the claims.
 
 """
 
@@ -142,7 +144,7 @@ def _text_of(path: Path) -> str | None:
 
 def list_of(entries: list[Entry]) -> str:
     """Returns the page with all claims."""
-    head = ("claim", "published", "here", "how", "repeat")
+    head = ("claim and its configuration", "published", "here")
     return GENERATED + _INTRO + markdown_table(head, map(_row, entries))
 
 
@@ -150,10 +152,12 @@ def _row(entry: Entry) -> tuple[str, ...]:
     claim = entry.claim
     published = [f"**{each.value}** {each.what} ({each.source})" for each in claim.published[:_MOST_PUBLISHED]]
     again = f"`{claim.configuration}`" if claim.configuration and not claim.command else f"`{claim.again}`"
-    return (f"[{claim.title}]({entry.name}.md)", "<br>".join(published), _here(entry), _how(entry), again)
+    how = _how(entry)
+    here = [*_here(entry), *([f"<small>{how}</small>"] if how else [])]
+    return (f"[{claim.title}]({entry.name}.md)<br>{again}", "<br>".join(published), "<br>".join(here))
 
 
-def _here(entry: Entry) -> str:
+def _here(entry: Entry) -> list[str]:
     lines = []
     for shown in entry.shown:
         lines += shortened(shown.brief)
@@ -169,7 +173,7 @@ def _here(entry: Entry) -> str:
         lines += [f"*{BEFORE}:*"] if entry.earlier else []
         for _, shown in entry.earlier:
             lines += shortened(shown.brief)
-    return "<br>".join(lines)
+    return lines
 
 
 def _so_far(run: TakenRun) -> str:
@@ -194,12 +198,12 @@ def _how(entry: Entry) -> str:
     record = entry.record
     if record is None:
         known = [shown.how for shown in entry.shown] or [earlier.how for earlier, _ in entry.earlier]
-        return "<br>".join(filter(None, known)) or NOTHING
+        return "; ".join(filter(None, known))
     protocols = ", ".join(dict.fromkeys(run.protocol for run in record.runs))
     lines = [f"{number_range([len(record.runs)], 'run')}, {_extent(record)}", protocols]
     if (seconds := _seconds(record)) is not None:
         lines.append(f"{ago(seconds)} in all")
-    return "<br>".join(filter(None, [*lines, machine_text(record.machine)]))
+    return ", ".join(filter(None, [*lines, machine_text(record.machine)]))
 
 
 def _extent(record: Record) -> str:
@@ -234,7 +238,7 @@ def page_of(entry: Entry) -> str:
         for earlier, shown in entry.earlier:
             parts += [
                 f"{earlier.note.strip()} The table is `{earlier.table}`.\n",
-                markdown_table(shown.head, shown.rows),
+                _table(shown.head, shown.rows),
             ]
             if earlier.figure:
                 parts.append(f"![{shown.title}]({_relative(earlier.figure)})\n")
@@ -255,7 +259,7 @@ def _results(entry: Entry) -> list[str]:
         parts.append("There is no test yet; the runs are below.\n")
     for shown in entry.shown:
         title = f"{shown.title} ({shown.how})" if shown.how else shown.title
-        parts += [f"{title}:\n", markdown_table(shown.head, shown.rows)]
+        parts += [f"{title}:\n", _table(shown.head, shown.rows)]
     if (count := _reached(entry)) is not None:
         parts.append(f"{count[0].upper()}{count[1:]}.\n")
     if entry.record is not None and FIGURE in entry.record.files:
@@ -281,8 +285,6 @@ def _making(entry: Entry, record: Record) -> list[str]:
         )
         for run in record.runs
     ]
-    kept = [place for place in range(len(head)) if any(row[place] != NOTHING for row in rows)]
-    table = markdown_table([head[place] for place in kept], [[row[place] for place in kept] for row in rows])
     total = _seconds(record)
     hours = [f"Training and tests took {ago(total)} in all."] if total is not None else []
     sentences = [
@@ -292,7 +294,13 @@ def _making(entry: Entry, record: Record) -> list[str]:
         "Times are wall times, also those of a machine with other work. Runs with the same digest have the same "
         f"settings, protocol and tests; `{(FOLDER / entry.name).as_posix()}/record.json` has them.",
     ]
-    return [" ".join(sentences) + "\n", table]
+    return [" ".join(sentences) + "\n", _table(head, rows)]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Writes a table without the columns that are empty."""
+    kept = [place for place in range(len(head)) if any(row[place] not in ("", NOTHING) for row in rows)]
+    return markdown_table([head[place] for place in kept], [[row[place] for place in kept] for row in rows])
 
 
 def _progress(run: TakenRun, entry: Entry) -> str:
