@@ -256,6 +256,7 @@ def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     record = read_record(root / "docs/results/tiny")
     assert record.hours == {"pong": 1.0}
     assert "GA, small: 31 [" in row(root)  # (2 + 60) / 2
+    assert "![The same over hours](tiny/figure_hours.png)" in page(root)
     later = page(root).split("At equal hours of training (Pong 1 h)")[1]
     assert "| 3 [2, 4] | 2 |" in later
 

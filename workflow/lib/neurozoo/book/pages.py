@@ -22,7 +22,7 @@ from neurozoo.book.shown import (
     shown_of_record,
     shown_speed,
 )
-from neurozoo.book.taking import FIGURE, read_configuration
+from neurozoo.book.taking import FIGURE, HOURS_FIGURE, read_configuration
 from neurozoo.figures.style import algo_name, number_range, si_label
 from neurozoo.files import read_text, write_text
 from neurozoo.status.judgement import ago
@@ -264,6 +264,8 @@ def _results(entry: Entry) -> list[str]:
         parts.append(f"{count[0].upper()}{count[1:]}.\n")
     if entry.record is not None and FIGURE in entry.record.files:
         parts.append(f"![{entry.claim.title}]({entry.name}/{FIGURE})\n")
+    if entry.record is not None and HOURS_FIGURE in entry.record.files:
+        parts.append(f"![The same over hours]({entry.name}/{HOURS_FIGURE})\n")
     return parts
 
 

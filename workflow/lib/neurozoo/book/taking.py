@@ -34,8 +34,8 @@ from neurozoo.records.tables import final_scores, merge_metrics, read_metrics, s
 from neurozoo.training.heartbeat import read_sign
 from neurozoo.yaml_files import read_yaml
 
-FIGURE = "figure.png"
-FILES = ("scores.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv", "imported_scores.csv", FIGURE)
+FIGURE, HOURS_FIGURE = "figure.png", "figure_hours.png"
+TABLES = ("scores.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv", "imported_scores.csv")
 SECONDS = "TimeElapsedTotal"
 _MACHINE = ("processor", "physical_cores", "memory_gigabytes", "system")
 _DIGITS = 12  # of a digest of facts
@@ -202,6 +202,8 @@ def _take_trained(
         draw_archive_curves(metrics, [made / FIGURE], confidence=statistics["confidence"], seed=statistics["seed"])
     elif metrics[["score", "test_score"]].notna().any(axis=None):
         _draw_curves(metrics, config, made / FIGURE, project=project)
+        if hours:
+            _draw_curves(metrics, config, made / HOURS_FIGURE, project=project, over="hours")
     facts = {run.facts: dict(run.comparable) for run in found}
     return taken, facts, hours
 
@@ -275,18 +277,24 @@ def _whole(value: Any) -> int | None:
     return None if number is None else int(number)
 
 
-def _draw_curves(metrics: pd.DataFrame, config: Mapping, output: Path, *, project: Path) -> None:
-    """Draws the learning curves as the rule plot_learning_curves does."""
+def _draw_curves(metrics: pd.DataFrame, config: Mapping, output: Path, *, project: Path, over: str = "frames") -> None:
+    """Draws the learning curves as the rule plot_learning_curves does; over hours, without published curves."""
     look = dict(config["figures"]["learning_curves"])
     references = look.pop("references")
     del look["formats"]
-    files = {
-        label: {game: project / file for game, file in games.items()} for label, games in references["files"].items()
-    }
+    files = (
+        {}
+        if over == "hours"
+        else {
+            label: {game: project / file for game, file in games.items()}
+            for label, games in references["files"].items()
+        }
+    )
     plot_learning_curves(
         metrics,
         [output],
         **look,
+        over=over,
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],
         references=read_references(files, phase=references["phase"]),
@@ -361,7 +369,7 @@ def _check_is_further(name: str, record: Record, before: Record) -> None:
 def _replace(folder: Path, made: Path, record: Record) -> None:
     """Puts the new files beside each other, the record last, and removes what only the old record had."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (RECORD, *FILES):
+    for name in (RECORD, *TABLES, FIGURE, HOURS_FIGURE):
         (folder / name).unlink(missing_ok=True)
     for name in record.files:
         shutil.copyfile(made / name, folder / name)
