@@ -229,7 +229,7 @@ def test_a_run_without_a_test_says_so_and_its_own_score_is_not_shown_as_one(proj
     (folder / "state" / "log.jsonl").write_text(json.dumps(report) + "\n")
     make(root)
     assert "no test after 500 frames; its own score is 7.5" in row(root)
-    assert "There is no test yet" in page(root)
+    assert "There is nothing to compare yet" in page(root)
     assert not (root / "docs/results/tiny/scores.csv").exists()
 
 

@@ -51,6 +51,16 @@ than its configuration has now. `docs/results/book.yaml` has the claims.
 """
 
 
+_ADDING = """
+## Add a claim
+
+Write an entry into `docs/results/book.yaml`: the title, published values with their sources, a configuration, and what
+is shown of its results. Without results, `python -m neurozoo book` makes its page with the command. With results, it
+takes what is small: tables, figures, and a record of runs, settings, versions, times and machine. Then commit
+`docs/results/`. Results in another folder: `python -m neurozoo book CLAIM --directory FOLDER`.
+"""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A claim with everything that its page shows.
@@ -145,7 +155,7 @@ def _text_of(path: Path) -> str | None:
 def list_of(entries: list[Entry]) -> str:
     """Returns the page with all claims."""
     head = ("claim and its configuration", "published", "here")
-    return GENERATED + _INTRO + markdown_table(head, map(_row, entries))
+    return GENERATED + _INTRO + markdown_table(head, map(_row, entries)) + _ADDING
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
@@ -177,6 +187,8 @@ def _here(entry: Entry) -> list[str]:
 
 
 def _so_far(run: TakenRun) -> str:
+    if run.unit == "evaluations":
+        return f"{run.name}: {si_label(run.progress)} evaluations, the archive is not corrected yet"
     score = "" if run.score is None else f"; its own score is {score_text(run.score)}"
     return f"{run.name}: no test after {si_label(run.progress)} {run.unit}{score}"
 
@@ -256,7 +268,7 @@ def _results(entry: Entry) -> list[str]:
         state = "Not run yet" if entry.claim.configuration else "No claim with a record has such runs yet"
         parts.append(f"**{state}.** The commands are below.\n")
     elif not entry.shown:
-        parts.append("There is no test yet; the runs are below.\n")
+        parts.append("There is nothing to compare yet; the runs are below.\n")
     for shown in entry.shown:
         title = f"{shown.title} ({shown.how})" if shown.how else shown.title
         parts += [f"{title}:\n", _table(shown.head, shown.rows)]
