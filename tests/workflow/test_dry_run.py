@@ -64,13 +64,13 @@ def test_debugging_has_results_of_its_own_but_shares_the_op_and_the_noise_table(
     "path",
     [
         pytest.param(path, id=path.stem, marks=() if path.stem in ("family", "published_genomes") else pytest.mark.long)
-        for path in sorted((PROJECT / "config").glob("*.yaml"))
+        for path in sorted(path for pattern in ("*.yaml", "book/*.yaml") for path in (PROJECT / "config").glob(pattern))
     ],
 )
 def test_a_given_configuration_replaces_config_yaml(plan, path):
     if path.stem == "humanoid":
         pytest.importorskip("mujoco", reason="needs MuJoCo: .venv/bin/pip install mujoco==4.0.0")
-    run = plan("--configfile", f"config/{path.name}")
+    run = plan("--configfile", str(path.relative_to(PROJECT)))
     assert run.returncode == 0, run.stdout
     planned = job_counts(run.stdout)
     assert planned.get("train", 0) + planned.get("train_archive", 0) == runs_in(path)

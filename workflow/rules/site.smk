@@ -1,5 +1,5 @@
 """
-Makes pages of the results: the gallery, and a page about their provenance.
+Makes pages of the results: the gallery, a page about their provenance, and the book of results.
 
 REQUIRED INPUTS:
 
@@ -16,11 +16,15 @@ OUTPUTS:
 The gallery shows the results that exist. `build_site` makes it after everything else. `refresh_site` makes the same
 pages again when index.html is requested, also while another Snakemake trains. Its only inputs are existing folders,
 because one Snakemake cannot wait for files that another one is making.
+
+`book` is made only if it is requested. It takes the results that are there, of all configurations that the claims of the
+book name, and writes docs/results/README.md and its pages, which are under version control.
 """
 
 
 localrules:
     refresh_site,
+    book,
 
 
 rule build_site:
@@ -90,3 +94,16 @@ rule provenance:
         config=config,
     script:
         "../scripts/provenance.py"
+
+
+rule book:
+    """Takes the results that are there, and writes the pages of the book."""
+    log:
+        "<results>/logs/book.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="30m",
+    script:
+        "../scripts/book.py"

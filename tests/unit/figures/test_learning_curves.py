@@ -183,6 +183,15 @@ def test_frames_can_be_drawn_on_a_logarithmic_axis(tmp_path):
     assert "geom_blank" not in [type(layer.geom).__name__ for layer in figure.layers]  # that would ask for frame 0
 
 
+def test_scores_can_be_drawn_over_hours(tmp_path):
+    metrics = small().assign(TimeElapsedTotal=[1800, 3600, 7200] * 2)
+    with mock.patch.object(plots, "median_curves", wraps=median_curves) as drawn:
+        plot_learning_curves(metrics, [tmp_path / "curves.svg"], over="hours")
+    assert drawn.call_args.args[0]["frames"].tolist() == [0.5, 1, 2] * 2
+    assert "Hours of training and tests" in (tmp_path / "curves.svg").read_text()
+    assert "Emulator frames" not in (tmp_path / "curves.svg").read_text()
+
+
 def test_published_curves_of_other_games_leave_no_trace(tmp_path):
     figure = drawn(small(), tmp_path, references=references().query("game == 'breakout'"))
     assert layers(figure) == ["geom_ribbon", "geom_step", "geom_line"]

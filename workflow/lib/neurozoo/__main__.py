@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from neurozoo import __version__
 from neurozoo.cli.agents import add_agent_commands
 from neurozoo.cli.benchmarks import add_benchmark_commands
+from neurozoo.cli.book import add_book_command
 from neurozoo.cli.cloud import add_cloud_commands
 from neurozoo.cli.comparing import add_comparing_commands
 from neurozoo.cli.filters import add_filter_commands
@@ -66,6 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_cloud_commands(commands)
     add_comparing_commands(commands)
     add_result_commands(commands)
+    add_book_command(commands)
     add_simple_dqn_command(commands, main)
     add_impala_gym_command(commands, main)
     return parser

@@ -38,6 +38,7 @@ INTERVALS: dict[str, Statistic | None] = {
     "median": lambda games: np.median(games[0], axis=-1),
     "none": None,
 }
+OVER = {"frames": "Emulator frames", "hours": "Hours of training and tests"}  # titles of the axis
 FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
 _OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
@@ -56,6 +57,7 @@ def plot_learning_curves(
     interval: str | None = "median",
     best: bool = True,
     frames_axis: str = "linear",
+    over: str = "frames",
     confidence: float = 0.95,
     seed: int = 0,
     references: pd.DataFrame | None = None,
@@ -77,6 +79,7 @@ def plot_learning_curves(
             published figure; or `none`. A single run has no ribbon.
         best: Whether to draw the best score so far of any run as a dashed line.
         frames_axis: `linear`, starting at 0, or `log`, for runs and references of very different lengths.
+        over: `frames`, or `hours` of wall time, for which the table needs the column `TimeElapsedTotal`.
         confidence: Confidence of the ribbon.
         seed: Seed of the bootstrap.
         references: Curves of other programs, see `records.reference_curves.read_references`. They are grey, appear
@@ -91,10 +94,13 @@ def plot_learning_curves(
         ("colour_by", colour_by, COLOUR_BY),
         ("interval", interval, INTERVALS),
         ("frames_axis", frames_axis, FRAMES_AXES),
+        ("over", over, OVER),
     ):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
+    if over == "hours":
+        metrics = metrics.assign(frames=metrics["TimeElapsedTotal"].astype("Float64") / 3600)
     reports, runs = _labelled(metrics, colour_by)
     del metrics
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)
@@ -110,7 +116,7 @@ def plot_learning_curves(
     figure = _figure(
         curves, records, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
     )
-    figure += p9.labs(y=named)
+    figure += p9.labs(x=OVER[over], y=named)
     figure += p9.labs(
         title=textwrap.fill(
             "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
@@ -368,7 +374,7 @@ def _figure(
         + p9.scale_colour_manual(values=colours, limits=entries, labels=_wrapped(entries, size[0]))
         + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))
         + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
-        + p9.labs(x="Emulator frames", colour="")
+        + p9.labs(colour="")
         + figure_theme(size, has_legend=len(entries) > 1)
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import trust_module_of
@@ -20,6 +21,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 from neurozoo.plan.sweeps import member_with_run, members_of
+from neurozoo.records.comparability import facts_of
 
 IMPORTED = "imported"  # stands for the algorithm in the paths of imported genomes
 
@@ -263,6 +265,25 @@ def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int 
         NeurozooError: The algorithm, game or network is unknown; the message suggests the most similar name.
     """
     return asdict(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
+
+
+def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, str]:
+    """Finds what will make a run comparable with others: what its `config.yaml` would record today.
+
+    Arguments and errors are those of `run_settings`.
+
+    Returns:
+        Texts by name, see `records.comparability.facts_of`.
+    """
+    spec, settings = get_algorithm(algo), _settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    return facts_of(
+        {
+            "settings_hash": settings_hash(spec, settings),
+            "settings_record": settings_record(spec, settings),
+            "protocol_record": dict(spec.describe_protocol(game, settings)),
+            "evaluation_record": spec.evaluation_record(game, settings),
+        }
+    )
 
 
 def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:

@@ -1,0 +1,464 @@
+"""The book of results, on written-out results of a small project."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from neurozoo import __version__
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.settings_hash import settings_hash, settings_record
+from neurozoo.book import taking
+from neurozoo.book.claims import read_claims
+from neurozoo.book.making import make_book
+from neurozoo.book.pages import outdated_pages, render, write_pages
+from neurozoo.book.record import read_record
+from neurozoo.book.taking import read_configuration
+from neurozoo.cli.book import add_book_command
+from neurozoo.errors import NeurozooError
+from neurozoo.figures.learning_curves import plot_learning_curves
+from neurozoo.plan.planned_runs import planned_runs, run_settings
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+
+PROJECT = Path(__file__).parents[3]
+CONFIG = {
+    "experiments": {
+        "learnt": {
+            "algo": "ga", "preset": "demo", "games": ["pong"], "models": ["small"], "runs": 3,
+            "overrides": {"frames": 1000, "population_size": 20},
+        },
+    },
+    "pathvars": {"results": "results/tiny"},
+    "statistics": {"replications": 500},
+}  # fmt: skip
+CLAIM = {
+    "title": "A claim",
+    "about": "What is claimed.",
+    "published": [{"value": "18", "what": "after a billion frames", "source": "Somebody 2017, table 1"}],
+    "configuration": "config/tiny.yaml",
+    "shows": ["scores"],
+    "deviates": ["It is tiny."],
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Writes a project with one claim and its configuration: `project(**changes of the claim)`."""
+
+    def make(claim=None, config=CONFIG, others=None):
+        claims = {"tiny": CLAIM | (claim or {}), **(others or {})}
+        for path, value in (("docs/results/book.yaml", {"claims": claims}), ("config/tiny.yaml", config)):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(yaml.safe_dump(value, sort_keys=False))
+        return tmp_path
+
+    return make
+
+
+def write_run(project, number, tests, *, frames=1000, finished=True, version=__version__, **settings):
+    """Writes the files of a run that reports the scores `tests`, one every half an hour, up to `frames`."""
+    config = read_configuration(project / "config" / "tiny.yaml")
+    run = {"algo": "ga", "game": "pong", "model": "small", "run": number}
+    spec = ALGORITHMS["ga"]
+    made = spec.settings(**{**run_settings(config, **run), **settings})
+    protocol = dict(spec.describe_protocol("pong", made))
+    found = {
+        **run,
+        "protocol": protocol["name"],
+        "protocol_record": protocol,
+        "settings_hash": settings_hash(spec, made),
+        "settings_record": settings_record(spec, made),
+        "evaluation_record": spec.evaluation_record("pong", made),
+        "neurozoo": version,
+        "commit": "0123456789abcdef",
+    }
+    folder = project / "results" / "tiny" / "runs" / "ga" / "pong" / "small" / str(number)
+    log = folder / "log.jsonl" if finished else folder / "state" / "log.jsonl"
+    log.parent.mkdir(parents=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(found))))
+    reports = [
+        {
+            "frames": frames * place // len(tests), "score": 1.1 * test, "test_score": test, "score_episodes": 3,
+            "test_episodes": 4, "Iteration": place, "TimeElapsedTotal": 1800.0 * place,
+        }
+        for place, test in enumerate(tests, start=1)
+    ]  # fmt: skip
+    log.write_text("".join(json.dumps(report) + "\n" for report in reports))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def quick_figures(monkeypatch):
+    """Replaces figures, which take half a second each, by the names of the columns that they would show."""
+
+    def draw(metrics, outputs, **look):
+        for output in outputs:
+            Path(output).write_text(",".join(metrics))
+
+    monkeypatch.setattr(taking, "plot_learning_curves", draw)
+    monkeypatch.setattr(taking, "draw_archive_curves", draw)
+
+
+def page(project, name="tiny"):
+    return (project / "docs" / "results" / f"{name}.md").read_text()
+
+
+def row(project, name="tiny"):
+    lines = (project / "docs" / "results" / "README.md").read_text().splitlines()
+    return next(line for line in lines if f"]({name}.md)" in line)
+
+
+def make(project, *names, **options):
+    said = []
+    make_book(names, project=project, workdir=project, say=said.append, **options)
+    return said
+
+
+# ---- the book of the project
+
+
+def test_the_pages_in_the_project_are_those_of_its_records():
+    assert outdated_pages(PROJECT) == {}
+
+
+def test_every_claim_plans_runs_with_results_of_its_own_and_says_where_its_values_come_from():
+    claims = read_claims(PROJECT)
+    folders = []
+    for claim in claims.values():
+        assert all(published.source for published in claim.published)
+        if claim.configuration:
+            config = read_configuration(PROJECT / claim.configuration)
+            assert planned_runs(config) or config["imports"]
+            folders.append(config["pathvars"]["results"])
+    assert len(set(folders)) == len(folders)
+
+
+def test_every_configuration_of_the_book_belongs_to_a_claim():
+    named = {claim.configuration for claim in read_claims(PROJECT).values()}
+    files = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "config" / "book").glob("*.yaml")}
+    assert files <= named
+
+
+def test_the_six_algorithms_play_the_same_games_and_frames_under_one_protocol():
+    config = read_configuration(PROJECT / "config" / "book" / "six_algorithms.yaml")
+    runs = planned_runs(config)
+    agents = {(run.algo, run.model) for run in runs}
+    assert len(agents) == 6
+    for algo, model in agents:
+        own = [run for run in runs if (run.algo, run.model) == (algo, model)]
+        assert {run.game for run in own} == {"breakout", "frostbite", "pong"}
+        assert len(own) == 9
+        settings = [run_settings(config, **vars(run)) for run in own]
+        assert {(s["frames"], s["protocol"], s["action_set"]) for s in settings} == {
+            (2_000_000, "machado2018", "minimal")
+        }
+
+
+# ---- taking results
+
+
+def test_a_claim_without_results_keeps_its_row_and_its_command(project):
+    root = project()
+    make(root)
+    assert "**not run yet**" in row(root)
+    assert "config/tiny.yaml" in row(root)
+    assert "snakemake --profile local --configfile config/tiny.yaml" in page(root)
+    assert "**18** after a billion frames (Somebody 2017, table 1)" in row(root)
+
+
+def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interval(project, monkeypatch):
+    monkeypatch.setattr(taking, "plot_learning_curves", plot_learning_curves)
+    root = project()
+    finals = (3.0, 6.0, 9.0)
+    for number, final in enumerate(finals, start=1):
+        write_run(root, number, [99.0, final])  # the best test is not the last one
+    assert "tiny: took 3 runs" in make(root)
+    low, high = bootstrap_intervals([np.array(finals)], {"": mean_over_games}, replications=500)[""]
+    assert f"GA, small: 6 [{low:.3g}, {high:.3g}]" in row(root)
+    assert "**" not in row(root).split("|")[3]  # no mark
+    assert "3 runs, 1k frames each" in row(root)
+    assert "3 h 0 min in all" in row(root)  # 2 reports of half an hour, 3 runs
+    assert (root / "docs/results/tiny/figure.png").read_bytes().startswith(b"\x89PNG")
+    assert "![A claim](tiny/figure.png)" in page(root)
+
+
+def test_a_clone_without_results_writes_the_same_bytes_from_the_records(project, tmp_path_factory):
+    root = project()
+    for number in (1, 2, 3):
+        write_run(root, number, [float(number)])
+    make(root)
+    clone = tmp_path_factory.mktemp("clone")
+    shutil.copytree(root / "docs", clone / "docs")
+    shutil.copytree(root / "config", clone / "config")
+    before = {path.name: path.read_bytes() for path in (clone / "docs/results").glob("*.md")}
+    assert len(before) == 2
+    for path in (clone / "docs/results").glob("*.md"):
+        path.unlink()
+    make(clone)
+    assert {path.name: path.read_bytes() for path in (clone / "docs/results").glob("*.md")} == before
+    assert write_pages(clone) == []
+
+
+def test_taking_the_same_results_again_changes_nothing(project):
+    root = project()
+    write_run(root, 1, [2.0])
+    make(root)
+    before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
+    make(root)
+    assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
+
+
+def test_unfinished_runs_are_marked_with_how_far_they_came_and_do_not_lower_finished_ones(project):
+    root = project()
+    write_run(root, 1, [8.0])
+    write_run(root, 2, [1.0], frames=250, finished=False)
+    make(root)
+    assert "GA, small: 8<br>" in row(root)
+    assert "**1 of 2 runs unfinished, the least at 25%**" in row(root)
+    assert "**2 of 3 runs**" in row(root)
+    assert "ga/pong/small/2 at 250 of 1,000 frames" in page(root)
+    assert "Missing: ga/pong/small/3." in page(root)
+
+
+def test_a_run_without_a_test_says_so_and_its_own_score_is_not_shown_as_one(project):
+    root = project()
+    folder = write_run(root, 1, [0.0], frames=500, finished=False)
+    report = {"frames": 500, "score": 7.5, "test_score": None, "Iteration": 1, "TimeElapsedTotal": 9.0}
+    (folder / "state" / "log.jsonl").write_text(json.dumps(report) + "\n")
+    make(root)
+    assert "no test after 500 frames; its own score is 7.5" in row(root)
+    assert "There is nothing to compare yet" in page(root)
+    assert not (root / "docs/results/tiny/scores.csv").exists()
+
+
+def test_results_that_came_less_far_do_not_replace_a_record(project):
+    root = project()
+    write_run(root, 1, [5.0])
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [1.0], frames=100, finished=False)
+    said = make(root)
+    assert any("have come to 100 frames, but the record has 1,000" in sentence for sentence in said)
+    assert "GA, small: 5<br>" in row(root)
+    with pytest.raises(NeurozooError, match="--replace takes the results all the same"):
+        make(root, "tiny")
+    make(root, "tiny", is_forced=True)
+    assert "unfinished: 10% of the budget" in row(root)
+
+
+def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
+    root = project({"shows": ["scores", "scores_at_equal_hours"]})
+    write_run(root, 1, [1.0, 2.0])  # an hour
+    write_run(root, 2, [3.0, 4.0, 50.0, 60.0])  # two hours
+    make(root)
+    record = read_record(root / "docs/results/tiny")
+    assert record.hours == {"pong": 1.0}
+    assert "GA, small: 31 [" in row(root)  # (2 + 60) / 2
+    assert "![The same over hours](tiny/figure_hours.png)" in page(root)
+    later = page(root).split("At equal hours of training (Pong 1 h)")[1]
+    assert "| 3 [2, 4] | 2 |" in later
+
+
+def test_fields_and_runs_that_reach_a_score_are_counted(project):
+    root = project({"fields": ["Iteration"], "reaches": 5})
+    for number, score in enumerate((4.0, 5.0, 6.0), start=1):
+        write_run(root, number, [score])
+    make(root)
+    assert "test score of 5 or more: GA in 2 of 3 runs" in row(root)
+    assert "| own score | Iteration | time |" in page(root)
+
+
+def test_elites_are_counted_over_all_records(project):
+    elites = CLAIM | {"shows": ["elites"], "command": "python -m neurozoo book"}
+    del elites["configuration"]
+    root = project(others={"elites": elites})
+    write_run(root, 1, [10.0])  # reported 11
+    write_run(root, 2, [20.0])  # reported 22
+    make(root)
+    assert "reported +10.0% [+10.0%, +10.0%] above the test, 2 runs" in row(root, "elites")
+
+
+def test_archives_are_related_to_the_baseline(project):
+    search = {"games": ["maze"], "preset": "demo", "runs": 1}
+    config = CONFIG | {
+        "experiments": {
+            "searches": search | {"algo": "map_elites", "models": ["plain"]},
+            "dsage": search | {"algo": "dsage", "models": ["full"]},
+        }
+    }
+    root = project({"shows": ["archives"], "baseline": "map_elites"}, config)
+    for algo, model, score in (("map_elites", "plain", 200.0), ("dsage", "full", 314.0)):
+        folder = root / "results" / "tiny" / "runs" / algo / "maze" / model / "1"
+        folder.mkdir(parents=True)
+        identity = {"algo": algo, "game": "maze", "model": model, "run": 1, "protocol": "maze_walls_path_length"}
+        report = {"evaluations": 600, "score": None, "test_score": None, "Iteration": 1, "TimeElapsedTotal": 60.0}
+        result = {"kind": "archive", "evaluations": 600, "qd_score": score, "coverage": 0.25, "settings_hash": "0"}
+        (folder / "config.yaml").write_text(yaml.safe_dump(identity))
+        (folder / "log.jsonl").write_text(json.dumps(report) + "\n")
+        (folder / "result.json").write_text(json.dumps(identity | result | {"measures": ["walls", "path_length"]}))
+        (folder / "corrected.json").write_text(json.dumps({"qd_score": score - 10, "coverage": 0.2}))
+    make(root)
+    assert "DSAGE, full: 314, ratio 1.57<br>MAP-Elites, plain: 200, ratio 1.00" in row(root)
+    assert "| DSAGE, full | 314 | 304 | 25.0% | 1.57 | 1 | 600 |" in page(root)
+    assert "map_elites/maze/plain/1, dsage/maze/full/1: settings are not recorded." in page(root)
+
+
+def test_imported_genomes_have_intervals_over_episodes(project):
+    genome = {"genome": "(1, (2, 0.002))", "game": "frostbite", "model": "small"}
+    config = {
+        "imports": {"first": genome, "second": genome | {"run": 2}},
+        "pathvars": CONFIG["pathvars"],
+        "statistics": CONFIG["statistics"],
+        "evaluation": {"episodes": 4},
+    }
+    root = project({"shows": ["imports"]}, config)
+    folder = root / "results" / "tiny" / "runs" / "imported" / "frostbite" / "small" / "1"
+    folder.mkdir(parents=True)
+    protocol = ALGORITHMS["ga"].describe_protocol("frostbite", ALGORITHMS["ga"].presets["uber2018"])
+    scores = (100.0, 200.0, 300.0, 400.0)
+    episodes = [{"noops": n, "seed": n, "score": score, "steps": 1, "frames": 4} for n, score in enumerate(scores)]
+    summary = {"mean": 250.0, "standard_error": 1.0, "median": 250.0, "lowest": 100.0, "highest": 400.0}
+    evaluation = {"game": "frostbite", "model": "small", "protocol": dict(protocol), "episodes": episodes}
+    (folder / "evaluation.json").write_text(json.dumps(evaluation | {"summary": summary}))
+    identity = {"algo": "imported", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
+    (folder / "config.yaml").write_text(yaml.safe_dump(identity | {"neurozoo": __version__}))
+    make(root)
+    low, high = bootstrap_intervals([np.array(scores)], {"": mean_over_games}, replications=500)[""]
+    assert f"Frostbite, small, today's start: 250 [{low:.0f}, {high:.0f}]" in row(root)
+    assert "Missing: imported/frostbite/small/2." in page(root)
+
+
+# ---- marks
+
+
+def test_a_record_of_other_settings_is_marked_with_what_differs(project):
+    root = project()
+    for number in (1, 2, 3):
+        write_run(root, number, [1.0], population_size=10)
+    make(root)
+    assert "**made with other settings**" in row(root)
+    assert "population_size was 10, is now 20" in page(root)
+
+
+def test_a_configuration_that_changes_marks_the_record(project):
+    root = project()
+    for number in (1, 2, 3):
+        write_run(root, number, [1.0])
+    make(root)
+    assert "**" not in row(root).split("|")[3]
+    changed = json.loads(json.dumps(CONFIG))
+    changed["experiments"]["learnt"]["overrides"] |= {"frames": 4000, "protocol": "machado2018"}
+    project(config=changed)
+    pages = render(root)["docs/results/tiny.md"]
+    assert "sticky probability was 0, is now 0.25" in pages
+    assert "ga/pong/small/1 at 1,000 of 4,000 frames" in pages
+
+
+def test_a_record_of_another_version_is_marked(project):
+    root = project()
+    for number in (1, 2, 3):
+        write_run(root, number, [1.0], version="0.0.7")
+    make(root)
+    assert "**made by 0.0.7**" in row(root)
+    assert f"Made by 0.0.7; this is version {__version__}." in page(root)
+
+
+def test_results_of_before_are_shown_as_such(project):
+    earlier = {
+        "kind": "training", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run.",
+    }  # fmt: skip
+    root = project()
+    (root / "config" / "before.csv").write_text("frames,score,score_episodes\n1000,-20.5,100\n2000,-7.14,100\n")
+    project({"earlier": [earlier]})
+    make(root)
+    assert "*made before records were kept:*<br>-7.14 in training, after 2k frames; no test" in row(root)
+    assert "1 run, two cores" in row(root)
+    assert "## Made before records were kept" in page(root)
+
+
+# ---- bad input
+
+
+def test_a_claim_without_a_source_is_refused(project):
+    root = project({"published": [{"value": "18", "what": "after a billion frames"}]})
+    with pytest.raises(NeurozooError, match=r"claims\.tiny\.published\[0\]: the key 'source' is missing\. Write who"):
+        read_claims(root)
+
+
+def test_an_unknown_configuration_is_refused(project):
+    root = project({"configuration": "config/tyni.yaml"})
+    with pytest.raises(NeurozooError, match=r"claims\.tiny\.configuration: the file config/tyni\.yaml is missing"):
+        read_claims(root)
+
+
+def test_a_claim_with_neither_configuration_nor_command_is_refused(project):
+    root = project({"configuration": ""})
+    with pytest.raises(
+        NeurozooError, match="should have a configuration, or a command that repeats it, but has neither"
+    ):
+        read_claims(root)
+
+
+def test_an_unknown_claim_is_refused_with_the_most_similar_one(project):
+    with pytest.raises(NeurozooError, match="claim 'tinny' is unknown; did you mean 'tiny'"):
+        make(project(), "tinny")
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda folder: (folder / "record.json").write_text("{"), "record.json is damaged"),
+        (lambda folder: (folder / "record.json").write_text("{}"), "the key 'claim' is missing"),
+        (lambda folder: (folder / "scores.csv").write_text("algo\n"), "scores.csv is not the file that record.json"),
+        (lambda folder: (folder / "scores.csv").unlink(), "scores.csv is missing, but record.json names it"),
+    ],
+)
+def test_a_damaged_record_is_refused_with_a_remedy(project, damage, sentence):
+    root = project()
+    write_run(root, 1, [1.0])
+    make(root)
+    damage(root / "docs" / "results" / "tiny")
+    with pytest.raises(NeurozooError, match=sentence) as error:
+        render(root)
+    assert "git checkout" in str(error.value)
+
+
+def test_a_record_names_only_files_beside_it(project):
+    root = project()
+    write_run(root, 1, [1.0])
+    make(root)
+    path = root / "docs" / "results" / "tiny" / "record.json"
+    record = json.loads(path.read_text())
+    record["files"] = {"../book.yaml": "0" * 64}
+    path.write_text(json.dumps(record))
+    with pytest.raises(NeurozooError, match="should be the name of a file beside it"):
+        render(root)
+
+
+def test_a_folder_with_another_run_is_refused(project):
+    root = project()
+    folder = write_run(root, 1, [1.0])
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    (folder / "config.yaml").write_text(yaml.safe_dump(config | {"game": "breakout"}))
+    with pytest.raises(
+        NeurozooError, match=r"should hold its own run, but its config\.yaml is that of ga/breakout/small/1"
+    ):
+        make(root)
+
+
+def test_the_command_checks_the_pages(project, monkeypatch, capsys):
+    import argparse
+
+    root = project()
+    monkeypatch.chdir(root)
+    parser = argparse.ArgumentParser()
+    add_book_command(parser.add_subparsers())
+    check = parser.parse_args(["book", "--check"])
+    with pytest.raises(NeurozooError, match=r"The book is out of date: docs/results/README\.md"):
+        check.command(check)
+    write = parser.parse_args(["book", "--pages"])
+    write.command(write)
+    check.command(check)
+    assert "All pages of the book are up to date" in capsys.readouterr().out

@@ -1,0 +1,137 @@
+"""Says in what a record differs from what its configuration plans today, so that nothing passes for what it is not."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import NamedTuple
+
+from neurozoo import __version__
+from neurozoo.book.record import Record, TakenRun
+from neurozoo.plan.planned_runs import IMPORTED, imported_runs, planned_facts, planned_runs, run_settings
+from neurozoo.records.comparability import NOT_RECORDED, OF_SETTINGS, SETTINGS, fact_name
+
+_MOST_NAMED = 5  # differences in a sentence
+
+
+class Mark(NamedTuple):
+    """Something that a reader has to know of a record: in some words for the table, and in a sentence for the page."""
+
+    words: str
+    sentence: str
+
+
+def marks_of(record: Record, config: Mapping) -> list[Mark]:
+    """Compares a record with today's configuration and version; empty if there is nothing to say.
+
+    Args:
+        record: The record.
+        config: The configuration, as returned by `check_config`.
+    """
+    budgets = planned_budgets(config, record)
+    return [
+        *_other_runs(record, budgets),
+        *_unfinished(record, budgets),
+        *_other_settings(record, config, budgets),
+        *_other_version(record),
+    ]
+
+
+def is_finished(run: TakenRun, budgets: Mapping[str, int]) -> bool:
+    """Says whether a run has spent what is planned for it today."""
+    return run.progress >= budgets.get(run.name, run.budget)
+
+
+def planned_budgets(config: Mapping, record: Record) -> dict[str, int]:
+    """Returns what the configuration plans today by the names of its runs, in its order."""
+    budgets = {
+        "/".join(map(str, asdict(run).values())): config["evaluation"]["episodes"] for run in imported_runs(config)
+    }
+    units = {(run.algo, run.game, run.model): run.unit for run in record.runs}
+    for run in planned_runs(config):
+        settings = run_settings(config, **asdict(run))
+        unit = units.get((run.algo, run.game, run.model)) or ("frames" if "frames" in settings else "evaluations")
+        budgets["/".join(map(str, asdict(run).values()))] = int(settings[unit])
+    return budgets
+
+
+def _other_runs(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
+    names = [run.name for run in record.runs]
+    marks = []
+    if missing := [name for name in budgets if name not in names]:
+        there = len(budgets) - len(missing)
+        sentence = f"{there} of {len(budgets)} runs are there. Missing: {_listed(missing)}."
+        marks.append(Mark(f"{there} of {len(budgets)} runs", sentence))
+    if unplanned := [name for name in names if name not in budgets]:
+        verb = "is" if len(unplanned) == 1 else "are"
+        sentence = f"The configuration no longer plans what {verb} shown here: {_listed(unplanned)}."
+        marks.append(Mark("other runs than planned now", sentence))
+    return marks
+
+
+def _unfinished(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
+    unfinished = [run for run in record.runs if not is_finished(run, budgets)]
+    marks = []
+    if unfinished:
+        least = min(unfinished, key=lambda run: run.progress / budgets.get(run.name, run.budget))
+        share = least.progress / budgets.get(least.name, least.budget)
+        words = f"unfinished: {share:.0%} of the budget"
+        if len(record.runs) > 1:
+            words = f"{len(unfinished)} of {len(record.runs)} runs unfinished, the least at {share:.0%}"
+        far = [
+            f"{run.name} at {run.progress:,} of {budgets.get(run.name, run.budget):,} {run.unit}" for run in unfinished
+        ]
+        marks.append(Mark(words, f"Unfinished: {_listed(far)}."))
+    longer = [run for run in record.runs if run.budget > budgets.get(run.name, run.budget)]
+    if longer:
+        run = longer[0]
+        sentence = f"The budget was {run.budget:,} {run.unit}; the configuration now has {budgets[run.name]:,}."
+        marks.append(Mark("a larger budget than now", sentence))
+    return marks
+
+
+def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int]) -> list[Mark]:
+    differences: dict[str, list[str]] = {}
+    for run in record.runs:
+        if run.algo == IMPORTED or run.name not in budgets:
+            continue
+        now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
+        if different := _differences(record.facts[run.facts], now):
+            differences.setdefault(_listed(different), []).append(run.name)
+    if not differences:
+        return []
+    told = "; ".join(f"{_listed(names)}: {difference}" for difference, names in differences.items())
+    return [Mark("made with other settings", f"Made with other settings than the configuration has now. {told}.")]
+
+
+def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Returns what differs, such as `population_size was 100, is now 1000`."""
+    if SETTINGS not in then:
+        return [f"settings are {NOT_RECORDED}"]
+    has_other_settings = then.get(SETTINGS) != now.get(SETTINGS)
+    names = [
+        name
+        for name in dict.fromkeys((*now, *then))
+        if name != SETTINGS
+        and (has_other_settings or not name.startswith(OF_SETTINGS))
+        and then.get(name, NOT_RECORDED) != now.get(name, NOT_RECORDED)
+    ]
+    if has_other_settings and not any(name.startswith(OF_SETTINGS) for name in names):
+        return [f"the hash of the settings was {then.get(SETTINGS, NOT_RECORDED)}, is now {now.get(SETTINGS)}"]
+    return [f"{_named(name)} was {then.get(name, NOT_RECORDED)}, is now {now.get(name, 'absent')}" for name in names]
+
+
+def _named(fact: str) -> str:
+    """Returns a setting as it is written in a configuration, and other facts in words."""
+    return fact.removeprefix(OF_SETTINGS) if fact.startswith(OF_SETTINGS) else fact_name(fact)
+
+
+def _other_version(record: Record) -> list[Mark]:
+    versions = list(dict.fromkeys(run.neurozoo or "an unknown version" for run in record.runs))
+    if versions == [__version__]:
+        return []
+    made = " and ".join(versions)
+    return [Mark(f"made by {made}", f"Made by {made}; this is version {__version__}.")]
+
+
+def _listed(entries: list[str]) -> str:
+    shown = ", ".join(entries[:_MOST_NAMED])
+    return shown if len(entries) <= _MOST_NAMED else f"{shown} and {len(entries) - _MOST_NAMED} more"

@@ -1,0 +1,110 @@
+"""`record.json`: what is known of the results of a claim. Pages are written from it, without the results."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json, sha256_of
+from neurozoo.plan.config_sections import Section
+from neurozoo.validation import Number, Whole, explain, json_schema
+
+RECORD = "record.json"
+REMEDY = "Restore it (git checkout), or delete its folder and take the results again: python -m neurozoo book"
+
+
+class TakenRun(Section):
+    """One run, as it was when its results were taken.
+
+    Attributes:
+        protocol: Name of the protocol; `facts` has what it says.
+        unit: What its budget counts, `frames` or `evaluations`.
+        progress: How much it had spent; `budget` is what its configuration planned then.
+        score: Its own score in its last report, from `score_episodes` episodes.
+        test_score: Its last test score, from `test_episodes` episodes that selected nothing.
+        seconds: Wall time of training and tests.
+        facts: Digest of its settings and of how it was played, a key of `Record.facts`.
+        neurozoo: Version that trained it.
+        commit: Commit of that version.
+        fields: Other fields of its last report.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: Whole
+    protocol: str
+    unit: str
+    progress: Whole
+    budget: Whole
+    score: Number | None = None
+    score_episodes: Whole | None = None
+    test_score: Number | None = None
+    test_episodes: Whole | None = None
+    seconds: Number | None = None
+    facts: str
+    neurozoo: str | None = None
+    commit: str | None = None
+    fields_: dict[str, Any] = Field(default={}, alias="fields")
+
+    @property
+    def name(self) -> str:
+        """The run as in paths, such as `ga/pong/large/1`."""
+        return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+
+
+class Record(Section):
+    """The results of a claim.
+
+    Attributes:
+        claim: Name of the claim.
+        configuration: The configuration that planned the runs.
+        runs: All runs that were there, also unfinished ones.
+        facts: Settings, protocol and rules of tests by their digest; see `records.comparability`.
+        hours: For each game, the hours after which scores were compared at equal hours.
+        machine: The machine that trained; None if it is not known to be the one that took the results.
+        files: SHA-256 of the files beside the record, by name.
+    """
+
+    claim: str
+    configuration: str
+    runs: Annotated[list[TakenRun], Field(min_length=1)]
+    facts: dict[str, dict[str, str]]
+    hours: dict[str, Number] = Field(default={})
+    machine: dict[str, Any] | None = None
+    files: dict[str, str] = Field(default={})
+
+
+@cache
+def _schema() -> dict:
+    return json_schema(Record)
+
+
+def read_record(folder: str | os.PathLike) -> Record | None:
+    """Reads the record in a claim's folder; None if there is none.
+
+    Raises:
+        NeurozooError: The record is damaged, or a file beside it is missing or not the one that it names.
+    """
+    folder = Path(folder)
+    path = folder / RECORD
+    if not path.exists():
+        return None
+    try:
+        record = Record.model_validate(read_json(path, REMEDY))
+    except ValidationError as error:
+        problem = next(explain(error, _schema()))
+        raise NeurozooError(f"{path} is damaged: {problem} {REMEDY}") from error
+    if unknown := [run.name for run in record.runs if run.facts not in record.facts]:
+        raise NeurozooError(f"{path} is damaged: it has no facts of {', '.join(unknown)}. {REMEDY}")
+    for name, digest in record.files.items():
+        if Path(name).name != name:
+            raise NeurozooError(f"{path} is damaged: {name!r} should be the name of a file beside it. {REMEDY}")
+        if not (folder / name).is_file():
+            raise NeurozooError(f"{folder / name} is missing, but {RECORD} names it. {REMEDY}")
+        if sha256_of(folder / name) != digest:
+            raise NeurozooError(f"{folder / name} is not the file that {RECORD} describes: its hash differs. {REMEDY}")
+    return record

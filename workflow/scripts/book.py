@@ -1,0 +1,7 @@
+"""Runs `neurozoo.book.making.make_book` for all claims."""
+
+from neurozoo.book.making import make_book
+from neurozoo.errors import plain_errors
+
+with plain_errors(snakemake.log[0]):
+    make_book()
