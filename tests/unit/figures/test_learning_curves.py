@@ -236,7 +236,16 @@ def test_test_scores_are_drawn_where_there_are_some_and_the_figure_says_which(tm
     untested = small().assign(algo="es", score_episodes=30)
     figure = drawn(pd.concat([tested, untested], ignore_index=True), tmp_path)
     assert figure.labels.y == "Score"
-    assert "Each report's own score (large, ES: no tests) is the mean of 30 episodes." in words(figure)
+    assert "Each report's own score (large, ES: no curve of tests) is the mean of 30 episodes." in words(figure)
+
+
+def test_one_test_at_the_end_is_no_curve(tmp_path):
+    once = small().assign(test_score=[np.nan, np.nan, 7.0] * 2)
+    figure = drawn(once, tmp_path)
+    assert figure.labels.y == "The run's own score"
+    assert 7 not in figure.data["median"].tolist()
+    only = small().groupby("run", as_index=False).last().assign(test_score=7.0)
+    assert drawn(only, tmp_path).labels.y == "Test score"
 
 
 def test_a_report_without_test_leaves_a_gap_in_a_tested_run(tmp_path):

@@ -65,7 +65,8 @@ def plot_learning_curves(
 ) -> None:
     """Draws one panel per game: the median over runs, its bootstrap interval, and the best score of any run.
 
-    The score is the test score. Runs without tests are drawn with their own score, and the caption names them.
+    The score is the test score. Runs whose tests make no curve, because there is none or one at the end, are
+    drawn with their own score, and the caption names them.
 
     Args:
         metrics: The merged table.
@@ -130,7 +131,9 @@ def plot_learning_curves(
 
 
 def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Chooses the scores of each run: its test scores, or its own scores if it has no tests.
+    """Chooses the scores of each run: its test scores, or its own scores if its tests make no curve.
+
+    One test, at the end of many reports, is a point and no curve.
 
     Args:
         metrics: The merged table.
@@ -140,13 +143,17 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
         `is_test` tells which.
     """
     metrics = metrics.reindex(columns=dict.fromkeys([*metrics.columns, *STANDARD, *EPISODES]))
-    tested = metrics["test_score"].notna().groupby([metrics[name] for name in IDENTITY], sort=False).transform("any")
+    run = [metrics[name] for name in IDENTITY]
+    tests, reports = (
+        metrics[name].notna().groupby(run, sort=False).transform("sum") for name in ("test_score", "score")
+    )
+    tested = (tests > 1) | ((tests == 1) & (reports <= 1))
     chosen = {
         name: metrics[f"test_{name}"].where(tested, metrics[own]).astype(kind)
         for name, own, kind in (("score", "score", "Float64"), ("episodes", "score_episodes", "Int64"))
     }
-    reports = metrics.assign(**chosen, is_test=tested).dropna(subset=["frames", "score"])
-    return reports.astype({"frames": float, "score": float})
+    drawn = metrics.assign(**chosen, is_test=tested).dropna(subset=["frames", "score"])
+    return drawn.astype({"frames": float, "score": float})
 
 
 def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -176,7 +183,7 @@ def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:
         sentences.append(mean_of(tested["episodes"], of="each report's test score"))
     if len(own):
         names = "; ".join(dict.fromkeys(own["curve"]))
-        whose = f"each report's own score ({names}: no tests)" if len(tested) else "each report's own score"
+        whose = f"each report's own score ({names}: no curve of tests)" if len(tested) else "each report's own score"
         sentences.append(mean_of(own["episodes"], of=whose))
     chosen = [algo for algo in dict.fromkeys(own["algo"]) if algo in ALGORITHMS and ALGORITHMS[algo].score_is_selected]
     if chosen:
