@@ -30,7 +30,7 @@ _RECORDS = ("protocol_record", "settings_record", "evaluation_record")  # of a r
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
 _SEEDS = "TruncatedPopulationEliteSeeds"
 _GENOME = f'"{_SEEDS}": ['
-_LONG = (_SEEDS, "Lineage")  # too long for a table of all reports
+_LONG = (_SEEDS, "Lineage", "Arrivals")  # too long for a table of all reports
 # For each kind of published log: the field with the score, the field with the independent test score, and the fields
 # with their numbers of episodes. In order of preference: genetic algorithm, evolution strategies, and all algorithms of
 # the distributed code. Its genetic algorithm and random search have no validation; of the values that they print, only
@@ -66,8 +66,8 @@ def parse_log(
         identity: The values of `IDENTITY` for this run. The steps of a published log have as many frames as its
             protocol says.
         facts: What makes the run comparable, by the names of columns; see `records.comparability`.
-        columns: The fields to keep, by their published names. None for all fields of the log except the lineage and the
-            elite's genome, with which tables would grow with the square of the length of a run.
+        columns: The fields to keep, by their published names. None for all fields of the log except the lineage, the
+            order of arrival and the elite's genome: tables would grow with the square of the length of a run.
 
     Raises:
         NeurozooError: The log is missing, empty or damaged, or a field is unknown (the message suggests the

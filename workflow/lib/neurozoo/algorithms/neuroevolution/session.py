@@ -1,10 +1,10 @@
 """The session of a neuroevolution run: an algorithm asks for episodes, an evaluator plays them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class EvolutionSession:
         NeurozooError: Game, protocol, engine, network or noise table do not fit together.
     """
 
+    ALGORITHMS: ClassVar[Mapping[str, Callable[..., Any]]] = ALGORITHMS
+
     def __init__(self, context: RunContext) -> None:
         settings = context.settings
         assert context.ops is not None  # the spec says that both are needed
@@ -56,7 +58,7 @@ class EvolutionSession:
             )
         self._start = self._read_start()
         given = {"start": self._start.genomes} if self._start else {}
-        self._algorithm: Algorithm = ALGORITHMS[context.algo](
+        self._algorithm: Algorithm = self.ALGORITHMS[context.algo](
             settings,
             entropy=context.entropy,
             layout=self._layout,
@@ -168,6 +170,9 @@ class EvolutionSession:
         if self._recorder:
             self._recorder.write(self._algorithm.iteration)
         self._is_between_generations = True
+        return self._make_report(record)
+
+    def _make_report(self, record: Mapping[str, Any]) -> Report:
         elite, self._printed_elite = self._printed_elite, record.get(ELITE_GENOME)
         return make_report(record, elite_before=elite)
 

@@ -16,6 +16,7 @@ from neurozoo.validation import Number, Whole, as_given, either
 Above0 = Annotated[Number, Field(gt=0)]
 EliteRule = Literal["validated", "racing", "carried"]
 FirstGeneration = Literal["random", "mutations"]
+Selection = Literal["generations", "asynchronous"]
 
 
 @with_config({"extra": "forbid"})
@@ -95,7 +96,15 @@ class GaSettings(EvolutionSettings):
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
 
-    ADDED: ClassVar = {**EvolutionSettings.ADDED, "load_population": None, "stage_threshold": None}
+    WAYS_TO_RUN: ClassVar = (*EvolutionSettings.WAYS_TO_RUN, "repeat_arrivals")
+    ADDED: ClassVar = {
+        **EvolutionSettings.ADDED,
+        "load_population": None,
+        "stage_threshold": None,
+        "selection": "generations",
+        "episodes_in_flight": None,
+        "repeat_arrivals": None,
+    }
     STARTS_FROM = "population"
 
     # search
@@ -130,11 +139,33 @@ class GaSettings(EvolutionSettings):
         description="Of river_crossing with fixed rules: share of the population's attempts that have to solve all "
         "rivers of a stage before the next, wider one counts (published: 0.8); empty to count all from the start.",
     )
+    selection: Selection = Field(
+        default="generations",
+        description="generations (all episodes of one end before the next begins) or asynchronous (no worker ever "
+        "waits, and a run depends on the order in which episodes end; docs/ga.md).",
+    )
+    episodes_in_flight: Whole | None = Field(
+        default=None,
+        ge=1,
+        description="Of selection: asynchronous: episodes that are played or wait for a worker, at any time. Fewer "
+        "than threads (engine: batched: than slots) leave some idle; empty for a quarter of population_size.",
+    )
+    repeat_arrivals: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Of selection: asynchronous: the folder of a run, or its log.jsonl, whose order of arrival this "
+        "run repeats, with any number of threads (docs/ga.md); empty for none.",
+    )
 
     @property
     def start_source(self) -> str | None:
         """`load_population`."""
         return self.load_population
+
+    @property
+    def num_in_flight(self) -> int:
+        """Episodes in flight of the asynchronous form."""
+        return self.episodes_in_flight or max(1, self.population_size // 4)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,6 +185,30 @@ class GaSettings(EvolutionSettings):
                 "A race needs at least two episodes: make validation_threshold or num_validation_episodes larger."
             )
         Schedule.from_setting(self.mutation_power)
+        self._check_selection()
+
+    def _check_selection(self) -> None:
+        if self.selection == "generations":
+            for name in ("episodes_in_flight", "repeat_arrivals"):
+                if getattr(self, name) is not None:
+                    raise NeurozooError(
+                        f"{name} is for selection: asynchronous, but selection is generations. Leave {name} empty, or "
+                        "choose selection: asynchronous."
+                    )
+            return
+        if self.selection_threshold == 0:
+            raise NeurozooError(
+                "selection: asynchronous chooses parents, but selection_threshold is 0, which means random search "
+                "without parents. Leave out selection, or make selection_threshold larger."
+            )
+        for name, meaning in (
+            ("stage_threshold", "is compared with what a whole generation has solved"),
+            ("record_population", "keeps whole generations"),
+        ):
+            if getattr(self, name):
+                raise NeurozooError(
+                    f"{name} {meaning}, and selection: asynchronous has no generations. Leave out one of them."
+                )
 
 
 PerturbedPopulation = Annotated[
@@ -314,3 +369,11 @@ class GaNoveltySettings(GaSettings):
         default=0.01, ge=0, le=1, description="Probability with which an offspring enters the archive."
     )
     behaviour: Behaviour = None
+
+    def _check_selection(self) -> None:
+        super()._check_selection()
+        if self.selection != "generations":
+            raise NeurozooError(
+                "Novelty is measured within a generation, and selection: asynchronous has none. Leave out selection, "
+                "or choose the algorithm ga."
+            )

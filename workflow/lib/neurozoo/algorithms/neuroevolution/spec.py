@@ -20,6 +20,10 @@ from neurozoo.errors import NeurozooError
 
 
 def _open_session(context: RunContext) -> Session:
+    if getattr(context.settings, "selection", "") == "asynchronous":
+        from neurozoo.algorithms.neuroevolution.asynchronous_session import AsynchronousSession
+
+        return AsynchronousSession(context)
     from neurozoo.algorithms.neuroevolution.session import EvolutionSession
 
     return EvolutionSession(context)
