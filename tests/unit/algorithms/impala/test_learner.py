@@ -358,6 +358,7 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
     [
         ("impala_shallow", {}),
         pytest.param("impala_shallow_lstm", {}, marks=pytest.mark.long(seconds=12)),
+        pytest.param("impala_shallow", {"dtype": "mixed_bfloat16"}, marks=pytest.mark.long(seconds=12)),
         ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
         (SMALL_Q, {"objective": "pqn", "epochs": 2, "batch_size": 8, "minibatches": "steps", "optimizer": "radam"}),
     ],

@@ -22,7 +22,9 @@ def clipped_rewards(rewards: Tensor, rule: RewardClipping, ops: Any = None) -> T
         ops: What computes: NumPy for arrays outside of an update; None for `keras.ops`.
     """
     if ops is None:
-        from keras import ops
+        import keras
+
+        ops = keras.ops
     match rule:
         case "abs_one":
             return ops.clip(rewards, -1.0, 1.0)
