@@ -108,6 +108,7 @@ def _write_tables(folder: Path, run: Path, identity: dict) -> None:
         }  # fmt: skip
         report = {"frames": 1000 * number, "score": 1.5 * number, "test_score": 1.0 * number, "Iteration": number,
                   "TimeElapsedTotal": 2.0 * number, "test_episodes": 5, "Lineage": lineage,
+                  "Episodes": [[4 * number, 0, 0, number, 1.5, 1.0, 30, 1]],
                   "TruncatedPopulationEliteSeeds": [7, [number, 0.5]]}  # fmt: skip
         lines.append(json.dumps(report | phases))
     log.write_text("\n".join(lines) + "\n")
@@ -270,6 +271,12 @@ def _phases_of_log(project: Path, path: Path) -> None:
     from neurozoo.records.simple_dqn_csv import write_statistics
 
     write_statistics(path, project / "out/phases.csv")
+
+
+def _episodes_of_log(project: Path, path: Path) -> None:
+    from neurozoo.records.episodes import write_episodes
+
+    write_episodes(path, project / "out/episodes.csv")
 
 
 def _phases(project: Path, path: Path) -> None:
@@ -464,6 +471,7 @@ FORMATS = (
     Format("population to start from", f"{RUN}/state/state.json", _start),
     Format("log.jsonl", f"{RUN}/log.jsonl", _log),
     Format("phases in log.jsonl", f"{RUN}/log.jsonl", _phases_of_log),
+    Format("episodes in log.jsonl", f"{RUN}/log.jsonl", _episodes_of_log),
     Format("published log", "published.txt", _published_log),
     Format("metrics.csv", f"{RUN}/metrics.csv", _metrics),
     Format("metrics.parquet", "results/tables/metrics.parquet", _merged_metrics),

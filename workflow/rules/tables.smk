@@ -10,18 +10,20 @@ OUTPUTS:
 
     csv        = <results>/runs/{algo}/{game}/{model}/{run}/metrics.csv
     phases     = <results>/runs/{algo}/{game}/{model}/{run}/phases.csv
+    episodes   = <results>/runs/{algo}/{game}/{model}/{run}/episodes.csv
     metrics    = <results>/tables/metrics.{csv,parquet}
     scores     = <results>/tables/scores.csv
     comparison = <results>/tables/comparison.csv
 
-Runs that learn in epochs have phases: random play, training and tests. The merged table and the scores contain the
-planned runs only, not all runs in <results>/runs/.
+Runs that learn in epochs have phases: random play, training and tests. Runs of actors and learners have episodes: the
+games of training. The merged table and the scores contain the planned runs only, not all runs in <results>/runs/.
 """
 
 
 localrules:
     parse_log,  # takes a second or two, for every run
     phase_table,
+    episode_table,
 
 
 rule parse_log:
@@ -60,6 +62,23 @@ rule phase_table:
         runtime="10m",
     script:
         "../scripts/phase_table.py"
+
+
+rule episode_table:
+    """Makes the table of a run's games of training."""
+    input:
+        log="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+    output:
+        csv="<results>/runs/{algo}/{game}/{model}/{run}/episodes.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/episode_table.log",
+    conda:
+        "../../envs/figures.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    script:
+        "../scripts/episode_table.py"
 
 
 rule merge_metrics:

@@ -1,5 +1,6 @@
 """Sides that are measured in turn."""
 
+import json
 import sys
 
 import pytest
@@ -69,6 +70,26 @@ def test_emulators_of_many_environments_play_at_once(monkeypatch, fake):
     for algo, speed in (("dqn", 100), ("impala", 200)):
         report = compare(algo=algo, repeats=1, threads=2, ops="no.so", tell=lambda line: None)
         assert report["sides"][0]["steps_per_second"] == pytest.approx(speed)
+
+
+def test_impala_is_measured_in_bfloat16_too(monkeypatch, fake):
+    asked = {}
+
+    def ask(self, steps):
+        asked[self.name] = self.command
+        if self.name == "floor":
+            return {"product": 1e9, "emulator_seconds": 0.0}
+        return {"steps_per_second": 3.0 if self.name == "neurozoo" else 4.5, "processor_milliseconds": 5.0}
+
+    monkeypatch.setattr(FakeSide, "ask", ask)
+    report = compare(algo="impala", repeats=1, threads=2, ops="no.so", tell=lambda line: None)
+    assert [(side["name"], side["ratio"]) for side in report["sides"][1:]] == [
+        ("neurozoo", 1),
+        ("neurozoo, bfloat16", 1.5),
+    ]
+    one, other = (json.loads(asked[name][-1]) for name in ("neurozoo", "neurozoo, bfloat16"))
+    assert other.pop("overrides") == one.pop("overrides") | {"dtype": "mixed_bfloat16"}
+    assert other == one
 
 
 @pytest.mark.parametrize(("algo", "sentence"), [("dqn", "'nature', but"), ("impala", "'impala_shallow' or 'impala_d")])

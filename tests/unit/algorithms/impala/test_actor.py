@@ -31,12 +31,26 @@ def seeds(environment, episode):
     return environment
 
 
+def alone(reward_clipping):
+    """An actor without memory, and the rollout that it fills."""
+
+    def undecided(inputs, state):
+        batch = len(inputs.observation)
+        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32)), state
+
+    actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False, reward_clipping=reward_clipping)
+    rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)
+    actor.begin(rollout)
+    return actor, rollout
+
+
 @pytest.fixture(params=[True, False], ids=["lives", "games"])
 def played(request):
     """Three rollouts of three environments, and what the network was asked."""
     network = Recurrent()
     environments = Counting(3, seeds)
-    actor = Actor(environments, Sampled(network, state_shapes=((1,),)), ends_with_lives=request.param)
+    policy = Sampled(network, state_shapes=((1,),))
+    actor = Actor(environments, policy, ends_with_lives=request.param, reward_clipping="abs_one")
     rollouts = [
         Rollout(length=TIME, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
         for _ in range(3)
@@ -112,11 +126,27 @@ def test_the_last_entry_of_a_rollout_is_the_first_of_the_next(played):
 
 def test_games_are_whole_whatever_ends_an_episode(played):
     _, _, games, _ = played
+    # Each reward is at least 1, so clipped to 1. Game 0 ends with step 2 of the first rollout, ...
     assert [game for game in games if game.environment == 0] == [
-        Game(0, 1 + 2 + 3, 3), Game(0, 4 + 5 + 6, 3), Game(0, 7 + 8 + 9, 3), Game(0, 10 + 11 + 12, 3)
+        Game(0, 1 + 2 + 3, 3, 3, 2), Game(0, 4 + 5 + 6, 3, 3, 1), Game(0, 7 + 8 + 9, 3, 3, 0),
+        Game(0, 10 + 11 + 12, 3, 3, 3),
     ]  # fmt: skip
-    assert [game for game in games if game.environment == 1] == [Game(1, 15, 5), Game(1, 40, 5)]
+    assert [game for game in games if game.environment == 1] == [Game(1, 15, 5, 5, 0), Game(1, 40, 5, 5, 1)]
     assert not [game for game in games if game.environment == 2]
+
+
+def test_games_begun_by_an_earlier_version_have_no_clipped_return():
+    actor, rollout = alone("abs_one")
+    games = [game for step in range(4) for game in actor.play(rollout, step, np.random.default_rng(step))]
+    assert [game.environment for game in games] == [0]
+    state = actor.get_state()
+    assert state["clipped_returns"] == [1, 4, 4]
+    state["lengths"][0] = 0  # as if its next game had not begun
+    del state["clipped_returns"]
+    actor.set_state(state, {})
+    assert actor.get_state()["clipped_returns"] == [0, None, None]
+    games = [game for step in range(4, 10) for game in actor.play(rollout, step, np.random.default_rng(step))]
+    assert [(game.environment, game.clipped_return) for game in games] == [(1, None), (0, 2), (0, 3), (1, 5)]
 
 
 def test_the_baseline_is_written_and_looks_one_step_ahead():
@@ -147,13 +177,7 @@ def test_a_cutoff_ends_a_game():
 
 
 def test_environments_draw_different_actions():
-    def undecided(inputs, state):
-        batch = len(inputs.observation)
-        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32)), state
-
-    actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False)
-    rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)
-    actor.begin(rollout)
+    actor, rollout = alone("none")
     for step in range(20):
         actor.play(rollout, step, np.random.default_rng(step))
     sequences = {tuple(sequence) for sequence in rollout.actions.T.tolist()}

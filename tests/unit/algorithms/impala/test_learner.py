@@ -121,6 +121,41 @@ def test_scores_are_those_of_whole_games(uninterrupted):
     assert (reports[0].fields["game_score_min"], reports[0].fields["game_score_max"]) == (6, 65)
 
 
+def test_every_game_has_a_row_in_its_report(uninterrupted):
+    _, reports = uninterrupted
+    # When it ended, in frames (12 for each step of the three environments, ...), who learned and played, environment,
+    # score, the sum of rewards clipped to 1, steps, and that the row stands for one game.
+    assert reports[0].fields["Episodes"] == [
+        [12 * 3, 0, 0, 0, 6, 3, 3, 1], [12 * 5, 0, 0, 1, 15, 5, 5, 1], [12 * 6, 0, 0, 0, 15, 3, 3, 1],
+        [12 * 9, 0, 0, 0, 24, 3, 3, 1], [12 * 10, 0, 0, 1, 40, 5, 5, 1], [12 * 12, 0, 0, 0, 33, 3, 3, 1],
+        [12 * 15, 0, 0, 0, 42, 3, 3, 1], [12 * 15, 0, 0, 1, 65, 5, 5, 1],
+    ]  # fmt: skip
+    ends = [row[0] for row in reports[1].fields["Episodes"]]
+    assert ends == sorted(12 * step for step in (18, 21, 24, 27, 30, 20, 25, 30))
+
+
+def test_a_state_of_before_there_were_rows_is_continued(uninterrupted):
+    _, reports = uninterrupted
+    learner = make()
+    learner.open()
+    with pytest.raises(Stop):
+        learn_on(learner, Watch(11), [])
+    state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
+    learner.close()
+    for name in ("episodes", "episodes_seen", "games_per_episode"):
+        del state["statistics"][name]
+    del state["player"]["actor"]["clipped_returns"]
+    other = make()
+    other.set_state(state, arrays)
+    first, second = (timeless(report) for report in finished(other))
+    assert (first.score, second) == (reports[0].score, reports[1])
+    assert first.fields["games"] == reports[0].fields["games"]
+    # The games after the 11th step; two of them had begun before.
+    expected = [list(row) for row in reports[0].fields["Episodes"] if row[0] >= 12 * 11]
+    expected[0][5] = expected[2][5] = None
+    assert first.fields["Episodes"] == expected
+
+
 def test_only_the_last_epoch_is_tested_by_default(uninterrupted):
     _, reports = uninterrupted
     assert (reports[0].test_score, reports[0].test_episodes) == (None, None)
@@ -323,6 +358,7 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
     [
         ("impala_shallow", {}),
         pytest.param("impala_shallow_lstm", {}, marks=pytest.mark.long(seconds=12)),
+        pytest.param("impala_shallow", {"dtype": "mixed_bfloat16"}, marks=pytest.mark.long(seconds=12)),
         ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
         (SMALL_Q, {"objective": "pqn", "epochs": 2, "batch_size": 8, "minibatches": "steps", "optimizer": "radam"}),
     ],

@@ -23,12 +23,20 @@ from neurozoo.errors import NeurozooError
         ({"epochs": 2}, "With objective vtrace, each unroll is learned from once"),
         ({"minibatches": "steps"}, "With objective vtrace, each unroll is learned from once"),
         ({"objective": "a2c"}, "objective"),
+        ({"dtype": "bfloat16"}, "dtype: 'bfloat16' is not allowed; did you mean 'mixed_bfloat16'"),
         ({"unroll_length": 0}, "unroll_length should be at least 1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(values, sentence):
     with pytest.raises(NeurozooError, match=sentence):
         ImpalaSettings(**values)
+
+
+def test_a_network_that_computes_in_float32_only_is_named():
+    settings = resolve_settings("impala", preset="maze", overrides={"dtype": "mixed_bfloat16"})
+    with pytest.raises(NeurozooError, match="'maze_recurrent' computes in float32, but dtype is mixed_bfloat16"):
+        ALGORITHMS["impala"].check_model("maze_recurrent", settings)
+    ALGORITHMS["impala"].check_model("impala_deep", settings)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -12,6 +12,12 @@ def test_actors_belong_to_learners_in_turn_as_in_the_original():
     assert [team.is_learner(rank) for rank in range(5)] == [True, True, False, False, False]
 
 
+def test_the_players_of_a_learner_are_those_of_its_environments():
+    assert Team(learners=1, actors=0, num_envs=3).players_of(0) == [0, 0, 0]
+    assert Team(learners=2, actors=3, num_envs=3).players_of(0) == [2, 4, 4]
+    assert Team(learners=2, actors=3, num_envs=3).players_of(1) == [3, 3, 3]
+
+
 @pytest.mark.parametrize(("learners", "actors"), [(1, 0), (3, 0), (1, 1), (2, 2), (2, 5), (3, 4)])
 def test_every_environment_is_played_by_exactly_one_rank(learners, actors):
     team = Team(learners=learners, actors=actors, num_envs=7)

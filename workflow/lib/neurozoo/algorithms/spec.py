@@ -123,6 +123,7 @@ class AlgorithmSpec:
         has_genome: Whether the result comes with a genome, so that runs write `genome.json`.
         has_lineage: Whether individuals descend from each other, so that a family tree can be drawn.
         has_phases: Whether a run learns in epochs of random play, training and tests.
+        has_episodes: Whether reports have the single games of training.
         has_levels: Whether an archive of two measures holds levels, so that heat map, movie and page can be made.
         predicts_levels: Whether `levels.parquet` says what was predicted of levels before they were evaluated.
         learns_by_steps: Whether playing, prediction and training can be measured apart (`python -m neurozoo profile`).
@@ -158,6 +159,7 @@ class AlgorithmSpec:
     has_genome: bool = False
     has_lineage: bool = False
     has_phases: bool = False
+    has_episodes: bool = False
     has_levels: bool = False
     predicts_levels: bool = False
     learns_by_steps: bool = False
@@ -193,5 +195,6 @@ class AlgorithmSpec:
             *(("frozen/model.json", "rollout.npz") if self.result == "network" else ()),
             *(("lineage.png",) if self.has_lineage else ()),
             *(("phases.png", "phases.csv") if self.has_phases else ()),
+            *(("episodes.csv",) if self.has_episodes else ()),
             *(("corrected.json", "heatmap.png", "archive.mp4", "archive.html") if self.has_levels else ()),
         )

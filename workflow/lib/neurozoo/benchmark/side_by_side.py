@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from neurozoo.algorithms.settings import resolve_settings
@@ -47,6 +47,7 @@ class Contest:
         shared: Settings that the loop gets.
         count: Counts the multiply-adds of a step.
         warm_up: Steps that are not counted: random steps, and the first updates, which compile everything.
+        variants: Further sides of this project: by what follows its name, the settings in which they differ.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Contest:
     shared: tuple[str, ...]
     count: Callable[..., LearningCosts]
     warm_up: int
+    variants: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 CONTESTS = {
@@ -85,6 +87,7 @@ CONTESTS = {
         ),
         count=count_actor_critic,
         warm_up=4_000,
+        variants={"bfloat16": {"dtype": "mixed_bfloat16"}},
     ),
 }
 
@@ -180,6 +183,9 @@ def compare(
         "floor": [*here, "floor", json.dumps(shared)],
         "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": contest.warm_up})],
     }
+    for variant, changes in contest.variants.items():
+        given = {**ours, "overrides": {**contest.overrides, **changes}, "warm_up": contest.warm_up}
+        commands[f"neurozoo, {variant}"] = [*here, "learner", json.dumps(given)]
     if torch_python is not None:
         if model not in contest.torch_models:
             raise NeurozooError(

@@ -52,6 +52,7 @@ RUN_FILES: Titles = (
     ("config.yaml", "All settings, with version and commit"),
     ("metrics.csv", "Every report as a table"),
     ("phases.csv", "Phases, in the columns of simple_dqn"),
+    ("episodes.csv", "Every game of training"),
     ("evaluation.json", "Episodes of the result"),
     ("test.json", "Episodes with random actions"),
     ("robustness.json", "Solved worlds of the river crossing task"),

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -33,6 +33,7 @@ KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not t
 _GATES = 4  # of an LSTM: input, forget, cell, output
 _ORTHOGONAL_GAINS = {POLICY: 0.01, BASELINE: 1.0, LSTM: 1.0}  # of others: sqrt(2)
 InitialWeights = Literal["fan_in", "orthogonal"]
+Precision = Literal["float32", "mixed_bfloat16"]
 
 
 class ParameterArray(NamedTuple):
@@ -71,8 +72,10 @@ class KerasNetwork:
         lstm_units: Units of the LSTM after that; 0 for a network without memory.
         head: `policy`: logits, and a baseline of its own. `q_values`: action values, which depend on nothing but the
             observation.
+        precisions: What its layers can compute in, for a learner.
     """
 
+    precisions: ClassVar[tuple[Precision, ...]] = ("float32", "mixed_bfloat16")
     name: str
     published_names: tuple[str, ...]
     torso: tuple[Layer, ...] = field(repr=False)
@@ -258,33 +261,38 @@ class KerasLayout:
 
     # ---- Keras
 
-    def keras_model(self, theta: np.ndarray | None = None, reference: None = None) -> "keras.Model":
+    def keras_model(
+        self, theta: np.ndarray | None = None, reference: None = None, *, dtype: Precision = "float32"
+    ) -> "keras.Model":
         """Builds the network for one step as a functional Keras model, so that plain Keras can load it.
 
         Args:
             theta: Optional weights, float32, shape (parameters,).
             reference: None, since the network has no virtual batch normalisation.
+            dtype: What the layers up to the dense one compute in: with `mixed_bfloat16` in bfloat16, for a learner.
+                Weights, memory, heads and outputs are float32 in any case.
 
         Returns:
-            A model with the inputs `INPUTS` and, with an LSTM, `MEMORY`: observation, float32, (batch, height, width,
-            channels); previous action, int32, (batch,); previous reward, float32, (batch,); and the memory, float32,
-            (batch, units) each. Its outputs are logits or action values (batch, actions), baseline (batch, 1) and the
-            new memory. The output of each Keras layer is the activation of the layer of the same name. A Q-network
-            ignores the previous action and reward.
+            A model with the inputs `INPUTS` and, with an LSTM, `MEMORY`: observation, float32 (bfloat16 with
+            `mixed_bfloat16`), (batch, height, width, channels); previous action, int32, (batch,); previous reward,
+            float32, (batch,); and the memory, float32, (batch, units) each. Its outputs are logits or action values
+            (batch, actions), baseline (batch, 1) and the new memory. The output of each Keras layer is the activation
+            of the layer of the same name. A Q-network ignores the previous action and reward.
         """
         import keras
 
-        observation = keras.Input(self.observation_shape, name=INPUTS[0])
+        inner = keras.DTypePolicy(dtype)
+        observation = keras.Input(self.observation_shape, name=INPUTS[0], dtype=inner.compute_dtype)
         action = keras.Input((), name=INPUTS[1], dtype="int32")
         reward = keras.Input((), name=INPUTS[2])
         states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=False)]
         value = observation
         for layer in self.network.torso:
-            value = _residual_section(value, layer) if layer.kind == "residual" else _weighted(value, layer)
+            value = (_residual_section if layer.kind == "residual" else _weighted)(value, layer, inner)
         if self.network.torso[-1].activation == "linear":
-            value = keras.layers.Activation("relu", name="torso_relu")(value)
-        value = keras.layers.Flatten(name="flatten")(value)
-        value = _weighted(value, self.network.dense)
+            value = keras.layers.Activation("relu", name="torso_relu", dtype=inner)(value)
+        value = keras.layers.Flatten(name="flatten", dtype=inner)(value)
+        value = _weighted(value, self.network.dense, inner)
         if self.network.head == Q_VALUES:
             values = keras.layers.Dense(self.num_actions, name=Q_VALUES)(value)
             each = keras.layers.Reshape((self.num_actions, 1), name="each_value")(values)
@@ -405,12 +413,13 @@ def _out_size(layer: Layer, size: int) -> int:
     return math.ceil(size / 2) if layer.kind == "residual" else layer.out_size(size)
 
 
-def _weighted(value, layer: Layer):
+def _weighted(value, layer: Layer, dtype: "keras.DTypePolicy"):
     """Adds a convolution or a dense layer, with its normalisation and activation."""
     import keras
 
     is_plain = layer.normalisation is None
-    common = {"activation": layer.activation, "name": layer.name} if is_plain else {"name": f"{layer.name}_kernel"}
+    names = {"activation": layer.activation, "name": layer.name} if is_plain else {"name": f"{layer.name}_kernel"}
+    common = {**names, "dtype": dtype}
     if layer.kind == "dense":
         value = keras.layers.Dense(layer.units, **common)(value)
     else:
@@ -418,26 +427,27 @@ def _weighted(value, layer: Layer):
     if is_plain:
         return value
     axes = tuple(range(1, len(value.shape)))
-    value = keras.layers.LayerNormalization(axis=axes, epsilon=NORM_EPSILON, name=f"{layer.name}_norm")(value)
-    return keras.layers.Activation(layer.activation, name=layer.name)(value)
+    norm = keras.layers.LayerNormalization(axis=axes, epsilon=NORM_EPSILON, name=f"{layer.name}_norm", dtype=dtype)
+    return keras.layers.Activation(layer.activation, name=layer.name, dtype=dtype)(norm(value))
 
 
-def _residual_section(value, layer: Layer):
+def _residual_section(value, layer: Layer, dtype: "keras.DTypePolicy"):
     import keras
 
     def convolution(value, name: str):
-        return keras.layers.Conv2D(layer.units, layer.kernel, 1, "same", name=name)(value)
+        return keras.layers.Conv2D(layer.units, layer.kernel, 1, "same", name=name, dtype=dtype)(value)
 
     first, *blocks = (name for name, _ in _convolutions(layer, 0))
-    value = keras.layers.MaxPooling2D(3, 2, "same", name=f"{layer.name}_pool")(convolution(value, first))
+    pool = keras.layers.MaxPooling2D(3, 2, "same", name=f"{layer.name}_pool", dtype=dtype)
+    value = pool(convolution(value, first))
     for block in range(BLOCKS):
         before = value
         for name in blocks[2 * block : 2 * block + 2]:
-            value = keras.layers.Activation("relu", name=f"{name}_relu")(value)
+            value = keras.layers.Activation("relu", name=f"{name}_relu", dtype=dtype)(value)
             value = convolution(value, name)
         is_last = block == BLOCKS - 1
         name = layer.name if is_last else f"{layer.name}_block{block + 1}"
-        value = keras.layers.Add(name=name)([before, value])
+        value = keras.layers.Add(name=name, dtype=dtype)([before, value])
     return value
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from neurozoo.networks.keras_networks import (
     KerasLayout,
     KerasNetwork,
     ParameterArray,
+    Precision,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _GAINS = {ACTOR: math.sqrt(2), CRITIC: math.sqrt(2), POLICY: 0.01}  # of others:
 @dataclass(frozen=True)
 class MazeNetwork(KerasNetwork):
     """The architecture, with two heads. It sees neither the action nor the reward before."""
+
+    precisions: ClassVar[tuple[Precision, ...]] = ("float32",)  # before the memory, there is one small convolution
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -141,8 +144,10 @@ class MazeNetworkLayout(KerasLayout):
             parts.append(values.ravel())
         return np.concatenate(parts)
 
-    def keras_model(self, theta: np.ndarray | None = None, reference: None = None) -> "keras.Model":
-        """Builds the network for one step; see `KerasLayout.keras_model`.
+    def keras_model(
+        self, theta: np.ndarray | None = None, reference: None = None, *, dtype: Precision = "float32"
+    ) -> "keras.Model":
+        """Builds the network for one step; see `KerasLayout.keras_model`. It knows no other `dtype`.
 
         Returns:
             A model with the inputs of all Keras networks. Observations are whole numbers, float32, (batch, 5, 5, 4);
@@ -150,6 +155,7 @@ class MazeNetworkLayout(KerasLayout):
         """
         import keras
 
+        assert dtype in self.network.precisions  # the settings check it
         ops, layers = keras.ops, keras.layers
         observation = keras.Input(self.observation_shape, name=INPUTS[0])
         action = keras.Input((), name=INPUTS[1], dtype="int32")

@@ -30,7 +30,7 @@ _RECORDS = ("protocol_record", "settings_record", "evaluation_record")  # of a r
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
 _SEEDS = "TruncatedPopulationEliteSeeds"
 _GENOME = f'"{_SEEDS}": ['
-_LONG = (_SEEDS, "Lineage", "Arrivals")  # too long for a table of all reports
+_LONG = (_SEEDS, "Lineage", "Arrivals", "Episodes")  # too long for a table of all reports
 # For each kind of published log: the field with the score, the field with the independent test score, and the fields
 # with their numbers of episodes. In order of preference: genetic algorithm, evolution strategies, and all algorithms of
 # the distributed code. Its genetic algorithm and random search have no validation; of the values that they print, only

@@ -1,5 +1,6 @@
 """The actor: plays all environments step by step with one batched policy, and fills rollouts."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 from typing import Protocol as Interface
@@ -7,6 +8,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from neurozoo.agents.policies import Policy, PolicyInputs, State
+from neurozoo.algorithms.impala.losses import RewardClipping, clipped_rewards
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.vector import Step
 from neurozoo.networks.keras_networks import MEMORY
@@ -49,12 +51,16 @@ class Game(NamedTuple):
     Attributes:
         environment: Which environment played it.
         score: Its points, unclipped.
+        clipped_return: The sum of its rewards as the learner clips them; None if an earlier version began the game.
         steps: Its decisions.
+        last_step: Number of its last step in the rollout.
     """
 
     environment: int
     score: float
+    clipped_return: float | None
     steps: int
+    last_step: int
 
 
 class Actor:
@@ -64,17 +70,27 @@ class Actor:
         environments: The environments. Where an episode ends, the next one begins at once.
         policy: Chooses the actions of all environments at once.
         ends_with_lives: Whether, for learning, a lost life ends an episode.
+        reward_clipping: How rewards are clipped for learning.
 
     Attributes:
         state: What the network remembers.
     """
 
-    def __init__(self, environments: Environments, policy: Policy, *, ends_with_lives: bool) -> None:
+    def __init__(
+        self,
+        environments: Environments,
+        policy: Policy,
+        *,
+        ends_with_lives: bool,
+        reward_clipping: RewardClipping = "none",
+    ) -> None:
         self._environments = environments
         self._policy = policy
         self._ends_with_lives = ends_with_lives
+        self._reward_clipping = reward_clipping
         self.state: State = policy.initial_state(environments.count)
         self._scores = np.zeros(environments.count, np.float64)
+        self._clipped_returns = np.zeros(environments.count, np.float64)  # NaN where unknown
         self._lengths = np.zeros(environments.count, np.int64)
 
     def begin(self, rollout: Rollout) -> None:
@@ -111,7 +127,7 @@ class Actor:
         rollout.previous_actions[step + 1] = np.where(is_last, 0, actions)
         rollout.previous_rewards[step + 1] = np.where(is_last, 0, result.rewards)
         rollout.is_first[step + 1] = is_last
-        games = self._count(result.rewards, is_over)
+        games = self._count(result.rewards, is_over, step)
         if games:
             self._environments.start_episodes(is_over)
         stack_into(rollout.observations[step + 1], self._environments.stacks)
@@ -121,17 +137,23 @@ class Actor:
         """Writes the baseline after the last step of a rollout. The memory stays as it is."""
         rollout.bootstrap[:] = self._policy.ask(_inputs(rollout, len(rollout.actions)), self.state)[0].baseline
 
-    def _count(self, rewards: np.ndarray, is_over: np.ndarray) -> list[Game]:
+    def _count(self, rewards: np.ndarray, is_over: np.ndarray, step: int) -> list[Game]:
         self._scores += rewards
+        self._clipped_returns += clipped_rewards(rewards, self._reward_clipping, np)
         self._lengths += 1
         ended = np.flatnonzero(is_over)
-        games = [Game(int(each), float(self._scores[each]), int(self._lengths[each])) for each in ended]
-        self._scores[ended], self._lengths[ended] = 0.0, 0
+        columns = (self._scores[ended].tolist(), _known(self._clipped_returns[ended]), self._lengths[ended].tolist())
+        games = [Game(*game, step) for game in zip(ended.tolist(), *columns, strict=True)]
+        self._scores[ended] = self._clipped_returns[ended] = self._lengths[ended] = 0
         return games
 
     def get_state(self) -> dict:
         """Returns what `get_arrays` does not, as plain JSON."""
-        return {"scores": self._scores.tolist(), "lengths": self._lengths.tolist()}
+        return {
+            "scores": self._scores.tolist(),
+            "clipped_returns": _known(self._clipped_returns),
+            "lengths": self._lengths.tolist(),
+        }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns what the network remembers."""
@@ -144,7 +166,15 @@ class Actor:
             LookupError, ValueError: They are those of other environments.
         """
         self._scores[:], self._lengths[:] = state["scores"], state["lengths"]
+        # States of earlier versions have none: they are unknown, except where a game has not begun.
+        unknown = [None if length else 0.0 for length in state["lengths"]]
+        self._clipped_returns[:] = np.array(state.get("clipped_returns", unknown), np.float64)
         self.state = tuple(arrays[name] for name, _ in zip(MEMORY, self.state, strict=False))
+
+
+def _known(values: np.ndarray) -> list[float | None]:
+    """Returns numbers as plain JSON, NaN as None."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def _inputs(rollout: Rollout, step: int) -> PolicyInputs:

@@ -56,7 +56,7 @@ class Collector:
             self.rollout.bootstrap[here] = arrays["bootstrap"]
             for name, part in zip(MEMORY, self.rollout.state, strict=False):
                 part[here] = arrays[f"begin_{name}"]
-            games += [Game(first + environment, score, steps) for environment, score, steps in facts["games"]]
+            games += [Game(first + environment, *others) for environment, *others in facts["games"]]
             first += count
         self.step = self._length
         return games

@@ -88,6 +88,7 @@ class ImpalaLearner:
         self._ranks = ranks
         self._team = Team(settings.learners, settings.actors, settings.num_envs)
         self._actors = self._team.actors_of(ranks.index)
+        self._players = self._team.players_of(ranks.index)
         self._schedule = Schedule(settings, protocol.frame_skip)
         self._updates = self._learned = 0  # the latter in rollouts
         self._recent: deque[float] = deque(maxlen=RECENT)
@@ -208,9 +209,23 @@ class ImpalaLearner:
         watch(steps * self._frame_skip, steps)
 
     def _count(self, games: Sequence[Game]) -> None:
+        s = self.settings
+        rank = self._ranks.index
         for game in games:
             self._recent.append(game.score)
             self._statistics.scores.append(game.score)
+            steps = self._player.rollouts * s.unroll_length + game.last_step + 1  # of each environment
+            self._statistics.add_episode(
+                [
+                    steps * self._team.all_environments * self._frame_skip,
+                    rank,
+                    self._players[game.environment],
+                    rank * s.num_envs + game.environment,
+                    game.score,
+                    game.clipped_return,
+                    game.steps,
+                ]
+            )
 
     def _finish_rollout(self) -> None:
         """Hands the weights over, and starts to learn from the rollout that has been played."""

@@ -50,6 +50,9 @@ class ActingNetwork:
 class ActorCritic:
     """A network that learns while another copy of it acts.
 
+    With `dtype: mixed_bfloat16`, most layers of the copy that learns compute in bfloat16. What acts and what is tested
+    computes in float32, with the same weights, as the frozen network will.
+
     Args:
         layout: The network.
         settings: How it learns.
@@ -70,7 +73,7 @@ class ActorCritic:
         theta = layout.draw(random, settings.initial_weights)
         self._layout = layout
         self._figures = FIGURES[settings.objective]
-        self.online, self.acting = layout.keras_model(theta), layout.keras_model(theta)
+        self.online, self.acting = layout.keras_model(theta, dtype=settings.dtype), layout.keras_model(theta)
         self._trainer = _trainer(self.online, layout, settings, byte_scale)
         if learners is None:
             self._train = training_step(self._trainer)
@@ -78,8 +81,13 @@ class ActorCritic:
             share = 1 / settings.learners if settings.gradients == "average" else 1.0
             self._train = shared_training_step(self._trainer, add_up=learners.add_up, share=share)
         self._hand_over = copier(self.online, self.acting)
-        self._step_acting, self._step_online = (
-            stepper(_from_bytes(each, byte_scale)) for each in (self.acting, self.online)
+        tested, self._hand_over_to_test = self.online, _nothing
+        if settings.dtype != "float32":
+            tested = layout.keras_model(theta)
+            self._hand_over_to_test = copier(self.online, tested)
+        self._is_test_up_to_date = False
+        self._step_acting, self._step_tested = (
+            stepper(_from_bytes(each, byte_scale)) for each in (self.acting, tested)
         )
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
@@ -87,8 +95,11 @@ class ActorCritic:
         return _asked(self._step_acting, inputs, state)
 
     def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
-        """Asks the weights that learn, for a `Policy`."""
-        return _asked(self._step_online, inputs, state)
+        """Asks the weights that learn, for a `Policy`; not while another thread runs `update`."""
+        if not self._is_test_up_to_date:
+            self._hand_over_to_test()
+            self._is_test_up_to_date = True
+        return _asked(self._step_tested, inputs, state)
 
     def update(self, batch: Mapping[str, np.ndarray], *, learning_rate: float) -> dict[str, float]:
         """Learns from some unrolls once.
@@ -100,6 +111,7 @@ class ActorCritic:
         Returns:
             `FIGURES` of the objective, and `grad_norm`, the norm of the gradient before it was bounded.
         """
+        self._is_test_up_to_date = False
         optimizer = self._trainer.optimizer
         optimizer.learning_rate = learning_rate
         self._train(dict(batch))
@@ -128,6 +140,7 @@ class ActorCritic:
         Raises:
             LookupError, ValueError: `arrays` are those of another network.
         """
+        self._is_test_up_to_date = False
         self._layout.assign(self.online, arrays["online"])
         self._layout.assign(self.acting, arrays["acting"])
         for number, variable in enumerate(self._trainer.optimizer.variables):
@@ -146,11 +159,15 @@ def _asked(step, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, St
     return NetworkOutputs(logits, baseline=baseline[:, 0]), tuple(state_after)
 
 
-def _seen(observations, byte_scale: float):
-    """Scales bytes to the inputs of a network."""
+def _nothing() -> None:
+    """Hands no weights over: those that learn are tested themselves."""
+
+
+def _seen(model: "keras.Model", observations, byte_scale: float):
+    """Scales bytes to the inputs of a network, in its own type."""
     import keras
 
-    return keras.ops.cast(observations, "float32") / byte_scale
+    return keras.ops.cast(observations, model.inputs[0].dtype) / byte_scale
 
 
 def _from_bytes(model: "keras.Model", byte_scale: float) -> "keras.Model":
@@ -160,7 +177,7 @@ def _from_bytes(model: "keras.Model", byte_scale: float) -> "keras.Model":
     observation, *others = model.inputs
     inputs = keras.Input(observation.shape[1:], dtype="uint8")
     rest = [keras.Input(each.shape[1:], dtype=each.dtype) for each in others]
-    return keras.Model([inputs, *rest], model([_seen(inputs, byte_scale), *rest]))
+    return keras.Model([inputs, *rest], model([_seen(model, inputs, byte_scale), *rest]))
 
 
 def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSettings, byte_scale: float) -> "keras.Model":
@@ -179,7 +196,8 @@ def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSetting
 
         def call(self, batch):
             """Returns logits (or action values) and baseline of all steps that the batch has observations of."""
-            inputs = [_seen(batch["observations"], byte_scale), batch["previous_actions"], batch["previous_rewards"]]
+            seen = _seen(self.online, batch["observations"], byte_scale)
+            inputs = [seen, batch["previous_actions"], batch["previous_rewards"]]
             state = [batch[name] for name, _ in zip(MEMORY, layout.state_shapes, strict=False)]
             return layout.unroll(self.online, inputs[: len(INPUTS)], batch["is_first"], state)
 

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
 from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, KerasNetwork
+from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, KerasNetwork, Precision
 from neurozoo.validation import Number, Whole
 
 # Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
@@ -32,6 +32,7 @@ class ImpalaSettings(RunSettings):
         **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
         **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
         **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
+        "dtype": "float32",
         **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
     }
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
@@ -81,6 +82,12 @@ class ImpalaSettings(RunSettings):
     initial_weights: InitialWeights = Field(
         default="fan_in",
         description="fan_in (truncated normal, as in the paper's code) or orthogonal (as in CleanRL).",
+    )
+    dtype: Precision = Field(
+        default="float32",
+        description="What updates compute in: float32, or mixed_bfloat16 (convolutions and the dense layer after them "
+        "in bfloat16, all else and all weights in float32), which is faster on processors with AVX512-BF16 or AMX. "
+        "Acting and tests are float32.",
     )
     batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
     discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
@@ -229,8 +236,14 @@ class ImpalaSettings(RunSettings):
         """Checks that the network has what the objective learns.
 
         Raises:
-            NeurozooError: It has a policy head where action values are learned, or the other way round.
+            NeurozooError: It has a policy head where action values are learned, or the other way round; or it does not
+                compute in `dtype`.
         """
+        if self.dtype not in network.precisions:
+            raise NeurozooError(
+                f"The network {network.name!r} computes in {' or '.join(network.precisions)}, but dtype is "
+                f"{self.dtype}. Leave dtype at float32, or choose another network."
+            )
         learns_values = self.objective == "pqn"
         if learns_values != (network.head == Q_VALUES):
             kinds = ("action values", "a policy head and a baseline head")

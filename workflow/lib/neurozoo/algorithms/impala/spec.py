@@ -54,6 +54,7 @@ SPECS = (
         settings=ImpalaSettings,
         presets=PRESETS,
         open_session=_open_session,
+        has_episodes=True,
         check_game=_check_game,
         check_variant=check_keras_network,
         check_model=_check_model,

@@ -42,6 +42,11 @@ class Team:
         """Returns the ranks that act for a learner."""
         return [rank for rank in range(self.learners, self.size) if self.learner_of(rank) == learner]
 
+    def players_of(self, learner: int) -> list[int]:
+        """Returns which rank plays each of a learner's environments, in their order."""
+        ranks = self.actors_of(learner) or [learner]
+        return [rank for rank in ranks for _ in self.environments_of(rank)]
+
     def environments_of(self, rank: int) -> range:
         """Returns the numbers of the environments that a rank plays; none for a learner with actors."""
         learner = self.learner_of(rank)

@@ -1,0 +1,49 @@
+"""Episodes of training: a table with a row for each game that ended, from the reports of a run."""
+
+import csv as csv_format
+import os
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import written_whole
+from neurozoo.records.run_log import iter_log
+
+# Of a row in a report, in this order. The table has them after `time_s`.
+COLUMNS = ("frames", "learner", "actor", "environment", "score", "clipped_return", "steps", "games")
+
+
+def write_episodes(log: str | os.PathLike, csv: str | os.PathLike) -> None:
+    """Collects the games of all reports in one table, to see single games where a report has only means.
+
+    Args:
+        log: The run's `log.jsonl`.
+        csv: The table to write, in the order in which games ended: `time_s` (seconds of the run at the report of the
+            game's epoch), then `COLUMNS`: `frames` of the whole run when the game ended; `learner` and `actor`, the
+            ranks that learned from it and played it; `environment`, its number in the run; `score`, unclipped;
+            `clipped_return`, the sum of its rewards as they were clipped for learning, empty if an earlier version
+            began the game; its `steps`; and `games`, how many games the row stands for: 1, or more where an epoch had
+            too many. Logs of earlier versions have no games, so theirs is a table without rows.
+
+    Raises:
+        NeurozooError: The log is missing or damaged.
+    """
+    with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+        writer = csv_format.writer(file, lineterminator="\n")
+        writer.writerow(["time_s", *COLUMNS])
+        for record in iter_log(log):
+            rows = record.get("Episodes", [])
+            if not (isinstance(rows, list) and all(map(_is_game, rows))):
+                raise NeurozooError(
+                    f"{log} is damaged: a row of its Episodes should be the numbers {', '.join(COLUMNS)}. "
+                    "Train the run again."
+                )
+            writer.writerows([record.get("TimeElapsedTotal"), *row] for row in rows)
+
+
+def _is_game(row: object) -> bool:
+    """Says whether a row has the numbers of a game, of which only the clipped return may be unknown."""
+    if not isinstance(row, list) or len(row) != len(COLUMNS):
+        return False
+    cells = dict(zip(COLUMNS, row, strict=True))
+    if cells["clipped_return"] is None:
+        del cells["clipped_return"]
+    return all(isinstance(cell, int | float) for cell in cells.values())

@@ -1,0 +1,7 @@
+"""Runs `neurozoo.records.episodes.write_episodes` for one {algo}/{game}/{model}/{run}."""
+
+from neurozoo.errors import plain_errors
+from neurozoo.records.episodes import write_episodes
+
+with plain_errors(snakemake.log[0]):
+    write_episodes(snakemake.input.log, snakemake.output.csv)
