@@ -13,7 +13,7 @@ FOUNDATIONS := $(OP) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-learner docs lock clean
+.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-learner docs lock image clean
 
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
@@ -126,6 +126,15 @@ lock: ## resolve the packages of envs/*.in again (needs uv)
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done
+
+# DOCKER=podman or DOCKER="buildah" build the same. The op in the image must not be passed on (NOTICE).
+DOCKER ?= docker
+IMAGE ?= neurozoo
+MARCH ?= x86-64-v3
+image: ## build a container image with the locked packages and the op, for your own registry (docs/containers.md)
+	$(DOCKER) build --file envs/Dockerfile --tag $(IMAGE) --build-arg COMMIT=$$(git describe --always --dirty --abbrev=40 --exclude '*') \
+	  --build-arg REQUIREMENTS=$(REQUIREMENTS) --build-arg MARCH=$(MARCH) \
+	  $(if $(EXTRAS),--build-arg EXTRAS="$(EXTRAS)") $(if $(BASE),--build-arg BASE=$(BASE)) .
 
 clean: ## delete environments and caches; results stay
 	rm -rf $(VENV) build .snakemake .pytest_cache .ruff_cache results/native/build

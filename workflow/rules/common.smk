@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser
+from snakemake.settings.types import DeploymentMethod
 
 PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 
@@ -22,10 +23,11 @@ PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
+from neurozoo.native.image import check_image
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.named_files import check_folders, check_named_files
+from neurozoo.plan.named_files import check_container, check_folders, check_named_files
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.planned_runs import (
     IMPORTED,
@@ -72,6 +74,8 @@ if threading.current_thread() is threading.main_thread():
 # As a module of another workflow, the project has neither configuration files nor targets of its own.
 IS_STARTED_BY_USER = workflow.is_main_process and len(workflow.modifier_stack) == 1
 
+in_a_sentence(check_image)
+
 for path in (workflow.overwrite_configfiles or ["config.yaml"]) if IS_STARTED_BY_USER else ():
     if not str(path).endswith(".json"):
         in_a_sentence(check_config_file, path)
@@ -87,6 +91,14 @@ CONFIG_FILES = ", ".join(map(str, workflow.configfiles)) or "The configuration"
 config.update(in_a_sentence(check_config, config, source=CONFIG_FILES, notify=say_once))
 if workflow.is_main_process:
     in_a_sentence(check_named_files, config)
+
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
+    in_a_sentence(check_container, config["container"])
+
+
+# All rules run in this image, if Snakemake is told to use one.
+container: config["container"]
+
 
 PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)

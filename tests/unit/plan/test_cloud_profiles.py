@@ -71,6 +71,13 @@ def test_the_profile_for_aws_names_what_the_stack_has(monkeypatch):
     assert found["container-image"] == "registry.example.org/zoo:1"
 
 
+@pytest.mark.parametrize("name", ["aws", "kubernetes"])
+def test_jobs_take_the_plugin_for_s3_from_where_the_image_has_it(name, monkeypatch):
+    (folder,) = re.findall(r"PIP_FIND_LINKS=(\S+)", profile(name, monkeypatch)["precommand"])
+    last_stage = (PROJECT / "envs" / "Dockerfile").read_text().rpartition("\nFROM ")[2]
+    assert f"COPY --from=packages {folder} {folder}\n" in last_stage
+
+
 def test_batch_lowers_the_memory_of_no_rule(monkeypatch):
     from snakemake_executor_plugin_aws_batch.constant import VALID_RESOURCES_MAPPING as granted
 

@@ -2,7 +2,7 @@ import pytest
 import yaml
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.named_files import check_folders, check_named_files
+from neurozoo.plan.named_files import check_container, check_folders, check_named_files
 
 
 def config_of(folder, curve="curve.csv", genome="genome.json"):
@@ -61,3 +61,14 @@ def test_a_folder_of_somebody_else_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda place, mode: str(place) != str(tmp_path))  # root may write everywhere
     with pytest.raises(NeurozooError, match=r"may not be written by you, but .*/a/b should be made"):
         check_folders([tmp_path / "a/b"])
+
+
+def test_jobs_run_in_a_container_only_if_there_is_an_image(tmp_path):
+    with pytest.raises(NeurozooError, match=r"names no image\. Build one and set container: neurozoo\.sif"):
+        check_container(None)
+    file = tmp_path / "neurozoo.sif"
+    with pytest.raises(NeurozooError, match=r"container: \S+neurozoo\.sif is missing\. Build it"):
+        check_container(str(file))
+    file.touch()
+    check_container(str(file))
+    check_container("docker://registry.example.org/neurozoo")

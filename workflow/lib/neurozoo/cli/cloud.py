@@ -13,7 +13,7 @@ def add_cloud_commands(commands: Commands) -> None:
     up = add_command(kinds, "up", _up, "make network, queue, spot machines and bucket; tell the profile")
     up.add_argument("--region", required=True, help="such as eu-central-1")
     up.add_argument("--bucket", required=True, help="name of the bucket to make, unique in the world")
-    up.add_argument("--image", required=True, help="container image for jobs (envs/Dockerfile), in your own registry")
+    up.add_argument("--image", required=True, help="container image for jobs (make image), in your own registry")
     up.add_argument("--email", required=True, help="to which the budget's alarm comes")
     up.add_argument("--budget", type=whole, default=50, help="USD a month, for the alarm (default: %(default)s)")
     up.add_argument("--cores", type=whole, default=64, help="most vCPUs at a time (default: %(default)s)")

@@ -28,7 +28,7 @@ class Plan:
         name: Of the stack.
         region: Such as `eu-central-1`.
         bucket: Name of the bucket; it is unique among those of all users of AWS.
-        image: With the locked packages, for the jobs.
+        image: For the jobs, made by `make image`.
         cores: Most vCPUs at a time.
         budget: USD per month, at which the alarm comes.
         email: To which the alarm comes.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import sha256_of, write_json, written_whole
+from neurozoo.native.image import IMAGE, take_op
 from neurozoo.native.patches import apply_patch
 from neurozoo.native.sources import SOURCES, hash_sources
 from neurozoo.provenance import provenance
@@ -37,6 +38,8 @@ def fetch_ale(
 ) -> None:
     """Downloads the emulator's source package through pip, so that mirrors and proxies work as the user set them up.
 
+    A container image of the project brings it.
+
     Args:
         output: Where the package (11 MB) is to appear.
         log: File for pip's messages.
@@ -46,6 +49,11 @@ def fetch_ale(
     Raises:
         NeurozooError: pip could not download it, or the hash is wrong; nothing appears at `output` then.
     """
+    if (kept := IMAGE / f"ale-py-{ALE_VERSION}.tar.gz").exists():
+        check_package(kept, sha256=sha256)
+        with written_whole(output) as temporary:
+            shutil.copyfile(kept, temporary)
+        return
     with tempfile.TemporaryDirectory() as folder:
         # pip asks a source package for its metadata; its build requirements are not needed for that.
         command = [
@@ -90,7 +98,7 @@ def build_native_op(
 
     The emulator is patched (`native/ale_patch/ale.patch`), and compiled for what it does in a few games. Neither
     changes what is played. Where it cannot be watched (another compiler than GCC, no games, an instruction set that
-    this machine lacks), it is compiled as usual.
+    this machine lacks), it is compiled as usual. In a container image of the project, the op is compiled already.
 
     Args:
         source: The emulator's source package.
@@ -102,12 +110,14 @@ def build_native_op(
         log: File for the tools' messages.
 
     Raises:
-        NeurozooError: A tool or header is missing, the package is not the pinned one, or compilation failed. What stood
-            at `library` before is untouched.
+        NeurozooError: A tool or header is missing, the package is not the pinned one, compilation failed, or the op of
+            the container image does not fit. What stood at `library` before is untouched.
     """
+    source, library, build_dir = Path(source), Path(library), Path(build_dir)
+    if take_op(library, Path(build_info), march=march):
+        return
     import tensorflow as tf
 
-    source, library, build_dir = Path(source), Path(library), Path(build_dir)
     sources_sha256 = hash_sources(SOURCES)  # before they are read: what changes meanwhile may be missing in the op
     check_package(source)
     compiler = find_compiler()

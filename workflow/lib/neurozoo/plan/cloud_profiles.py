@@ -26,7 +26,7 @@ class Stack:
         bucket: For results.
         queue: ARN of the job queue.
         job_role: ARN of the role that jobs have.
-        image: With the locked packages and a compiler (envs/Dockerfile), in a registry that AWS reaches.
+        image: Made by `make image` (docs/containers.md), in a registry that AWS reaches.
     """
 
     name: str

@@ -183,6 +183,13 @@ class Config(Section):
         "workers=4` or `slurm workers=20 threads=8 walltime=04:00:00`, or the same as keys. Results do not depend on "
         "it, and changing it repeats nothing.",
     )
+    container: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Image in which jobs run with `snakemake --sdm apptainer`, docs/containers.md: a file such as "
+        "`neurozoo.sif`, or an address such as `docker://registry.example.org/neurozoo`. Without that option, it is "
+        "ignored.",
+    )
     native: Native = Native()
     noise: Noise = Noise()
     training: Training = Training()

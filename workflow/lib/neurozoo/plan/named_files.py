@@ -38,6 +38,24 @@ def check_named_files(config: Mapping) -> None:
         raise NeurozooError("\n".join(["The configuration names files that do not exist:", *lines]))
 
 
+def check_container(image: str | None) -> None:
+    """Checks before any work that there is an image, if jobs are to run in one.
+
+    Args:
+        image: The configuration's `container`; addresses such as `docker://...` are left to Apptainer.
+
+    Raises:
+        NeurozooError: None is configured, or its file is missing.
+    """
+    if image is None:
+        raise NeurozooError(
+            "--sdm apptainer runs jobs in a container, but the configuration names no image. Build one and set "
+            "container: neurozoo.sif (docs/containers.md), or leave the option out."
+        )
+    if "://" not in image and not Path(image).exists():  # a folder can be an image, too
+        raise NeurozooError(f"container: {image} is missing. Build it (docs/containers.md), or check the path.")
+
+
 def _is_imported(entry: Mapping, results: Path) -> bool:
     run = imported_run(entry)
     return (results / "runs" / run.algo / run.game / run.model / str(run.run) / "checkpoint.npz").is_file()

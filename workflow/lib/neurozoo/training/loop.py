@@ -18,6 +18,7 @@ from neurozoo.compute.interruption import Interrupted, Interruption
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS
 from neurozoo.files import write_text
+from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
 from neurozoo.records.run_log import progress_of
@@ -131,6 +132,7 @@ def train(
         NeurozooError: Bad input, a full disk, another process that trains this run, or a signal (`Interrupted`). The
             state is saved or left as it was.
     """
+    check_image()
     spec = get_algorithm(context.algo)
     count = spec.ranks(context.settings)
     if count > context.ranks.size:

@@ -1,0 +1,96 @@
+"""The container image in which a job runs: what it was built from, and the op that it brings (envs/Dockerfile)."""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import read_json, sha256_of, write_json, written_whole
+from neurozoo.native.sources import SOURCES, hash_sources
+from neurozoo.provenance import current_commit, provenance
+
+IMAGE = Path("/opt/neurozoo/image")  # the folder that every image of the project has
+FACTS = "image.json"
+
+_PROJECT = SOURCES.parent
+_BUILD = "build another image: make image (docs/containers.md)"
+_DAMAGED = f"Delete this image, and {_BUILD}"
+
+
+def describe_image(folder: Path, *, commit: str, requirements: Iterable[str], project: Path = _PROJECT) -> None:
+    """Writes what an image is built from, so that `check_image` can compare it with another checkout.
+
+    Args:
+        folder: Where `image.json` is to appear.
+        commit: That of the project, for messages.
+        requirements: Names of the lock files whose packages are installed, such as `cpu` for envs/requirements-cpu.txt.
+        project: Folder with the project's sources.
+    """
+    locks = [f"envs/requirements-{name}.txt" for name in requirements]
+    facts = {
+        "commit": commit,
+        "locks": {lock: sha256_of(project / lock) for lock in locks},
+        "native": hash_sources(project / "native"),
+    }
+    write_json(folder / FACTS, facts)
+
+
+def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
+    """Refuses an image for another commit, whose packages or op are not those that this checkout asks for.
+
+    Commits themselves may differ: pages, rules and the library lie outside of the image and may change.
+
+    Args:
+        folder: That of the image; outside of containers there is none, and nothing to check.
+        project: Folder with the project's sources.
+
+    Raises:
+        NeurozooError: The image was built from other lock files or other sources of the op. The message names them and
+            both commits.
+    """
+    if not (folder / FACTS).exists():
+        return
+    facts = read_json(folder / FACTS, _DAMAGED)
+    differing = [lock for lock, digest in facts["locks"].items() if not _is(project / lock, digest)]
+    if hash_sources(project / "native") not in (None, facts["native"]):
+        differing.append("native/")
+    if differing:
+        raise NeurozooError(
+            f"This image is for another commit: it was built from {facts['commit']}, but the checkout is "
+            f"{current_commit() or 'another one'} and has another {' and '.join(differing)}. Check out the image's "
+            f"commit, or {_BUILD}"
+        )
+
+
+def take_op(library: Path, build_info: Path, *, march: str, folder: Path = IMAGE) -> bool:
+    """Copies the op that the image brings, so that no job has to compile it.
+
+    Args:
+        library: Where `libneurozoo_ops.so` is to appear.
+        build_info: Where `build.json` is to appear.
+        march: Instruction set that is wanted.
+        folder: That of the image.
+
+    Returns:
+        Whether there is an image.
+
+    Raises:
+        NeurozooError: The image's op is for another commit or another instruction set. Images have no compiler.
+    """
+    if not (folder / FACTS).exists():
+        return False
+    check_image(folder)
+    facts = read_json(folder / "build.json", _DAMAGED)
+    if facts.get("march") != march:
+        raise NeurozooError(
+            f"The op in this image was built for {facts.get('march')}, but native.march in the configuration is "
+            f"{march}. Change that, or {_BUILD} with MARCH={march}"
+        )
+    with written_whole(library) as temporary:
+        shutil.copyfile(folder / "libneurozoo_ops.so", temporary)
+        write_json(build_info, {**facts, **provenance()})
+    return True
+
+
+def _is(file: Path, digest: str) -> bool:
+    return file.exists() and sha256_of(file) == digest

@@ -1,0 +1,30 @@
+"""Fills the folder of a container image with the op, its sources and a description: `envs/Dockerfile` runs it."""
+
+import argparse
+import os
+from pathlib import Path
+
+from neurozoo.native.build import ALE_VERSION, build_native_op, fetch_ale
+from neurozoo.native.image import describe_image
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--march", required=True)
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--requirements", nargs="+", required=True)
+    options = parser.parse_args()
+
+    log, source = Path("build.log"), options.folder / f"ale-py-{ALE_VERSION}.tar.gz"
+    options.folder.mkdir(parents=True)
+    fetch_ale(source, log=log)
+    build_native_op(
+        source,
+        options.folder / "libneurozoo_ops.so",
+        options.folder / "build.json",
+        build_dir=Path("build"),
+        march=options.march,
+        jobs=len(os.sched_getaffinity(0)),
+        log=log,
+    )
+    describe_image(options.folder, commit=options.commit, requirements=options.requirements)
