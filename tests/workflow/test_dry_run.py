@@ -162,7 +162,7 @@ def test_only_runs_of_the_batched_engine_request_a_gpu(project, snakemake):
         assert f"gpu={gpus}" in resources[algo].split(", ")
 
 
-def test_jobs_run_in_the_configured_image_only_if_snakemake_is_told_so(project, snakemake, tmp_path, monkeypatch):
+def test_jobs_run_in_the_configured_image_only_if_snakemake_is_told_so(plan, snakemake_environment, tmp_path):
     apptainer = tmp_path / "bin" / "apptainer"
     apptainer.parent.mkdir()
     apptainer.write_text("#!/bin/sh\necho apptainer version 1.4.5\n")

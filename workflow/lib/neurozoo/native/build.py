@@ -11,6 +11,7 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import sha256_of, write_json, written_whole
@@ -210,8 +211,10 @@ def _unpack(source: Path, target: Path, *, patch: str) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         unpacked = Path(folder) / f"ale_py-{ALE_VERSION}"
         try:
+            # Python 3.11.2 of Debian 12 knows no filters; the package has the pinned hash.
+            safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
             with tarfile.open(source) as archive:
-                archive.extractall(folder, filter="data")
+                archive.extractall(folder, **safely)
             apply_patch(patch, unpacked)
             os.replace(unpacked, target)
         except OSError as error:
