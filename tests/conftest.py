@@ -38,6 +38,9 @@ def pytest_collection_modifyitems(config, items):
     The chain is the slowest file; meanwhile the other worker waits for schedulers, which takes no core. What nobody
     runs by hand is played now and then.
     """
+    for item in items:
+        if (marker := item.get_closest_marker("long")) and marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: write long(seconds={marker.args[0]})")
     first = {"workflow": 0, "cluster": 1}
     items.sort(key=lambda item: first.get(item.path.parent.name, 2))
     if (text := config.getoption("draw_by")) is None:
@@ -46,10 +49,7 @@ def pytest_collection_modifyitems(config, items):
     # Those of tests/cluster are left to `make test-cluster`: they injure schedulers, a minute or more each.
     long = [item for item in items if item.get_closest_marker("long") and item.path.parent.name != "cluster"]
     for item in sorted(long, key=lambda item: hashlib.sha256(f"{text} {item.nodeid}".encode()).digest()):
-        marker = item.get_closest_marker("long")
-        if marker.args:
-            raise pytest.UsageError(f"{item.nodeid}: write long(seconds={marker.args[0]})")
-        seconds = marker.kwargs.get("seconds", 15)
+        seconds = item.get_closest_marker("long").kwargs.get("seconds", 15)
         if seconds <= left:
             left -= seconds
             item.add_marker("drawn")

@@ -195,7 +195,7 @@ def test_threads_that_have_nothing_to_do_are_announced(small_noise_table, tmp_pa
         assert ("Only 5 episodes are in flight" in said) == is_said
 
 
-@pytest.mark.long(40)
+@pytest.mark.long(seconds=40)
 def test_the_op_with_two_threads_is_killed_and_its_run_repeated(runner, tmp_path):
     settings = {"selection": "asynchronous", "episodes_in_flight": 4}
     whole, killed, repeated = (tmp_path / name for name in ("whole", "killed", "repeated"))
