@@ -54,7 +54,7 @@ def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path,
     assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors\n"
 
 
-@pytest.mark.long(seconds=60)
+@pytest.mark.long(seconds=240)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_the_same_with_the_emulator(tmp_path, ops, sanitizer):
     """The emulator's own code is that of the built op, without a sanitizer."""
