@@ -113,7 +113,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ("{}", ["the key 'experiments' is missing."]),
         (
             DEMO + "moive: {}",
-            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons, distributed,"],
+            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons, container,"],
         ),
         (
             DEMO + "movie: {fsp: 30}",
