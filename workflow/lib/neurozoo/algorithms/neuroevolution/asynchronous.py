@@ -2,20 +2,16 @@
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-
 from neurozoo.algorithms.neuroevolution.elites import Birth, Contest, Individual
 from neurozoo.algorithms.neuroevolution.genetic_search import GeneticSearch, next_genome, with_elite
-from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
-from neurozoo.networks.description import Layout
-from neurozoo.randomness import Entropy, Purpose
+from neurozoo.randomness import Purpose
 
 
 @dataclass(frozen=True)
@@ -57,23 +53,13 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
     Source: cshenton/neuroevolution (workers that never wait); Real et al. 2019, arXiv:1802.01548 (the oldest dies).
     """
 
-    def __init__(
-        self,
-        settings: GaSettings,
-        *,
-        entropy: Entropy,
-        layout: Layout,
-        noise: np.ndarray,
-        protocol: Protocol,
-        start: Sequence[Genome] = (),
-    ) -> None:
+    def _begin(self, protocol: Protocol) -> None:
         self._population: deque[Individual] = deque()  # the oldest first
         self._ranked: list[Individual] = []  # the best first; of equals, the older one
         self._flights: dict[int, Flight] = {}
         self._episodes: dict[int, Episode] = {}  # of the flights
         self._drawn = 0
         self._since_contest = 0  # children that have arrived since the last one began
-        super().__init__(settings, entropy=entropy, layout=layout, noise=noise, protocol=protocol, start=start)
 
     def _start_generation(self) -> None:
         super()._start_generation()

@@ -10,9 +10,7 @@ from neurozoo.algorithms.neuroevolution.novelty import Archive, behaviours_of, c
 from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes.genome import Genome
-from neurozoo.networks.description import Layout
-from neurozoo.randomness import Entropy, Purpose, generator
+from neurozoo.randomness import Purpose, generator
 
 
 class NoveltyGeneticAlgorithm(GeneticAlgorithm):
@@ -22,32 +20,14 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
     the genetic algorithm, and becomes a parent only if it is novel enough. Each offspring enters the archive with a
     fixed probability.
 
-    Args:
-        settings: The settings.
-        entropy: What random numbers depend on besides their address; see `run_entropy`.
-        layout: The network.
-        noise: The noise table, of which only the length matters.
-        protocol: How episodes are played.
-        start: Genomes whose children the first generation are, best first; none for a random first generation.
-
     Source: Such et al. 2017, arXiv:1712.06567; Lehman & Stanley 2011, "Abandoning objectives".
     """
 
     settings: GaNoveltySettings
 
-    def __init__(
-        self,
-        settings: GaNoveltySettings,
-        *,
-        entropy: Entropy,
-        layout: Layout,
-        noise: np.ndarray,
-        protocol: Protocol,
-        start: Sequence[Genome] = (),
-    ) -> None:
-        self.behaviour = choose_behaviour(settings.behaviour, protocol=protocol)
+    def _begin(self, protocol: Protocol) -> None:
+        self.behaviour = choose_behaviour(self.settings.behaviour, protocol=protocol)
         self._archive = Archive()
-        super().__init__(settings, entropy=entropy, layout=layout, noise=noise, protocol=protocol, start=start)
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -62,6 +62,7 @@ class GeneticSearch:
         start: Sequence[Genome] = (),
     ) -> None:
         self.settings = settings
+        self._begin(protocol)
         self._entropy = entropy
         self._starts = Starts(self._entropy, protocol)
         self._indices = len(noise) - layout.parameter_count + 1
@@ -88,6 +89,9 @@ class GeneticSearch:
         self._elite: Elite | None = None
         self.best: Solution | None = None
         self._start_generation()
+
+    def _begin(self, protocol: Protocol) -> None:
+        """Prepares what only this form of the algorithm keeps from report to report."""
 
     @property
     def fields(self) -> tuple[str, ...]:
