@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import Layer, PlacedLayer
+from neurozoo.networks.description import Layer
 from neurozoo.networks.initial_weights import orthogonal
 from neurozoo.networks.keras_networks import (
     BASELINE,
@@ -79,23 +79,6 @@ class MazeNetwork(KerasNetwork):
 @dataclass(frozen=True)
 class MazeNetworkLayout(KerasLayout):
     """The network for a number of actions; see `KerasLayout`."""
-
-    @cached_property
-    def layers(self) -> tuple[PlacedLayer, ...]:
-        """The layers whose activations are shown, with their shapes."""
-        starts: dict[str, int] = {}
-        offset = 0
-        for array in self.arrays:
-            starts.setdefault(array.layer, offset)
-            offset += math.prod(array.shape)
-        placed, shape = [], self.observation_shape
-        for layer in self.network.layers:
-            side = MAZE_OBSERVATION[0] - _KERNEL + 1
-            units = layer.units or self.num_actions
-            out_shape = (side, side, units) if layer.kind == "conv" else (1, 1, units)
-            placed.append(PlacedLayer(layer, shape, out_shape, starts[layer.name]))
-            shape = out_shape
-        return tuple(placed)
 
     @cached_property
     def arrays(self) -> tuple[ParameterArray, ...]:
