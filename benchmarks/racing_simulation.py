@@ -18,7 +18,7 @@ import numpy as np
 from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Elite, Individual
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes.genome import Genome
+from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
 
 OUTPUT = Path("docs/results/racing/simulation.csv")
 GENERATIONS = 25
@@ -113,7 +113,7 @@ def simulate(rule: str, settings: GaSettings, noise: Noise, seed: int) -> Outcom
         if elite.individual not in selected:
             selected = [elite.individual, *selected[:-1]]
         parents = np.array([truth[individual.birth] for individual in selected])
-        if not contest.remembers_best or elite.score > best_score:
+        if rule not in KEEPS_BEST_ELITE or elite.score > best_score:
             best, best_score = truth[elite.individual.birth], elite.score
         first = first or best
         truth = {elite.individual.birth: truth[elite.individual.birth]}
