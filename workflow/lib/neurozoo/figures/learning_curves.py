@@ -143,11 +143,9 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
         `is_test` tells which.
     """
     metrics = metrics.reindex(columns=dict.fromkeys([*metrics.columns, *STANDARD, *EPISODES]))
-    run = [metrics[name] for name in IDENTITY]
-    tests, reports = (
-        metrics[name].notna().groupby(run, sort=False).transform("sum") for name in ("test_score", "score")
-    )
-    tested = (tests > 1) | ((tests == 1) & (reports <= 1))
+    known = metrics[["test_score", "score"]].notna()
+    counts = known.groupby([metrics[name] for name in IDENTITY], sort=False).transform("sum")
+    tested = (counts["test_score"] > 1) | ((counts["test_score"] == 1) & (counts["score"] <= 1))
     chosen = {
         name: metrics[f"test_{name}"].where(tested, metrics[own]).astype(kind)
         for name, own, kind in (("score", "score", "Float64"), ("episodes", "score_episodes", "Int64"))

@@ -66,8 +66,8 @@ def parse_log(
         identity: The values of `IDENTITY` for this run. The steps of a published log have as many frames as its
             protocol says.
         facts: What makes the run comparable, by the names of columns; see `records.comparability`.
-        columns: The fields to keep, by their published names. None for all fields of the log except the lineage, the
-            order of arrival and the elite's genome: tables would grow with the square of the length of a run.
+        columns: The fields to keep, by their published names. None for all fields of the log except those with a list
+            in every report: lineage, order of arrival, games of training and the elite's genome.
 
     Raises:
         NeurozooError: The log is missing, empty or damaged, or a field is unknown (the message suggests the
