@@ -1,6 +1,8 @@
 """The book of results, on written-out results of a small project."""
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -207,6 +209,23 @@ def test_taking_the_same_results_again_changes_nothing(project):
     make(root)
     before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
     make(root)
+    assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
+
+
+def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
+    root = project()
+    write_run(root, 1, [2.0])
+    make(root)
+    before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
+    write_run(root, 2, [4.0])
+
+    def copyfile(source, target):
+        Path(target).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.setattr(taking.shutil, "copyfile", copyfile)
+    with pytest.raises(NeurozooError, match="no space left"):
+        make(root)
     assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
 
 

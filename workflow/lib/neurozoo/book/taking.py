@@ -1,5 +1,6 @@
 """Takes the results of a claim: its record, small tables and a figure, from the results of its configuration."""
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -20,7 +21,7 @@ from neurozoo.book.record import RECORD, Record, TakenRun, read_record
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import draw_archive_curves
 from neurozoo.figures.learning_curves import plot_learning_curves
-from neurozoo.files import read_json, sha256_of, write_json
+from neurozoo.files import read_json, sha256_of, write_json, written_whole
 from neurozoo.machine import machine
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, imported_runs, planned_runs, run_settings
@@ -367,10 +368,15 @@ def _check_is_further(name: str, record: Record, before: Record) -> None:
 
 
 def _replace(folder: Path, made: Path, record: Record) -> None:
-    """Puts the new files beside each other, the record last, and removes what only the old record had."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (RECORD, *TABLES, FIGURE, HOURS_FIGURE):
+    """Writes the new files, then puts all in place, and then removes what only the old record had.
+
+    Raises:
+        NeurozooError: There is no room, or the folder cannot be written. What stood there before is unchanged.
+    """
+    with contextlib.ExitStack() as files:  # each is renamed on leaving, the record last
+        temporary = files.enter_context(written_whole(folder / RECORD))
+        write_json(temporary, record.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+        for name in record.files:
+            shutil.copyfile(made / name, files.enter_context(written_whole(folder / name)))
+    for name in {*TABLES, FIGURE, HOURS_FIGURE} - record.files.keys():
         (folder / name).unlink(missing_ok=True)
-    for name in record.files:
-        shutil.copyfile(made / name, folder / name)
-    write_json(folder / RECORD, record.model_dump(mode="json", by_alias=True, exclude_defaults=True))
