@@ -3,9 +3,12 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
+from neurozoo.compute.interruption import TIME_IS_UP
 from training_processes import PATIENCE, assert_same_results, wait_for_news
 
 
@@ -34,6 +37,21 @@ def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted
     assert slices >= 2
     assert not again.exists()
     assert_same_results(run_dir, uninterrupted)
+
+
+@pytest.mark.parametrize("number", TIME_IS_UP)
+def test_a_training_that_has_just_finished_does_not_fail_when_its_time_is_up(number):
+    lines = [
+        "import os",
+        "from neurozoo.compute.interruption import Interruption",
+        "from neurozoo.compute.time_limit import time_slice",
+        "with time_slice():",
+        "    with Interruption():",
+        "        pass",
+        f"    os.kill(os.getpid(), {number})",
+        f"os.kill(os.getpid(), {number})",
+    ]
+    assert subprocess.run([sys.executable, "-c", "\n".join(lines)]).returncode == 0
 
 
 @pytest.mark.long(seconds=4)
