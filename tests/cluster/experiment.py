@@ -29,6 +29,7 @@ EXPERIMENT = {
                 "num_validation_episodes": 1,
                 "num_test_episodes": 1,
                 "episode_cutoff_mode": 100,  # steps
+                "test_cutoff": 100,
                 "frames": 50_000,
             },
         }

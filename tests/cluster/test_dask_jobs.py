@@ -20,6 +20,7 @@ SETTINGS = {
     "num_test_episodes": 2,
     "mutation_power": 0.02,
     "episode_cutoff_mode": 200,
+    "test_cutoff": 200,
     "frames": 60_000,
 }
 RUN = {"algo": "ga", "game": "assault", "model": "small"}

@@ -13,6 +13,8 @@ from neurozoo.algorithms.neuroevolution.settings import (
 )
 
 _PUBLISHED_GA = GaSettings()
+# An idle agent can play for 400,000 frames, longer than the rest of a generation in a demo.
+_TEST_CUTOFF = 5000
 _DEMO_GA = GaSettings(
     population_size=20,
     selection_threshold=4,
@@ -22,6 +24,7 @@ _DEMO_GA = GaSettings(
     mutation_power=0.005,
     episode_cutoff_mode=500,
     frames=220_000,
+    test_cutoff=_TEST_CUTOFF,
 )
 # The distributed code of 2017. It states no budget; the frames are those of the paper's smaller experiment.
 _GA_2017 = GaSettings(
@@ -45,7 +48,7 @@ _CSHENTON = GaSettings(
     protocol="gym_v4",
 )
 # Racing has not been shown to be better in games (docs/ga.md), so this preset does not use it.
-_OURS = replace(_PUBLISHED_GA, test_cutoff=5000)
+_OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
 
 
 def _without_parents(settings: GaSettings) -> GaSettings:
@@ -58,8 +61,7 @@ _PUBLISHED_ES = EsSettings()
 _NS_2017 = NoveltySettings(protocol="uber2017")
 _NSR_2017 = replace(_NS_2017, population_size=1000, num_validation_episodes=100)
 _NSRA_2017 = NsraSettings(population_size=1000, num_validation_episodes=100, protocol="uber2017")
-# The published steps suit virtual batch norm. Without it they soon lead to agents that always choose the same action,
-# and a test of an idle agent can last 400,000 frames.
+# The published steps suit virtual batch norm. Without it they soon lead to agents that always choose the same action.
 _DEMO: dict[str, Any] = {
     "tied_ranks": "average",
     "mutation_power": 0.005,
@@ -67,6 +69,7 @@ _DEMO: dict[str, Any] = {
     "num_test_episodes": 2,
     "episode_cutoff_mode": 500,
     "frames": 220_000,
+    "test_cutoff": _TEST_CUTOFF,
 }
 _DEMO_NS = {**_DEMO, "population_size": 20, "protocol": None}
 
@@ -110,10 +113,13 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
 }
 
 # What corrected presets said at first.
+_DEMO_AT_FIRST = {"test_cutoff": None}
+_PRESETS_OF_2017 = {"uber2017": {"protocol": None}}
 FIRST_PRESETS: dict[str, dict[str, dict[str, object]]] = {
-    **{name: {"uber2017": {"protocol": None}} for name in ("ga", "rs")},
+    **{name: {**_PRESETS_OF_2017, "demo": _DEMO_AT_FIRST} for name in ("ga", "rs")},
     **{
-        name: {"uber2017": {"protocol": None}, "demo": {"tied_ranks": "order"}}
+        name: {**_PRESETS_OF_2017, "demo": {**_DEMO_AT_FIRST, "tied_ranks": "order"}}
         for name in ("es", "ns_es", "nsr_es", "nsra_es")
     },
+    "ga_ns": {"demo": _DEMO_AT_FIRST},
 }
