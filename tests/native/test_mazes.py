@@ -8,6 +8,7 @@ from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
 from neurozoo.algorithms.compiled import stepper
 from neurozoo.environments.level_domains import Play, get_level_domain
+from neurozoo.environments.mazes.agent_files import read_maze_agent
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op, play_step_by_step
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, layout
@@ -142,8 +143,8 @@ def test_a_run_of_the_network_walks_in_keras_as_its_weights_do_in_the_op(ops, tm
     )
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
     export_weights(tmp_path / "checkpoint.npz", tmp_path / "agent.npz", noise="")
-    agent = RecurrentAgent.read(tmp_path / "agent.npz")
-    np.testing.assert_array_equal(agent.theta, RecurrentAgent.read(tmp_path / "checkpoint.npz").theta)
+    agent = read_maze_agent(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(agent.theta, read_maze_agent(tmp_path / "checkpoint.npz").theta)
     starts = starts_in(random_walls(2, seed=9, least=0.4, most=0.5), copies=5, episodes=1, counting=5)
     expected = play_step_by_step(InKeras(network.split(checkpoint.theta)), starts)
     check_same(play_in_op(agent, starts, ops=ops), expected)

@@ -132,6 +132,7 @@ def test_every_game_has_a_protocol_of_its_own(game, protocol):
         ("river_crossing", "river_fixed", (84, 84, 4), 18),
         ("river_crossing", "river_faithful", (20, 20, 3), 18),
         ("hard_maze", "hard_maze", (1, 1, 11), 2),
+        ("maze", "maze", (5, 5, 4), 3),
         ("gym.CartPole-v1", "gymnasium", (1, 1, 4), 2),
         ("gym.Pendulum-v1", "gymnasium", (1, 1, 3), 1),
     ],
@@ -161,7 +162,11 @@ def test_the_river_can_be_seen_in_four_ways():
         (lambda: protocol_of("pong", start_state="2018"), "2018 is not known for 'pong', only for frostbite"),
         (
             lambda: layout_of("hard_maze", "large", protocol_of("hard_maze")),
-            "has vectors as observations .* but got 'large'",
+            "has no pictures as observations .* but got 'large'",
+        ),
+        (
+            lambda: layout_of("maze", "small", protocol_of("maze")),
+            "'maze' has no pictures .* such as 'simple', but got 'small'",
         ),
     ],
 )

@@ -182,7 +182,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (
             {"games": ["gym.CartPole-v1"], "models": ["simple"], "overrides": {"engine": "batched"}},
-            ["demo.games[0]: The batched engine does not play Gymnasium's 'gym.CartPole-v1'. Set engine to native."],
+            ["demo.games[0]: The batched engine does not play 'gym.CartPole-v1'. Set engine to native."],
         ),
         (
             {"overrides": {"mutation_power": {"type": "linar", "initial": 1, "final": 2, "length": 3}}},

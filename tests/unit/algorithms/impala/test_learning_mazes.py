@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.impala.spec import SPECS
-from neurozoo.algorithms.neuroevolution.spec import SPECS as EVOLUTION
 from neurozoo.environments.protocols import get_protocol, keras_layout_of
 from neurozoo.environments.vector_environments import make_vector_environment
-from neurozoo.errors import NeurozooError
 
 PROTOCOL = get_protocol("maze")
 SETTINGS = replace(
@@ -83,10 +80,3 @@ def test_the_curriculum_follows_the_budget_of_all_environments():
     assert [curriculum.phase_after(steps).most_walls for steps in (0, 4, 5, 10)] == [0.25, 0.25, 0.4, 0.4]
     assert curriculum.phase_after(5).farthest == 0.75
     assert replace(settings, learners=2).curriculum(1).steps == 5
-
-
-def test_only_learners_with_a_memory_play_mazes():
-    assert SPECS[0].check_game("maze") == "maze"
-    for spec in EVOLUTION:
-        with pytest.raises(NeurozooError, match=r"'maze' needs an agent that remembers.*Choose the algorithm impala"):
-            spec.check_game("maze")

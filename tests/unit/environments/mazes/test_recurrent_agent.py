@@ -64,34 +64,6 @@ def test_actions_are_drawn_by_the_softmax():
         assert choose(preferences, np.array([uniform])).tolist() == [action]
 
 
-def test_a_file_keeps_the_agent(tmp_path):
-    first, second = tmp_path / "first.npz", tmp_path / "second.npz"
-    agent(3).write(first)
-    RecurrentAgent.read(first).write(second)
-    assert first.read_bytes() == second.read_bytes()
-    np.testing.assert_array_equal(RecurrentAgent.read(second).theta, agent(3).theta)
-
-
-@pytest.mark.parametrize(
-    ("about", "theta", "sentence"),
-    [
-        ('{"model": "impala_shallow", "num_actions": 3}', 9, "of the network 'maze_recurrent', but is of 'impala"),
-        ('{"model": "maze_recurrent", "num_actions": 90}', 9, "should have 3 to 8 actions, but has 90"),
-        (
-            '{"model": "maze_recurrent", "num_actions": 3}',
-            9,
-            r"has 432,797 parameters, but got an array of shape \(9,\)",
-        ),
-        ("[]", 9, "but is of 'None'"),
-        ("{", 9, "is no agent for mazes"),
-    ],
-)
-def test_a_checkpoint_of_something_else_gets_a_sentence(tmp_path, about, theta, sentence):
-    np.savez(tmp_path / "checkpoint.npz", theta=np.zeros(theta, np.float32), about=np.array(about))
-    with pytest.raises(NeurozooError, match=sentence):
-        RecurrentAgent.read(tmp_path / "checkpoint.npz")
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

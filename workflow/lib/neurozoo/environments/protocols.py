@@ -95,6 +95,11 @@ class Protocol:
             return self.sticky_probability > 0 or self.least_frame_skip is not None
         return self.world != "hard_maze"
 
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether the op does not play the game with networks that are chains of layers, so that Python has to."""
+        return self.world in ("gymnasium", "maze")
+
     def draw_noops(self, random: np.random.Generator) -> int:
         """Draws the number of frames without action at the start of an episode."""
         frames = int(random.integers(1, self.max_noops + 1)) if self.max_noops else 0
@@ -374,12 +379,13 @@ def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
     """Returns a network's layout for the observations and outputs of a game. The network may be of any kind.
 
     Raises:
-        NeurozooError: The game or network is unknown, or the network needs pictures and the game has vectors.
+        NeurozooError: The game or network is unknown, or the network needs pictures and the game has none.
     """
     network, shape = get_architecture(model), observation_shape(game, protocol)
-    if (shape.height, shape.width) == (1, 1) and any(layer.kind != "dense" for layer in network.layers):
+    has_no_pictures = (shape.height, shape.width) == (1, 1) or (protocol.is_stepwise and isinstance(network, Network))
+    if has_no_pictures and any(layer.kind != "dense" for layer in network.layers):
         raise NeurozooError(
-            f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
+            f"{game!r} has no pictures as observations and needs a network of dense layers such as 'simple', but got "
             f"{network.name!r}."
         )
     if isinstance(network, Network) and network.observation_clip is not None and protocol.world != "gymnasium":
@@ -418,8 +424,8 @@ def check_engine(game: str, protocol: Protocol, engine: str) -> str:
     Raises:
         NeurozooError: It cannot play the game.
     """
-    if engine == "batched" and protocol.world == "gymnasium":
-        raise NeurozooError(f"The batched engine does not play Gymnasium's {game!r}. Set engine to native.")
+    if engine == "batched" and protocol.is_stepwise:
+        raise NeurozooError(f"The batched engine does not play {game!r}. Set engine to native.")
     return engine
 
 

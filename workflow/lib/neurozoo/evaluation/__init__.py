@@ -129,7 +129,7 @@ def make_evaluator(
     cluster: ClusterSettings | None = None,
     cluster_dir: str | os.PathLike | None = None,
 ) -> Evaluator:
-    """Makes the evaluator of a game. Gymnasium environments get a slow one in Python, because the op has none.
+    """Makes the evaluator of a game. What the op does not play gets a slow one in Python.
 
     Args:
         game: Game id.
@@ -167,7 +167,7 @@ def make_evaluator(
             behaviour=behaviour,
         )
         return DistributedEvaluator(make, settings=cluster, folder=cluster_dir)
-    if protocol.world == "gymnasium":
+    if protocol.is_stepwise:
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
         return StepwiseEvaluator(noise=noise, layout=layout, game=game, protocol=protocol, behaviour=behaviour)

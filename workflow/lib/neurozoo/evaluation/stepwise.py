@@ -1,8 +1,8 @@
-"""The stepwise engine: plays episodes in Python, one at a time. Gymnasium environments need it."""
+"""The stepwise engine: plays episodes in Python, one at a time. Gymnasium environments and mazes need it."""
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Trace
 from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.dense_networks import dense_network
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import Purpose, generator
 
@@ -31,8 +32,7 @@ class StepwiseEvaluator:
         behaviour: How results describe their episodes: `none`, `ram`, `final_position` or `observation_sums`.
 
     Raises:
-        NeurozooError: The table is missing, the network has layers that are not dense, or the game does not have the
-            behaviour.
+        NeurozooError: The table is missing, or the game does not have the behaviour.
     """
 
     def __init__(
@@ -44,11 +44,6 @@ class StepwiseEvaluator:
         protocol: Protocol,
         behaviour: str = "none",
     ) -> None:
-        if any(placed.layer.kind != "dense" for placed in layout.layers):
-            raise NeurozooError(
-                f"{game!r} has vectors as observations and needs a network of dense layers such as 'simple', but got "
-                f"{layout.network.name!r}."
-            )
         self._noise = open_noise_table(noise, verify=False)
         self._layout = layout
         self._behaviour = behaviour if behaviour == SUMS else check_behaviour(game, behaviour)
@@ -150,25 +145,17 @@ class StepwiseEvaluator:
         return world.final_positions if self._behaviour == "final_position" else None
 
     def _network(self, theta: np.ndarray):
-        arrays = self._layout.split(theta)
-        layers: list[tuple[np.ndarray, np.ndarray, Activation]] = [
-            (arrays[f"{p.layer.name}/w"], arrays[f"{p.layer.name}/b"], ACTIVATIONS[p.layer.activation])
-            for p in self._layout.layers
-        ]
-
         if self._layout.needs_statistics and self._reference is None:
             raise NeurozooError(
                 f"The network {self._layout.network.name!r} needs the mean and standard deviation of observations, but "
                 "none have been set."
             )
+        network = dense_network(self._layout, theta)
 
         def run(observation: np.ndarray) -> np.ndarray:
             if self._reference is not None:
                 observation = self._layout.normalise(observation, self._reference)
-            value = observation.reshape(-1)
-            for weights, bias, activation in layers:
-                value = activation(value @ weights + bias)
-            return value
+            return network(observation.reshape(-1))
 
         return run
 
@@ -181,11 +168,3 @@ class StepwiseEvaluator:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-Activation = Callable[[np.ndarray], np.ndarray]
-ACTIVATIONS: dict[str, Activation] = {
-    "relu": lambda value: np.maximum(value, 0),
-    "linear": lambda value: value,
-    "tanh": np.tanh,
-}

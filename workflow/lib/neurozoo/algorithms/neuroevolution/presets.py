@@ -113,8 +113,8 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
 }
 
 # What corrected presets said at first.
-_DEMO_AT_FIRST = {"test_cutoff": None}
-_PRESETS_OF_2017 = {"uber2017": {"protocol": None}}
+_DEMO_AT_FIRST: dict[str, object] = {"test_cutoff": None}
+_PRESETS_OF_2017: dict[str, dict[str, object]] = {"uber2017": {"protocol": None}}
 FIRST_PRESETS: dict[str, dict[str, dict[str, object]]] = {
     **{name: {**_PRESETS_OF_2017, "demo": _DEMO_AT_FIRST} for name in ("ga", "rs")},
     **{

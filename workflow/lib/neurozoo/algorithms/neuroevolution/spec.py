@@ -14,7 +14,7 @@ from neurozoo.algorithms.neuroevolution.settings import (
 )
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_protocol, game_protocol
-from neurozoo.environments.games import check_behaviour, check_game, world_of
+from neurozoo.environments.games import check_behaviour, check_game
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
 
@@ -27,15 +27,6 @@ def _open_session(context: RunContext) -> Session:
     from neurozoo.algorithms.neuroevolution.session import EvolutionSession
 
     return EvolutionSession(context)
-
-
-def _check_game(game: str) -> str:
-    if world_of(check_game(game)) == "maze":
-        raise NeurozooError(
-            f"{game!r} needs an agent that remembers, and the op plays no chains of layers there. Choose the algorithm "
-            "impala with the network maze_recurrent (docs/dsage.md), or another game."
-        )
-    return game
 
 
 def _check_fit(game: str, settings: EvolutionSettings) -> None:
@@ -68,7 +59,7 @@ def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: An
         open_session=_open_session,
         needs=("op", "noise"),
         has_genome=True,
-        check_game=_check_game,
+        check_game=check_game,
         check_fit=_check_fit,
         start_source=lambda settings: settings.start_source,
         gpus=_gpus,

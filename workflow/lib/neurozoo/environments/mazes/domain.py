@@ -9,9 +9,9 @@ from types import MappingProxyType
 import numpy as np
 
 from neurozoo.environments.level_domains import Evaluations, Measure, Play
+from neurozoo.environments.mazes.agent_files import read_maze_agent
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
 from neurozoo.environments.mazes.episodes import Finished, Starts, find_endpoints_in_op, play_in_op, play_step_by_step
-from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
 from neurozoo.environments.mazes.wall_follower import WallFollower
 
@@ -130,7 +130,7 @@ def make_agent(name: str) -> MazeAgent:
     Raises:
         NeurozooError: The file is missing, damaged, or holds something else.
     """
-    return _AGENTS[name]() if name in _AGENTS else RecurrentAgent.read(name)
+    return _AGENTS[name]() if name in _AGENTS else read_maze_agent(name)
 
 
 def _outcomes(
@@ -142,7 +142,8 @@ def _outcomes(
     rngs: list[np.random.Generator],
 ) -> Iterator[tuple[int, dict[str, float], np.ndarray]]:
     """Yields number, values by name, and visits per cell and episode (float64, shape (256,)) of each solvable maze."""
-    if play.ops is None and agent.is_deterministic:
+    ops = None if agent.op_parameters is None else play.ops
+    if ops is None and agent.is_deterministic:
         for chosen, walks in _walks_of_directions(agent, walls, endpoints, solvable):
             for place, number in enumerate(chosen.tolist()):
                 of_maze = Walks(*(array[place] for array in walks))
@@ -158,10 +159,10 @@ def _outcomes(
         seed=np.array([rngs[number].integers(2**63) for number in solvable], np.int64),
         num_counting=play.num_episodes,
     )
-    if play.ops is None:
+    if ops is None:
         finished = play_step_by_step(agent, starts)
     else:
-        finished = play_in_op(agent, starts, ops=play.ops, threads=play.threads)
+        finished = play_in_op(agent, starts, ops=ops, threads=play.threads)
     for place, number in enumerate(solvable.tolist()):
         yield number, *_means(finished, place, int(endpoints.reachable[number]))
 

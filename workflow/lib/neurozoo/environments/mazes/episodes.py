@@ -75,7 +75,7 @@ def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, thre
     """Plays in C++ threads. Results depend neither on their number nor on the other mazes.
 
     Args:
-        agent: The wall follower, or a recurrent agent.
+        agent: One that the op plays.
         starts: What is played.
         ops: The op library.
         threads: Number of threads.
@@ -90,7 +90,7 @@ def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, thre
         goals=starts.goal.astype(np.int64),
         directions=starts.direction.astype(np.uint8),
         seeds=starts.seed.astype(np.int64),
-        parameters=agent.theta if isinstance(agent, RecurrentAgent) else np.zeros(0, np.float32),
+        parameters=agent.op_parameters,
         num_counting=starts.num_counting,
         num_threads=threads,
     )

@@ -8,17 +8,15 @@ Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXi
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from neurozoo.environments.mazes.simulator import NUM_ACTIONS
 from neurozoo.errors import NeurozooError
-from neurozoo.files import parse_json, written_whole
+from neurozoo.files import written_whole
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.maze_network import MAZE_OBSERVATION, SCALE
-from neurozoo.npz_files import DAMAGE, read_npz
 
 NETWORK = "maze_recurrent"
 FEWEST_ACTIONS, MOST_ACTIONS = 3, 8
@@ -76,21 +74,6 @@ class RecurrentAgent:
         self.num_actions = num_actions
 
     @classmethod
-    def read(cls, path: str | os.PathLike) -> "RecurrentAgent":
-        """Reads what `write` or `python -m neurozoo export` wrote, or the `checkpoint.npz` of a run.
-
-        Raises:
-            NeurozooError: The file is missing, damaged, or of another network.
-        """
-        if not Path(path).exists():
-            raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
-        try:
-            arrays = read_npz(path)
-            return cls(_arrays_of_run(arrays) if "theta" in arrays else arrays)
-        except (*DAMAGE, OSError, NeurozooError) as error:
-            raise NeurozooError(f"{path} is no agent for mazes: {error}") from error
-
-    @classmethod
     def draw(cls, rng: np.random.Generator, *, num_actions: int = NUM_ACTIONS) -> "RecurrentAgent":
         """Draws initial weights as the original does.
 
@@ -104,6 +87,11 @@ class RecurrentAgent:
         """Writes the arrays to a file. Equal arrays give equal bytes."""
         with written_whole(path) as temporary:
             np.savez(temporary, allow_pickle=False, **self.arrays)
+
+    @property
+    def op_parameters(self) -> np.ndarray:
+        """All parameters: the op plays with them."""
+        return self.theta
 
     @cached_property
     def theta(self) -> np.ndarray:
@@ -150,23 +138,6 @@ class RecurrentAgent:
     @cached_property
     def _doubles(self) -> dict[str, np.ndarray]:
         return {name: array.astype(np.float64) for name, array in self.arrays.items()}
-
-
-def _arrays_of_run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the arrays of the network in a run's checkpoint.
-
-    Raises:
-        NeurozooError, LookupError, ValueError: It is not one of this network.
-    """
-    about = parse_json(str(arrays["about"]))
-    model, num_actions = (about.get(key) if isinstance(about, dict) else None for key in ("model", "num_actions"))
-    if model != NETWORK:
-        raise NeurozooError(f"It should be of the network {NETWORK!r}, but is of {str(model)[:80]!r}.")
-    if type(num_actions) is not int or not FEWEST_ACTIONS <= num_actions <= MOST_ACTIONS:
-        raise NeurozooError(
-            f"It should have {FEWEST_ACTIONS} to {MOST_ACTIONS} actions, but has {str(num_actions)[:80]}."
-        )
-    return layout(num_actions).split(arrays["theta"])
 
 
 def choose(preferences: np.ndarray, uniform: np.ndarray) -> np.ndarray:

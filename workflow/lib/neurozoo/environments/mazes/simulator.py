@@ -50,6 +50,10 @@ class MazeAgent(Interface):
     name: str
     is_deterministic: bool
 
+    @property
+    def op_parameters(self) -> np.ndarray | None:
+        """What the op needs to play it: float32, shape (parameters,); None if the op does not play it."""
+
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns the memory of fresh episodes, shape (episodes, ...)."""
 

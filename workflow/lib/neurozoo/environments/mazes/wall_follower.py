@@ -23,6 +23,7 @@ class WallFollower:
 
     name = "wall_follower"
     is_deterministic = True
+    op_parameters = np.zeros(0, np.float32)  # the op knows its rule
 
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns whether the agents have just turned left, to follow the wall round a corner: not yet."""
