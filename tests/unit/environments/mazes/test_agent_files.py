@@ -7,7 +7,7 @@ import pytest
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.agent_files import read_maze_agent
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
-from neurozoo.environments.mazes.simulator import MazeEpisodes
+from neurozoo.environments.mazes.simulator import FORWARD, TURN_RIGHT, MazeEpisodes
 from neurozoo.environments.mazes.world import MazeWorld
 from neurozoo.environments.protocols import get_protocol, layout_of
 from neurozoo.errors import NeurozooError
@@ -19,8 +19,17 @@ LAYOUT = layout_of("maze", "simple", PROTOCOL)
 MAZE = get_level_domain("maze")
 
 
-def weights(seed=0):
-    return np.random.default_rng(seed).normal(0, 0.3, LAYOUT.parameter_count).astype(np.float32)
+def weights():
+    """Returns a network that goes ahead, and turns right where a wall is before it."""
+    theta = np.zeros(LAYOUT.parameter_count, np.float32)
+    arrays = LAYOUT.split(theta)
+    ahead = np.ravel_multi_index((2, 3, 0), (5, 5, 4))  # 1 empty, 2 wall, 8 goal
+    arrays["fc1/w"][ahead, :2] = 1
+    arrays["fc1/b"][:2] = -1, -2
+    arrays["fc2/w"][:2, :2] = np.eye(2)
+    arrays["out/w"][:2, TURN_RIGHT] = 1, -7 / 6  # 1 before a wall, 0 otherwise
+    arrays["out/b"][FORWARD] = 0.5
+    return theta
 
 
 def checkpoint(path, *, theta=None, **changes):
@@ -40,7 +49,7 @@ def test_a_file_keeps_a_recurrent_agent(tmp_path):
 
 def test_an_evolved_agent_walks_in_mazes_as_it_does_in_training(tmp_path, small_noise_table):
     """The evaluator of the genetic algorithm plays mazes of its own; here the agent walks through the same ones."""
-    theta = weights(11)
+    theta = weights()
     agent = read_maze_agent(checkpoint(tmp_path / "checkpoint.npz", theta=theta))
     genome = Genome(Weights.of(theta))
     evaluator = make_evaluator(
@@ -62,13 +71,13 @@ def test_an_evolved_agent_walks_in_mazes_as_it_does_in_training(tmp_path, small_
     assert 0 < solved < 40
 
 
-def test_what_an_evolved_agent_does_in_a_maze_depends_neither_on_the_others_nor_on_the_op(tmp_path):
-    path = str(checkpoint(tmp_path / "checkpoint.npz", theta=weights(11)))
+def test_what_an_evolved_agent_does_in_a_maze_depends_neither_on_the_others_nor_on_the_op(tmp_path, ops):
+    path = str(checkpoint(tmp_path / "checkpoint.npz"))
     rng = np.random.default_rng(1)
     levels = MAZE.decode(rng.random((30, 256)) + rng.uniform(-0.5, 0.1, (30, 1)))
     rngs = [[np.random.default_rng(number) for number in range(30)] for _ in range(3)]
     together = MAZE.evaluate(levels, Play(agent=path), rngs[0])
-    with_op = MAZE.evaluate(levels, Play(agent=path, ops=tmp_path / "no op", threads=2), rngs[1])
+    with_op = MAZE.evaluate(levels, Play(agent=path, ops=ops, threads=2), rngs[1])
     for number in range(30):
         alone = MAZE.evaluate(levels[number : number + 1], Play(agent=path), rngs[2][number : number + 1])
         for name, values in alone.values.items():

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from neurozoo.environments.mazes.curriculum import TESTED, MazeLevel, draw_level
+from neurozoo.environments.episode_seeds import is_for_test
+from neurozoo.environments.mazes.curriculum import PHASES, TESTED, MazeLevel, draw_level
 from neurozoo.environments.mazes.endpoints import SIDE
 from neurozoo.environments.mazes.simulator import MazeEpisodes, reward_at
 from neurozoo.environments.protocols import Protocol
@@ -15,6 +16,9 @@ _FREE, _WALL, _GOAL, _AGENT = (240, 240, 240), (80, 80, 80), (60, 160, 80), (200
 
 class MazeWorld(SingleFrameWorld):
     """A maze with an agent in it, see `World`. The reward is 1 - 0.9 * steps / limit at the goal, and 0 otherwise.
+
+    Mazes of tests and rollouts are those of `TESTED`. In others, every second goal is nearby, so that evolution finds
+    its first goals by chance.
 
     Args:
         game: `maze`.
@@ -49,7 +53,8 @@ class MazeWorld(SingleFrameWorld):
         return picture
 
     def _start(self, seed: int) -> None:
-        level = self._level = draw_level(np.random.default_rng(seed), TESTED)
+        phase = TESTED if is_for_test(seed) else PHASES[-1]
+        level = self._level = draw_level(np.random.default_rng(seed), phase)
         start, goal, direction = (np.array([each]) for each in (level.start, level.goal, level.direction))
         self._maze = MazeEpisodes(level.walls[None], start, goal, direction)
 
