@@ -187,6 +187,9 @@ def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
     agent.write_bytes(b"no agent")
     with pytest.raises(NeurozooError, match=r"agent\.npz is no agent for mazes"):
         MAZE.ways(levels["level"][:1], str(agent))
+    with pytest.raises(NeurozooError, match=r"agent\.npz is no agent for mazes"):
+        trained(tmp_path / "damaged", "domain_randomization", ops=ops, **given)
+    assert not (tmp_path / "damaged" / "state" / "log.jsonl").exists()
     agent.unlink()
     with pytest.raises(NeurozooError, match=r"agent\.npz is missing\. Train it"):
         trained(tmp_path / "missing", "domain_randomization", ops=ops, **given)

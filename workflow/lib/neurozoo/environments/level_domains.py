@@ -61,7 +61,8 @@ class LevelDomain(Interface):
         default_measures: The pair of the published results.
         agents: Names of the agents that can be sent in.
         reads_generators: Whether a trained generator (.npz) can decode solutions.
-        reads_agents: Whether the path of a file (.npz) names an agent, too.
+        read_agent: Reads the agent of a file (.npz), and raises a NeurozooError if it holds none; None if all agents
+            have names.
         objective_range: Smallest and largest possible objective.
         needs_op: Whether the native op plays.
         tile_colours: Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes.
@@ -78,7 +79,7 @@ class LevelDomain(Interface):
     default_measures: tuple[str, str]
     agents: tuple[str, ...]
     reads_generators: bool
-    reads_agents: bool
+    read_agent: Callable[[str], object] | None
     objective_range: tuple[float, float]
     needs_op: bool
     tile_colours: tuple[str, ...]
@@ -192,9 +193,9 @@ def check_agent(domain: LevelDomain, agent: str) -> None:
     Raises:
         NeurozooError: It cannot.
     """
-    is_file = domain.reads_agents and agent.endswith(".npz")
+    is_file = domain.read_agent is not None and agent.endswith(".npz")
     if agent not in domain.agents and not is_file:
-        files = ", or the path of an agent (.npz)" if domain.reads_agents else ""
+        files = ", or the file of an agent, such as RUN_DIR/checkpoint.npz" if domain.read_agent else ""
         raise NeurozooError(
             f"The agent {agent!r} cannot be sent into levels of {domain.name!r}. Choose one of: "
             f"{', '.join(domain.agents)}{files}."

@@ -79,7 +79,7 @@ class LevelSearchSession:
         context: The run.
 
     Raises:
-        NeurozooError: Domain, variant and settings do not fit together.
+        NeurozooError: Domain, variant and settings do not fit together, or the agent's file is missing or damaged.
     """
 
     table: Sequence[str] = TABLE
@@ -91,6 +91,8 @@ class LevelSearchSession:
         self.settings.check(self.domain)
         self.context = context
         self.identity: Mapping[str, object] = _identity(self.settings)
+        if self.settings.agent_file is not None and self.domain.read_agent is not None:
+            self.domain.read_agent(self.settings.agent_file)  # refuses what is no agent before any work
         self._how = play_of(self.settings, self.domain, ops=context.ops, threads=context.threads)
         self._evaluator: LevelEvaluator = LocalLevels(self.domain, self._how)
         self.announcements: list[str] = []
@@ -160,9 +162,10 @@ class LevelSearchSession:
         evaluated = time.monotonic()
         watch.spent(playing=evaluated - proposed)
         if batch["failed"].all() and not self._batches:
+            reason = failures[0]["reason"].rstrip(".")
             raise NeurozooError(
-                f"All {len(batch)} levels failed, the first one because of: {failures[0]['reason']}. Mend the agent or "
-                "the domain, and start again."
+                f"All {len(batch)} levels failed, the first one because of: {reason}. Mend the agent or the domain, "
+                "and start again."
             )
         self.tell(batch, self._add(batch))
         self._batches.append(batch)

@@ -3,7 +3,7 @@
 Source: section 4 of the description of DSAGE.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -51,7 +51,7 @@ class MazeDomain:
     default_measures = ("walls", "path_length")
     agents = tuple(_AGENTS)
     reads_generators = False
-    reads_agents = True
+    read_agent: Callable[[str], object] | None = staticmethod(read_maze_agent)
     objective_range = (0.0, 1.0)
     needs_op = False
     tile_colours: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ class PlatformerDomain:
     agents: tuple[str, ...] = (A_STAR,)
     objective_range = (0.0, 1.0)
     reads_generators = True
-    reads_agents = False
+    read_agent: Callable[[str], object] | None = None
     needs_op = True
     tile_colours: tuple[str, ...] = TILE_COLOURS
 
