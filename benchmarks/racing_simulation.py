@@ -68,6 +68,7 @@ class Outcome:
         reported: Reported score of the final elite.
         episodes: Most validation episodes in a generation.
         frames: Frames of validation, as a share of the frames that the published rule is expected to need.
+        stay: Most generations in a row with the same elite.
     """
 
     first: float
@@ -75,6 +76,7 @@ class Outcome:
     reported: float
     episodes: int
     frames: float
+    stay: int
 
 
 def simulate(rule: str, settings: GaSettings, noise: Noise, seed: int) -> Outcome:
@@ -84,6 +86,7 @@ def simulate(rule: str, settings: GaSettings, noise: Noise, seed: int) -> Outcom
     truth: dict[tuple[int, int], float] = {}  # true means of the elite and this generation's individuals
     parents = np.empty(0)
     best, best_score, first, most, shares = 0.0, -np.inf, 0.0, 0, []
+    longest = stay = 0
     for generation in range(1, GENERATIONS + 1):
         if generation == 1:
             means = 100 * np.exp(random.normal(0, 0.5, settings.population_size))
@@ -108,7 +111,8 @@ def simulate(rule: str, settings: GaSettings, noise: Noise, seed: int) -> Outcom
         published = [*([elite.individual] if elite else []), *others]
         shares.append(spent / settings.num_validation_episodes / sum(truth[p.birth] for p in published))
         most = max(most, episodes)
-        elite = contest.elite
+        stay = stay + 1 if elite and contest.elite.individual.birth == elite.individual.birth else 1
+        longest, elite = max(longest, stay), contest.elite
         selected = list(contest.ranked[: settings.selection_threshold])
         if elite.individual not in selected:
             selected = [elite.individual, *selected[:-1]]
@@ -117,7 +121,7 @@ def simulate(rule: str, settings: GaSettings, noise: Noise, seed: int) -> Outcom
             best, best_score = truth[elite.individual.birth], elite.score
         first = first or best
         truth = {elite.individual.birth: truth[elite.individual.birth]}
-    return Outcome(first, best, best_score, most, float(np.mean(shares)))
+    return Outcome(first, best, best_score, most, float(np.mean(shares)), longest)
 
 
 def interval(values: np.ndarray, random: np.random.Generator) -> tuple[float, float]:
@@ -136,7 +140,7 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             ["size", "noise", "rule", "replications", "first_elite", "result", "result_to_validated", "low", "high",
-             "reported_to_true", "most_episodes", "frames_to_published"]
+             "reported_to_true", "most_episodes", "frames_to_published", "longest_stay"]
         )  # fmt: skip
         for size, values in SIZES.items():
             for noise in (mild, heavy, lucky):
@@ -156,6 +160,7 @@ def main() -> None:
                     ]
                     row = [size, noise.__name__, rule, replications, *(f"{number:.4g}" for number in numbers)]
                     row += [max(o.episodes for o in outcomes), f"{np.mean([o.frames for o in outcomes]):.3f}"]
+                    row.append(f"{np.mean([o.stay for o in outcomes]):.1f}")
                     writer.writerow(row)
                     file.flush()
                     print(*row, sep=", ")
