@@ -1,4 +1,4 @@
-"""Does the work per child grow with the generations? Time to make its weights, and bytes to send and keep it.
+"""Does the work per child grow with the generations? Time to make its weights, and the bytes of its genome.
 
     python benchmarks/genome_length.py          a minute or two on one core; docs/results/genome_length/
 
@@ -48,7 +48,7 @@ def seconds_of(work: Callable[[], object], *, repetitions: int = REPETITIONS) ->
 
 
 def measure() -> pd.DataFrame:
-    """Returns seconds and bytes for each length: columns length, how, seconds, bytes."""
+    """Returns columns length, how, seconds, and bytes of the genome as text."""
     noise, layout = open_noise_table(NOISE, verify=False), layout_of(GAME, "large", protocol_of(GAME))
     most, rng = len(noise) - layout.parameter_count, np.random.default_rng(0)
     rows = []
@@ -61,10 +61,9 @@ def measure() -> pd.DataFrame:
             weights = PinnedWeights(noise, layout)
             weights.pin([genome.parent], threads)
             seeds = rng.integers(2**32, size=length).tolist()
-            sent = len(json.dumps([0, int(rng.integers(most)), 0.002, 1, 2, 3]))  # an episode on the way to a worker
             whole = len(genome.to_text())
             rows += [
-                (length, "parent's weights", seconds_of(weights.maker(genome)), sent),
+                (length, "parent's weights", seconds_of(weights.maker(genome)), np.nan),
                 (
                     length,
                     "whole genome",
