@@ -22,6 +22,7 @@ from neurozoo.figures.style import (
     mean_of,
     number_labels,
     number_range,
+    percent,
     reservations,
     save_figure,
 )
@@ -265,7 +266,7 @@ def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs
     """
     notes = []
     if points["low"].notna().any():
-        notes.append(f"{mark}: {100 * confidence:g} % stratified bootstrap interval over runs.")
+        notes.append(f"{mark}: {percent(confidence)} stratified bootstrap interval over runs.")
         if runs < ENOUGH_RUNS:
             notes.append(TOO_FEW_RUNS)
     if points["low"].isna().any():

@@ -19,6 +19,7 @@ from neurozoo.figures.style import (
     check_formats,
     figure_theme,
     number_labels,
+    percent,
     save_figure,
     si_label,
 )
@@ -154,7 +155,7 @@ def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
         curve=pd.Categorical(curves["curve"], names),
     )
     panels = list(dict.fromkeys(curves["panel"]))
-    text = f"Mean of {counted} runs and its {100 * confidence:g} % bootstrap interval."
+    text = f"Mean of {counted} runs and its {percent(confidence)} bootstrap interval."
     if runs[0] < ENOUGH_RUNS:
         text += f" {TOO_FEW_RUNS}"
     return (

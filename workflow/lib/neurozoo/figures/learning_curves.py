@@ -25,6 +25,7 @@ from neurozoo.figures.style import (
     mean_of,
     number_labels,
     number_range,
+    percent,
     reservations,
     save_figure,
     si_label,
@@ -302,7 +303,7 @@ def _legend_text(
     else:
         parts = [f"Line: median over {number_range(curves['runs'], 'run')}, up to the end of the shortest"]
         if interval != "none":
-            parts.append(f"band: {100 * confidence:g} % bootstrap interval of the {interval}")
+            parts.append(f"band: {percent(confidence)} bootstrap interval of the {interval}")
     is_narrow = interval != "none" and curves["runs"].between(2, ENOUGH_RUNS - 1).any()
     if best:
         parts.append("dashed: best so far" if most == 1 else "dashed: best so far of any run")

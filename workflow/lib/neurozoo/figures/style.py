@@ -110,6 +110,11 @@ def number_labels(values: Sequence[Any]) -> list[str]:
     return [number_label(value) for value in values]
 
 
+def percent(share: float) -> str:
+    """Returns a share as percent, such as 95 %, which no line break splits."""
+    return f"{100 * share:g}\N{NO-BREAK SPACE}%"
+
+
 def number_range(numbers: Iterable[int], noun: str) -> str:
     """Formats a count or a range of counts: `1 run`, `2 runs`, `2 to 5 runs`."""
     fewest, most = min(numbers), max(numbers)

@@ -14,6 +14,7 @@ from neurozoo.figures.style import (
     check_formats,
     curve_labels,
     figure_theme,
+    percent,
     save_figure,
 )
 from neurozoo.records.comparability import with_names
@@ -115,7 +116,7 @@ def plot_temporal_lean(
     per_game = means.loc[means["game"] != ALL_GAMES, "runs"]
     fewest, most = per_game.min(), per_game.max()
     runs = f"{most if fewest == most else f'{fewest} to {most}'} {'run' if most == 1 else 'runs'}"
-    interval = f"; whisker: {100 * confidence:g} % bootstrap interval over runs" if len(known) else ""
+    interval = f"; whisker: {percent(confidence)} bootstrap interval over runs" if len(known) else ""
     figure += p9.facet_wrap("panel", ncol=columns)
     figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)
     figure += p9.labs(
