@@ -288,5 +288,5 @@ def test_a_chain_is_refused_where_two_heads_are_needed():
 
 
 def test_vectors_are_refused():
-    with pytest.raises(NeurozooError, match="vectors as observations"):
+    with pytest.raises(NeurozooError, match="no pictures as observations"):
         any_layout_of("hard_maze", "impala_shallow", protocol_of("hard_maze"))

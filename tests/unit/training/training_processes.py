@@ -30,6 +30,7 @@ SETTINGS = {
     "num_test_episodes": 1,
     "mutation_power": 0.02,
     "episode_cutoff_mode": 40,
+    "test_cutoff": 200,
     "snapshot_frames": 1000,
     "frames": 4000,  # three generations of 10 episodes of 160 frames
 }
