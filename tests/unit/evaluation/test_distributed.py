@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import stat
+from itertools import pairwise
 
 import numpy as np
 import psutil
@@ -239,11 +240,33 @@ def test_tasks_have_one_episode_while_its_length_is_unknown():
     assert task_size(10**6, slots=16, seconds=float("inf")) == 1
 
 
-def test_tasks_get_shorter_until_the_end():
-    unsent, sizes = 1000, []
+def sizes_of(unsent, **cluster):
+    sizes = []
     while unsent:
-        sizes.append(task_size(unsent, slots=4, seconds=0.01))
+        sizes.append(task_size(unsent, **cluster))
         unsent -= sizes[-1]
+    return sizes
+
+
+@pytest.mark.parametrize("unsent", [1, 2, 5, 300])
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.5, float("inf")])
+def test_a_task_has_no_more_pieces_than_there_are(unsent, seconds):
+    assert 1 <= task_size(unsent, slots=16, seconds=seconds, threads=8) <= unsent
+
+
+def test_tasks_get_shorter_until_the_end():
+    sizes = sizes_of(1000, slots=4, seconds=0.02)
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] == 1000 // 8
+    assert sizes[0] == 1.5 / 0.02
     assert sizes[-8:] == [1] * 8
+
+
+@pytest.mark.parametrize("episodes", [1_000, 5_000, 50_000])
+def test_more_slots_than_a_scheduler_can_feed_do_not_make_a_generation_longer(episodes):
+    def seconds_of(slots):
+        sizes = sizes_of(episodes, slots=slots, seconds=0.5, threads=8)
+        return max(len(sizes) / MOST_TASKS_PER_SECOND, episodes * 0.5 / slots) + max(1, sizes[-1] / 8) * 0.5
+
+    times = [seconds_of(slots) for slots in (80, 320, 1_000, 3_200, 10_000)]
+    assert all(later <= 1.2 * earlier for earlier, later in pairwise(times))
+    assert times[-1] < 0.6 * episodes / MOST_TASKS_PER_SECOND  # the time for tasks of one episode

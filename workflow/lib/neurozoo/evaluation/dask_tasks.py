@@ -60,7 +60,7 @@ class DaskTasks:
     def next_size(self, unsent: int) -> int:
         """Returns how many of the unsent pieces the next task should have."""
         seconds = self._seconds / self._weight if self._weight else math.inf
-        return task_size(unsent, slots=self._slots, seconds=seconds)
+        return task_size(unsent, slots=self._slots, seconds=seconds, threads=self._cluster.settings.threads)
 
     def took(self, seconds: float) -> None:
         """Learns how long one piece took."""
@@ -174,16 +174,22 @@ class DaskTasks:
         self._stack.close()
 
 
-def task_size(unsent: int, *, slots: int, seconds: float) -> int:
+def task_size(unsent: int, *, slots: int, seconds: float, threads: int = 1) -> int:
     """Returns the number of pieces of the next task.
 
     Tasks should be long enough to be efficient. Towards the end they get shorter, down to one piece, so that all
-    workers finish at about the same time.
+    workers finish at about the same time. If there are more slots than the scheduler can feed with such tasks, tasks
+    are so long that handing out the rest takes as long as playing one of them.
 
     Args:
         unsent: Number of pieces that are not in a task yet, at least 1.
         slots: Number of tasks that the cluster works on at once.
         seconds: Average length of a piece; infinite if unknown.
+        threads: Pieces of a task that a worker plays at once.
     """
+    seconds = max(seconds, 1e-9)
     length = max(TASK_SECONDS, slots / MOST_TASKS_PER_SECOND)
-    return max(1, min(int(length / max(seconds, 1e-9)), unsent // (2 * slots)))
+    even = min(int(length / seconds), unsent // (2 * slots))
+    handed_out_meanwhile = MOST_TASKS_PER_SECOND * seconds  # tasks, while one piece is played
+    fed = min(slots / handed_out_meanwhile, math.sqrt(unsent * threads / handed_out_meanwhile))
+    return min(unsent, max(1, even, int(fed)))
