@@ -27,7 +27,7 @@ def play_generation(lengths: np.ndarray, workers: int) -> tuple[float, int]:
     """Returns the seconds of a generation whose episodes last `lengths` seconds, and its number of tasks."""
     cost, slots = TASK_SECONDS / (1 - WORKER_SECONDS * workers), workers * THREADS
     mean, unsent, server, tasks, latest = float(lengths.mean()), len(lengths), 0.0, 0, 0.0
-    idle = [(0.0, worker) for worker in range(workers)]  # a heap: mean of when its threads are free
+    idle = [(0.0, worker) for worker in range(workers)]  # a heap: the sum of when its threads are free
     free = [[0.0] * THREADS for _ in range(workers)]  # heaps: when each thread is free
     ends: list[float] = []  # of the tasks that Dask has; a heap
     while unsent:
