@@ -18,7 +18,7 @@ GA = "population_size=24 selection_threshold=4 validation_threshold=2 num_valida
 ES = "population_size=20 num_test_episodes=2"
 RUNS = {
     "ga": ("ga", "assault", "small", f"{GA} mutation_power=0.02 episode_cutoff_mode=200 frames=80_000"),
-    "es": ("es", "hard_maze", "simple", f"{ES} episode_cutoff_mode=env_default frames=60_000"),
+    "es": ("es", "hard_maze", "simple", f"{ES} episode_cutoff_mode=env_default frames=600_000"),
     "novelty": ("nsr_es", "assault", "small", f"{ES} episode_cutoff_mode=150 frames=60_000"),
 }
 PATIENCE = 3600  # seconds: ends what hangs, and nothing that is only slow on a busy machine
