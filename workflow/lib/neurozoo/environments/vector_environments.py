@@ -90,9 +90,9 @@ def make_vector_environment(
         NeurozooError: Learners cannot play the game under the protocol.
     """
     if protocol.world == "river_crossing":
-        from neurozoo.environments.river_vector import RiverVectorEnvironment
+        from neurozoo.environments.world_vector import WorldVectorEnvironment
 
-        return RiverVectorEnvironment(game, protocol, count=count, seed_of=seed_of)
+        return WorldVectorEnvironment(game, protocol, count=count, seed_of=seed_of)
     if protocol.world == "maze":
         from neurozoo.environments.mazes.vector import seeded_mazes
 

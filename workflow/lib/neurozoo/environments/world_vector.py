@@ -11,7 +11,7 @@ from neurozoo.environments.vector import SeedOf, Step
 from neurozoo.errors import NeurozooError
 
 
-class RiverVectorEnvironment:
+class WorldVectorEnvironment:
     """Plays several copies of the river crossing task. See `VectorEnvironment`.
 
     Observations are the `pixels` of the task, rounded to bytes. An attempt is a life: the agent has one less after each

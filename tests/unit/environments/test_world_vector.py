@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.environments import make_world
 from neurozoo.environments.protocols import get_protocol
-from neurozoo.environments.river_vector import RiverVectorEnvironment
+from neurozoo.environments.world_vector import WorldVectorEnvironment
 from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.errors import NeurozooError
 
@@ -15,7 +15,7 @@ STAY, LEFT, RIGHT = 0, 4, 5
 
 
 def vector(protocol=PROTOCOL, count=3, seed=0):
-    return RiverVectorEnvironment(
+    return WorldVectorEnvironment(
         "river_crossing", protocol, count=count, seed_of=lambda index, episode: seed + 100 * index + episode
     )
 
