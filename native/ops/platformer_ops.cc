@@ -17,7 +17,7 @@
 namespace neurozoo {
 namespace {
 
-constexpr int kNumCounts = 12, kRunnerFields = 5, kStateFields = 5, kSpriteFields = 8;
+constexpr int kNumCounts = 12, kRunnerFields = 5, kStateFields = 6, kSpriteFields = 8;
 
 absl::Status UnknownShapes(tf::shape_inference::InferenceContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->UnknownShape());
@@ -65,15 +65,17 @@ REGISTER_OP("NeurozooPlatformerReplay")
     .Output("tiles: uint8")
     .Output("completion: float")
     .Attr("power: int = 0")
+    .Attr("newest_only: bool = false")
     .SetIsStateful()
     .SetShapeFn(UnknownShapes)
     .Doc(R"doc(
-Plays decisions in a level of the platform game, as many as fit before its end, and shows every tick.
+Plays decisions in a level of the platform game, as many as fit before its end, and shows every tick, or the last one.
 
 level: (16, 56), characters.
 buttons: (decisions,).
 runner: (ticks, 5), x, y, vx, vy and the camera's x, after the start and after each decision.
-state: (ticks, 5), status, power, whether the runner is protected, its facing, and the number of sprites.
+state: (ticks, 6), status, power, whether the runner is protected, its facing, the number of sprites, and the number of
+  decisions before.
 counts: (ticks, 12), in the order of PlatformerCounts.
 sprites: (all sprites of all ticks, 8), kind, x, y, vx, vy, facing, home and whether it has wings.
 tiles: (ticks, 16, 56), what each tile does now.
@@ -192,6 +194,7 @@ class PlatformerReplayOp : public tf::OpKernel {
  public:
   explicit PlatformerReplayOp(tf::OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("power", &power_));
+    OP_REQUIRES_OK(context, context->GetAttr("newest_only", &newest_only_));
   }
 
   void Compute(tf::OpKernelContext* context) override {
@@ -206,12 +209,16 @@ class PlatformerReplayOp : public tf::OpKernel {
     const auto* buttons = Values<tf::uint8>(context, 1, decisions);
     std::vector<Platformer> shown(1);
     shown.back().Reset(level, power_);
-    for (std::int64_t i = 0; i < decisions && shown.back().status() == Status::kRunning; ++i) {
-      shown.emplace_back();
-      shown.back().CopyFrom(shown[shown.size() - 2]);
-      shown.back().Step(buttons[i]);
+    std::int64_t played = 0;
+    for (; played < decisions && shown.back().status() == Status::kRunning; ++played) {
+      if (!newest_only_) {
+        shown.emplace_back();
+        shown.back().CopyFrom(shown[shown.size() - 2]);
+      }
+      shown.back().Step(buttons[played]);
     }
     const auto ticks = static_cast<std::int64_t>(shown.size());
+    auto tick = static_cast<tf::int32>(played - ticks + 1);
     std::int64_t total = 0;
     for (const Platformer& game : shown) total += game.num_sprites();
     auto* runner = Output<float>(context, 0, {ticks, kRunnerFields});
@@ -224,7 +231,7 @@ class PlatformerReplayOp : public tf::OpKernel {
       const Sprite& me = game.runner();
       for (const float value : {me.x, me.y, me.vx, me.vy, game.camera_x()}) *runner++ = value;
       for (const int value : {static_cast<int>(game.status()), game.power(), game.is_protected() ? 1 : 0,
-                              static_cast<int>(me.facing), game.num_sprites()}) {
+                              static_cast<int>(me.facing), game.num_sprites(), tick++}) {
         *state++ = value;
       }
       CopyCounts(game.counts(), counts);
@@ -242,6 +249,7 @@ class PlatformerReplayOp : public tf::OpKernel {
   }
 
   tf::int32 power_;
+  bool newest_only_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("NeurozooPlatformerPlay").Device(tf::DEVICE_CPU), PlatformerPlayOp);

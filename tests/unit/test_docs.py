@@ -52,7 +52,7 @@ def test_the_environment_of_the_documentation_can_be_played(tmp_path, monkeypatc
     monkeypatch.setenv(TRUSTED_MODULES, "")
     game = "gym.corridor_of_the_docs:Corridor-v0"
     trust_module_of(game)
-    assert gymnasium_spaces(game) == (2, ("ACTION_0", "ACTION_1", "ACTION_2"))
+    assert gymnasium_spaces(game) == ((2,), ("ACTION_0", "ACTION_1", "ACTION_2"))
     world = GymnasiumWorld(game, protocol_of(game))
     world.reset(seed=3)
     place, door = np.ravel(world.observation)

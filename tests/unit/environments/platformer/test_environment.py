@@ -57,7 +57,7 @@ def test_a_run_through_a_flat_level_is_the_game_s_own(made):
     seen = replay(to_characters(read_level(environment.spec.kwargs["levels"])), np.full(89, ACTIONS["RIGHT+SPEED"]))
     assert info == {"status": 1, "completion": 1.0, "ticks": 89, "is_won": True}
     assert steps == -(-89 // TICKS_PER_STEP)
-    np.testing.assert_array_equal(environment.game.seen.position, seen.position)
+    np.testing.assert_array_equal(environment.game.ticks.position, seen.position)
     assert total == pytest.approx(100 * (1 - start), abs=1e-4)
 
 
@@ -101,7 +101,7 @@ def test_the_seed_decides_the_level_and_an_archive_gives_its_own(tmp_path):
 
 def test_it_is_a_game_for_searches():
     assert check_game(GAME) == GAME
-    assert gymnasium_spaces(GAME) == (227, tuple(f"ACTION_{number}" for number in range(8)))
+    assert gymnasium_spaces(GAME) == ((227,), tuple(f"ACTION_{number}" for number in range(8)))
     world = make_world(GAME, protocol_of(GAME))
     world.reset(seed=3)
     outputs = np.eye(8, dtype=np.float32)[RUN]

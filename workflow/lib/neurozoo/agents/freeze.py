@@ -343,7 +343,7 @@ def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: dict) -> dict:
             "plane": list(shape.plane),
             "stack": shape.stack,
             "dtype": "float32",
-            "range": observation_range(protocol),
+            "range": observation_range(protocol, shape),
             "meaning": _meaning(shape),
         },
         **(describe_history(layout) if isinstance(layout, KerasLayout) else {}),

@@ -216,9 +216,10 @@ def check_size(path: Path) -> None:
         raise ValueError(f"it asks for {weights:,} weights, but its file has {size:,} bytes")
 
 
-def observation_range(protocol: Protocol) -> list[float] | None:
+def observation_range(protocol: Protocol, shape: ObservationShape) -> list[float] | None:
     """Returns the smallest and the largest number that an observation may contain; None if they are unknown."""
-    return None if protocol.world == "gymnasium" else [0.0, brightest(protocol)]
+    is_unknown = protocol.world == "gymnasium" and shape.height == 1
+    return None if is_unknown else [0.0, brightest(protocol)]
 
 
 def use_one_thread() -> None:

@@ -13,14 +13,18 @@ from neurozoo.environments.games import check_game, world_of
 from neurozoo.environments.protocols import ObservationShape, Protocol
 from neurozoo.errors import NeurozooError
 
-for _id, _entry_point in (
-    ("neurozoo/RiverCrossing-v0", "gymnasium_environments:RiverCrossingEnvironment"),
-    ("neurozoo/HardMaze-v0", "gymnasium_environments:HardMazeEnvironment"),
-    ("neurozoo/Platformer-v0", "platformer.environment:PlatformerEnvironment"),
-    ("Platformer-v0", "platformer.environment:PlatformerEnvironment"),  # game gym.Platformer-v0: paths have no slash
+_PLATFORMER = "platformer.environment:PlatformerEnvironment"
+_PIXELS = {"obs_type": "pixels"}
+for _id, _entry_point, _choices in (
+    ("neurozoo/RiverCrossing-v0", "gymnasium_environments:RiverCrossingEnvironment", {}),
+    ("neurozoo/HardMaze-v0", "gymnasium_environments:HardMazeEnvironment", {}),
+    ("neurozoo/Platformer-v0", _PLATFORMER, {}),
+    ("neurozoo/PlatformerPixels-v0", _PLATFORMER, _PIXELS),
+    ("Platformer-v0", _PLATFORMER, {}),  # the game gym.Platformer-v0: paths have no slash
+    ("PlatformerPixels-v0", _PLATFORMER, _PIXELS),
 ):
     if _id not in gymnasium.registry:
-        gymnasium.register(_id, entry_point=f"neurozoo.environments.{_entry_point}")
+        gymnasium.register(_id, entry_point=f"neurozoo.environments.{_entry_point}", kwargs=dict(_choices))
 
 
 class World(Interface):

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from neurozoo.errors import NeurozooError, unknown_name
 
@@ -28,6 +29,7 @@ BEHAVIOURS = {  # what can describe an episode, by kind of environment
 }
 POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
 RAM_BYTES = 128  # of the Atari console
+PICTURE_SHAPE = (84, 84)  # of what networks for Atari games see, in pixels
 
 
 def world_of(game: str) -> str:
@@ -88,12 +90,29 @@ def check_played(game: str, learner: str, worlds: Collection[str]) -> str:
         NeurozooError: The game is unknown, or no setting lets the learner play it.
     """
     world = world_of(check_game(game))
+    if world == "gymnasium" and world in worlds:
+        return _check_pictures(game, learner)
     if world in worlds:
         return game
     known = " and ".join("Atari games" if each == "atari" else each for each in sorted(worlds))
     raise NeurozooError(
         f"{learner} plays {known}, and no setting lets it play {game!r}. Choose another game, or an algorithm that "
         "plays it, such as ga or es (docs/your_environment.md)."
+    )
+
+
+def _check_pictures(game: str, learner: str) -> str:
+    """Returns the `gym.` game if learners can play it: they keep observations as bytes, and choose actions."""
+    spaces = gymnasium_spaces(game)
+    if not spaces.are_pictures:
+        reason = f"{game!r} has vectors"
+    elif spaces.outputs[0].startswith("OUTPUT_"):
+        reason = f"{game!r} takes continuous actions"
+    else:
+        return game
+    raise NeurozooError(
+        f"{learner} plays gym. games that show pictures and take one of n actions, but {reason}. Choose another game, "
+        "or an algorithm that plays it, such as ga or es (docs/your_environment.md)."
     )
 
 
@@ -133,9 +152,30 @@ def _trusted_modules() -> list[str]:
     return [module for module in os.environ.get(TRUSTED_MODULES, "").split(",") if module]
 
 
+class Spaces(NamedTuple):
+    """What a Gymnasium environment shows and takes.
+
+    Attributes:
+        shape: (numbers,) of a vector, or (84, 84) of a grey picture.
+        outputs: Names of a network's outputs: `ACTION_0` ..., or `OUTPUT_0` ... if they are continuous.
+    """
+
+    shape: tuple[int, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def are_pictures(self) -> bool:
+        """Whether observations are pictures."""
+        return len(self.shape) > 1
+
+
 @cache
-def gymnasium_spaces(game: str) -> tuple[int, tuple[str, ...]]:
-    """Returns (length of an observation, names of the outputs) of a Gymnasium environment with vector observations."""
+def gymnasium_spaces(game: str) -> Spaces:
+    """Returns what a Gymnasium environment shows and takes.
+
+    Raises:
+        NeurozooError: Gymnasium cannot make the environment, or it shows or takes something else.
+    """
     import gymnasium
 
     identifier = gymnasium_id(game)
@@ -146,15 +186,19 @@ def gymnasium_spaces(game: str) -> tuple[int, tuple[str, ...]]:
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space
     environment.close()
-    if not isinstance(sees, gymnasium.spaces.Box) or len(sees.shape) != 1:
+    is_box = isinstance(sees, gymnasium.spaces.Box)
+    is_picture = is_box and sees.dtype == "uint8" and sees.shape in (PICTURE_SHAPE, (*PICTURE_SHAPE, 1))
+    if not is_picture and not (is_box and len(sees.shape) == 1):
         raise NeurozooError(
-            f"{game!r} should have vectors as observations, but has {sees}. Wrap it, for example in "
-            "gymnasium.wrappers.FlattenObservation (docs/your_environment.md)."
+            f"{game!r} should have vectors as observations, or grey pictures of 84 x 84 bytes, but has {sees}. Wrap it, "
+            "for example in FlattenObservation, or in GrayscaleObservation and ResizeObservation, of "
+            "gymnasium.wrappers (docs/your_environment.md)."
         )
+    shape = PICTURE_SHAPE if is_picture else sees.shape
     if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
-        return sees.shape[0], tuple(f"ACTION_{i}" for i in range(acts.n))
+        return Spaces(shape, tuple(f"ACTION_{i}" for i in range(acts.n)))
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
-        return sees.shape[0], tuple(f"OUTPUT_{i}" for i in range(acts.shape[0]))
+        return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
     raise NeurozooError(f"{game!r} should take one of n actions or a vector, but takes {acts}.")
 
 

@@ -1,4 +1,4 @@
-"""Wraps Gymnasium environments with vector observations, such as CartPole, as a `World`."""
+"""Wraps Gymnasium environments, with vectors or pictures as observations, as a `World`."""
 
 import gymnasium
 import numpy as np
@@ -12,14 +12,14 @@ class GymnasiumWorld(SingleFrameWorld):
     """A Gymnasium environment, see `World`.
 
     The largest output chooses a discrete action; continuous actions are the outputs, clipped to their bounds. The
-    environment draws its random numbers from the episode's seed.
+    environment draws its random numbers from the episode's seed. Pictures become numbers from 0 to 1.
     """
 
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
         self._environment = _make(gymnasium_id(game))
         self._can_draw = self._environment.render_mode is not None
-        self._seen = np.zeros(self.shape.channels, np.float32)
+        self._seen = np.zeros(self.shape.plane, np.uint8 if self.shape.height > 1 else np.float32)
         self._environment.reset(seed=0)  # makes the shape of the screen known
 
     @property
@@ -51,10 +51,12 @@ class GymnasiumWorld(SingleFrameWorld):
             assert isinstance(space, gymnasium.spaces.Box)  # the constructor refuses other spaces
             action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
         self._seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
+        self.is_truncated = bool(is_truncated and not is_terminated)
         return float(reward), bool(is_terminated or is_truncated)
 
     def _new_plane(self) -> np.ndarray:
-        return np.asarray(self._seen, np.float32).reshape(self.shape.plane)
+        plane = np.asarray(self._seen, np.float32).reshape(self.shape.plane)
+        return plane / np.float32(255) if self.shape.height > 1 else plane
 
 
 def _make(identifier: str) -> gymnasium.Env:

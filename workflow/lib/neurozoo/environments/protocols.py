@@ -331,7 +331,7 @@ def output_names(game: str, protocol: Protocol) -> tuple[str, ...]:
     if protocol.world == "atari":
         return action_names(game, protocol.action_set)
     if protocol.world == "gymnasium":
-        return gymnasium_spaces(game)[1]
+        return gymnasium_spaces(game).outputs
     if protocol.world == "maze":
         return MAZE_ACTIONS if protocol.action_set == "full" else MAZE_ACTIONS[:3]
     return {"river_crossing": RIVER_ACTIONS, "hard_maze": MAZE_OUTPUTS}[protocol.world]
@@ -351,7 +351,8 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
     if protocol.world == "maze":
         return ObservationShape(*MAZE_OBSERVATION)
     if protocol.world == "gymnasium":
-        return ObservationShape(1, 1, gymnasium_spaces(game)[0])
+        spaces = gymnasium_spaces(game)
+        return ObservationShape(*spaces.shape, 1, 4) if spaces.are_pictures else ObservationShape(1, 1, *spaces.shape)
     if protocol.preprocessing == "rgb":
         return ObservationShape(*screen_size(game), 3)
     return ObservationShape(84, 84, 1, 4, repeats_first=protocol.preprocessing == "pil_bilinear")
@@ -382,7 +383,8 @@ def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
         NeurozooError: The game or network is unknown, or the network needs pictures and the game has none.
     """
     network, shape = get_architecture(model), observation_shape(game, protocol)
-    has_no_pictures = (shape.height, shape.width) == (1, 1) or (protocol.is_stepwise and isinstance(network, Network))
+    is_chain_in_maze = protocol.world == "maze" and isinstance(network, Network)
+    has_no_pictures = (shape.height, shape.width) == (1, 1) or is_chain_in_maze
     if has_no_pictures and any(layer.kind != "dense" for layer in network.layers):
         raise NeurozooError(
             f"{game!r} has no pictures as observations and needs a network of dense layers such as 'simple', but got "

@@ -15,9 +15,15 @@ def largest(outputs: np.ndarray) -> int:
 
 
 class SingleFrameWorld(ABC):
-    """Counts steps and stacks planes; a subclass plays the game. See `World`."""
+    """Counts steps and stacks planes; a subclass plays the game. See `World`.
+
+    Attributes:
+        attempts_left: Attempts of the episode that have not ended, in games with several.
+        is_truncated: Whether a limit of steps has ended the episode.
+    """
 
     ram = np.zeros(0, np.uint8)
+    attempts_left = 0
 
     def __init__(self, game: str, protocol: Protocol):
         self.game = game
@@ -26,6 +32,7 @@ class SingleFrameWorld(ABC):
         self.num_outputs = len(output_names(game, protocol))
         self.steps = 0
         self.is_done = True
+        self.is_truncated = False
 
     @abstractmethod
     def _start(self, seed: int) -> None:
@@ -70,6 +77,7 @@ class SingleFrameWorld(ABC):
         """
         if noops < 0 or seed < 0:
             raise NeurozooError(f"noops and seed should be 0 or more, but got noops={noops} and seed={seed}.")
+        self.is_truncated = False
         self._start(seed)
         self.steps = 0
         self.is_done = False
@@ -92,5 +100,6 @@ class SingleFrameWorld(ABC):
         reward, is_over = self._play(outputs, is_last)
         self.steps += 1
         self.is_done = is_over or is_last
+        self.is_truncated |= is_last
         self._planes = [*self._planes[1:], self._new_plane()]
         return self.observation, reward, self.is_done

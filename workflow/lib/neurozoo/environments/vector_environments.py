@@ -89,7 +89,7 @@ def make_vector_environment(
     Raises:
         NeurozooError: Learners cannot play the game under the protocol.
     """
-    if protocol.world == "river_crossing":
+    if protocol.world in ("river_crossing", "gymnasium"):
         from neurozoo.environments.world_vector import WorldVectorEnvironment
 
         return WorldVectorEnvironment(game, protocol, count=count, seed_of=seed_of)

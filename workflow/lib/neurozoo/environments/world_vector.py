@@ -1,44 +1,48 @@
-"""Several river crossing tasks that step together, as learners for Atari games expect them."""
+"""Several worlds in Python that step together, as learners for Atari games expect them."""
 
 import zlib
 from collections.abc import Mapping
 
 import numpy as np
 
-from neurozoo.environments.protocols import Protocol, output_names
-from neurozoo.environments.river_world import RiverCrossingWorld
+from neurozoo.environments import make_world
+from neurozoo.environments.protocols import Protocol, observation_shape, output_names
+from neurozoo.environments.single_frame import SingleFrameWorld
 from neurozoo.environments.vector import SeedOf, Step
 from neurozoo.errors import NeurozooError
 
+_OBSERVATION = (84, 84, 4)
+
 
 class WorldVectorEnvironment:
-    """Plays several copies of the river crossing task. See `VectorEnvironment`.
+    """Plays several copies of a world that shows grey pictures. See `VectorEnvironment`.
 
-    Observations are the `pixels` of the task, rounded to bytes. An attempt is a life: the agent has one less after each
-    attempt, whether it failed or solved the last level.
+    Observations are rounded to bytes. In the river crossing task an attempt is a life: the agent has one less after each
+    attempt, whether it failed or solved the last level. Other worlds have no lives.
 
     Args:
-        game: `river_crossing`.
+        game: `river_crossing`, or a `gym.` game that shows pictures.
         protocol: How episodes are played.
         count: Number of environments.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
 
     Raises:
-        NeurozooError: The observation is not `pixels`.
+        NeurozooError: The game does not show grey pictures of 84 x 84.
     """
 
     def __init__(self, game: str, protocol: Protocol, *, count: int, seed_of: SeedOf) -> None:
-        if protocol.observation != "pixels":
+        if (seen := observation_shape(game, protocol).observation) != _OBSERVATION:
+            remedy = " Set observation to pixels." if protocol.observation else ""
             raise NeurozooError(
-                f"Learners see {game!r} as pixels, 84 x 84 x 4, not as {protocol.observation!r}. Set observation to "
-                "pixels."
+                f"Learners see {' x '.join(map(str, _OBSERVATION))} pixels, but {game!r} shows "
+                f"{' x '.join(map(str, seen))}.{remedy}"
             )
         self.count = count
         self.num_actions = len(output_names(game, protocol))
         self.episodes = np.zeros(count, np.int64)
         self.lives = np.zeros(count, np.int64)
-        self.stacks = np.zeros((count, 4, 84, 84), np.uint8)
-        self._worlds = [RiverCrossingWorld(game, protocol) for _ in range(count)]
+        self.stacks = np.zeros((count, *_OBSERVATION[2:], *_OBSERVATION[:2]), np.uint8)
+        self._worlds = [_make(game, protocol) for _ in range(count)]
         self._seed_of = seed_of
         self._played: list[list[int]] = [[] for _ in range(count)]
         self._chosen: list[int] = []
@@ -74,7 +78,7 @@ class WorldVectorEnvironment:
         """Remembers the actions of the next step, which `receive` plays.
 
         Args:
-            actions: Indices into `RIVER_ACTIONS`, shape (num_envs,).
+            actions: Indices of actions, shape (num_envs,).
         """
         self._chosen = actions.tolist()
 
@@ -86,7 +90,7 @@ class WorldVectorEnvironment:
         self.stacks = self.stacks.copy()  # a receiver may keep the arrays
         for index, (world, action) in enumerate(zip(self._worlds, self._chosen, strict=True)):
             rewards[index] = self._step(index, action)
-            is_cut[index] = world.steps >= world.protocol.max_frames
+            is_cut[index] = world.is_done and world.is_truncated
             is_over[index] = world.is_done and not is_cut[index]
         return Step(rewards, is_over, is_cut, self.lives < before)
 
@@ -106,8 +110,8 @@ class WorldVectorEnvironment:
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
-        return {"actions": np.array([action for played in self._played for action in played], np.uint8)}
+        """Returns the actions since the starts of the episodes, one environment after the other: int32."""
+        return {"actions": np.array([action for played in self._played for action in played], np.int32)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Restores the state by playing its actions again.
@@ -129,3 +133,9 @@ class WorldVectorEnvironment:
 
     def close(self) -> None:
         """Does nothing: the environments are plain objects."""
+
+
+def _make(game: str, protocol: Protocol) -> SingleFrameWorld:
+    world = make_world(game, protocol)
+    assert isinstance(world, SingleFrameWorld)  # all but those of Atari games
+    return world

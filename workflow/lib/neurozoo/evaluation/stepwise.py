@@ -32,7 +32,7 @@ class StepwiseEvaluator:
         behaviour: How results describe their episodes: `none`, `ram`, `final_position` or `observation_sums`.
 
     Raises:
-        NeurozooError: The table is missing, or the game does not have the behaviour.
+        NeurozooError: The table is missing, the game does not have the behaviour, or the network has other layers.
     """
 
     def __init__(
@@ -44,6 +44,11 @@ class StepwiseEvaluator:
         protocol: Protocol,
         behaviour: str = "none",
     ) -> None:
+        if any(layer.kind != "dense" for layer in layout.network.layers):
+            raise NeurozooError(
+                f"Python plays {game!r} step by step, with networks of dense layers such as 'simple' only, but got "
+                f"{layout.network.name!r}. If {game!r} shows pictures, dqn and impala play it with convolutions."
+            )
         self._noise = open_noise_table(noise, verify=False)
         self._layout = layout
         self._behaviour = behaviour if behaviour == SUMS else check_behaviour(game, behaviour)

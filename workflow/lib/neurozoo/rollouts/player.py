@@ -57,7 +57,7 @@ class Player:
 
     def __init__(self, frozen: FrozenModel, perturbation: Perturbation, *, seed: int, action_rule: str | None = None):
         self._seed = seed
-        low, high = observation_range(frozen.protocol) or (0.0, 1.0)
+        low, high = observation_range(frozen.protocol, frozen.shape) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
         forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed)
         self._is_continuous = frozen.is_continuous

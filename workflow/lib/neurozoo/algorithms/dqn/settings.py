@@ -11,8 +11,8 @@ from neurozoo.environments.protocols import PROTOCOLS, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Pair, Whole
 
-# Those of ale-py's vector environment, and of the river crossing task.
-PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split")
+# Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
+PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split", "gymnasium")
 LEAST_SCREENS = 100  # of the replay memory for each environment
 
 

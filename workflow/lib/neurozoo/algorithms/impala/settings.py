@@ -14,7 +14,7 @@ from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, KerasNetw
 from neurozoo.validation import Number, Whole
 
 # Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
-PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze")
+PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze", "gymnasium")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,13 @@ class GeneratorSettings(Settings):
     gradient_penalty: Number = Field(
         default=10.0, ge=0, description="Factor on the penalty of slopes that are not 1; of wgan_gp only."
     )
-
+    rarity: Number = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="How much more often levels with rare tiles are drawn: the weight of a level is one through the "
+        "share of levels that have its rarest tile, to this power. 0, as published, for all alike.",
+    )
     averaging: Number = Field(
         default=0.0,
         ge=0,

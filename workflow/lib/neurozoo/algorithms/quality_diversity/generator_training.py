@@ -18,6 +18,7 @@ import numpy as np
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.quality_diversity.generator_settings import GeneratorSettings
 from neurozoo.algorithms.quality_diversity.level_networks import (
+    NUM_TILES,
     critic_network,
     export,
     gan_steps,
@@ -56,6 +57,7 @@ class GeneratorTraining:
             raise NeurozooError("Training a generator needs TensorFlow: set KERAS_BACKEND=tensorflow, or leave it out.")
         self.settings, self.step = settings, 0
         self._levels = levels
+        self._chances = level_chances(levels, settings.rarity) if settings.rarity else None
         rng = np.random.default_rng([settings.seed, 0])
         self._generator, self._critic = generator_network(settings, rng), critic_network(settings, rng)
         self._update_critic, self._update_generator, self._optimizers = gan_steps(
@@ -71,7 +73,7 @@ class GeneratorTraining:
         """
         settings, rng = self.settings, np.random.default_rng([self.settings.seed, 1, self.step])
         for _ in range(settings.critic_steps_before(self.step)):
-            chosen = rng.integers(len(self._levels), size=settings.batch_size)
+            chosen = rng.choice(len(self._levels), size=settings.batch_size, p=self._chances)
             distance = self._update_critic(
                 self._levels[chosen], self._solutions(rng), rng.random(settings.batch_size, np.float32)
             )
@@ -121,6 +123,22 @@ class GeneratorTraining:
 
     def _solutions(self, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_normal((self.settings.batch_size, SOLUTION_SIZE), np.float32)
+
+
+def level_chances(levels: np.ndarray, rarity: float) -> np.ndarray:
+    """Returns how likely each level is drawn, so that tiles of few levels are learned, too.
+
+    Args:
+        levels: uint8, shape (levels, 16, 56).
+        rarity: See `GeneratorSettings.rarity`.
+
+    Returns:
+        Shape (levels,), with the sum 1.
+    """
+    has = np.stack([(levels == tile).any(axis=(1, 2)) for tile in range(NUM_TILES)], axis=1)
+    rarest = np.where(has, has.mean(axis=0), 1.0).min(axis=1)
+    weights = rarest**-rarity
+    return weights / weights.sum()
 
 
 def train_generator(

@@ -9,7 +9,9 @@ import numpy as np
 from gymnasium import spaces
 
 from neurozoo.environments.platformer.corpus import draw_window
+from neurozoo.environments.games import PICTURE_SHAPE
 from neurozoo.environments.platformer.game import TICKS_PER_SECOND, PlatformerGame
+from neurozoo.environments.platformer.pixels import draw_pixels
 from neurozoo.environments.platformer.simulator import JUMP, KINDS, LEFT, OPS, RIGHT, SPEED, TILES, WON
 from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, read_level, to_text, without_wrong_ends
 from neurozoo.errors import NeurozooError, unknown_name
@@ -37,7 +39,10 @@ METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps":
 class PlatformerEnvironment(gymnasium.Env):
     """The platform game as `neurozoo/Platformer-v0`, and as the game `gym.Platformer-v0`.
 
-    An observation has 227 numbers from -1 to 1. The first 110 say what blocks in 10 x 11 tiles around the runner's
+    With `obs_type="pixels"` it is `neurozoo/PlatformerPixels-v0` and `gym.PlatformerPixels-v0`: an observation is a grey
+    picture (see `pixels.draw_pixels`), uint8, (84, 84).
+
+    Otherwise, an observation has 227 numbers from -1 to 1. The first 110 say what blocks in 10 x 11 tiles around the runner's
     feet, row by row, from 6 rows above to 3 below and from 2 columns behind to 8 ahead: 1 blocks, 0.5 stops only what
     falls. The next 110 say what moves there: 1 for what hurts, -1 for what helps. Then there are the speed along and
     down, how strong the runner is, whether it is protected, whether JUMP is held, and where in its tile its feet are,
@@ -57,6 +62,7 @@ class PlatformerEnvironment(gymnasium.Env):
         self,
         *,
         levels: str | os.PathLike | None = None,
+        obs_type: Literal["vector", "pixels"] = "vector",
         ops: str | os.PathLike = OPS,
         render_mode: Literal["rgb_array", "ansi"] | None = None,
     ):
@@ -65,19 +71,27 @@ class PlatformerEnvironment(gymnasium.Env):
         Args:
             levels: A level as a text file; or the `archive.npz` of a run, of which each episode draws an elite. None
                 draws a new level for each episode, as those that a generator learns from; some cannot be won.
+            obs_type: `vector`, or `pixels` for networks with convolutions.
             ops: The op library.
             render_mode: What `render` returns: `rgb_array`, (256, 896, 3); `ansi`, the level as text; or None.
 
         Raises:
-            NeurozooError: The render mode is unknown, or `levels` is missing or holds none.
+            NeurozooError: A choice is unknown, or `levels` is missing or holds none.
         """
-        if render_mode not in (None, *METADATA["render_modes"]):
-            raise unknown_name("render_mode", str(render_mode), METADATA["render_modes"])
+        for kind, choice, choices in (
+            ("obs_type", obs_type, ("vector", "pixels")), ("render_mode", render_mode, METADATA["render_modes"]),
+        ):  # fmt: skip
+            if choice not in choices and (kind, choice) != ("render_mode", None):
+                raise unknown_name(kind, str(choice), choices)
         self.render_mode = render_mode
         self._levels = None if levels is None else _read_levels(Path(levels))
         self._ops = ops
         self.action_space = spaces.Discrete(len(ACTIONS))
-        self.observation_space = spaces.Box(-1, 1, (2 * VIEW[0] * VIEW[1] + _NUMBERS,), np.float32)
+        self._shows_pixels = obs_type == "pixels"
+        if self._shows_pixels:
+            self.observation_space = spaces.Box(0, 255, PICTURE_SHAPE, np.uint8)
+        else:
+            self.observation_space = spaces.Box(-1, 1, (2 * VIEW[0] * VIEW[1] + _NUMBERS,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
         """Starts an episode; see `gymnasium.Env.reset`. The seed decides the level."""
@@ -105,7 +119,10 @@ class PlatformerEnvironment(gymnasium.Env):
         return to_text(self._level) if self.render_mode == "ansi" else None
 
     def _observe(self) -> np.ndarray:
-        seen = self.game.seen
+        return draw_pixels(self.game.now, self.game.finish_column) if self._shows_pixels else self._vector()
+
+    def _vector(self) -> np.ndarray:
+        seen = self.game.now
         x, y, vx, vy = seen.position[-1].tolist()
         row, column = int(y // TILE_SIZE), int(x // TILE_SIZE)
         rows = np.arange(row - ABOVE, row + BELOW + 1)

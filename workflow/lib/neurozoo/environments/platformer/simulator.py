@@ -73,7 +73,7 @@ class Games:
 
 @dataclass(frozen=True)
 class Replay:
-    """A game, tick by tick: after its start and after each decision.
+    """A game, tick by tick: after its start and after each decision, or after the last one only.
 
     Attributes:
         position: float32, shape (ticks, 4): x and y of the runner's feet in pixels, and its speed.
@@ -86,6 +86,7 @@ class Replay:
         sprites: One structured array per tick, see `SPRITE`; newest first, the runner among them.
         tiles: uint8, shape (ticks, 16, 56): what each tile does, see `TILES`.
         completion: float32, shape (ticks,): share of the way.
+        tick: int32, shape (ticks,): decisions before; 0 is the start.
     """
 
     position: np.ndarray
@@ -98,6 +99,7 @@ class Replay:
     sprites: list[np.ndarray]
     tiles: np.ndarray
     completion: np.ndarray
+    tick: np.ndarray
 
 
 def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = OPS) -> Games:
@@ -122,13 +124,21 @@ def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str 
     return Games(*(np.asarray(array) for array in found))
 
 
-def replay(level: np.ndarray, buttons: np.ndarray, *, power: int = 0, ops: str | os.PathLike = OPS) -> Replay:
+def replay(
+    level: np.ndarray,
+    buttons: np.ndarray,
+    *,
+    power: int = 0,
+    newest_only: bool = False,
+    ops: str | os.PathLike = OPS,
+) -> Replay:
     """Plays decisions, as many as fit before the game ends.
 
     Args:
         level: uint8, shape (16, 56), characters.
         buttons: uint8, shape (decisions,).
         power: Of the runner at the start: 0 small, 1 large, 2 throws fire.
+        newest_only: Whether to return the last tick only, which is faster.
         ops: The op library.
 
     Raises:
@@ -141,6 +151,7 @@ def replay(level: np.ndarray, buttons: np.ndarray, *, power: int = 0, ops: str |
             level=np.ascontiguousarray(level, np.uint8),
             buttons=np.ascontiguousarray(buttons, np.uint8),
             power=power,
+            newest_only=newest_only,
         )
     )
     records = np.ascontiguousarray(sprites).view(SPRITE).reshape(-1)
@@ -155,4 +166,5 @@ def replay(level: np.ndarray, buttons: np.ndarray, *, power: int = 0, ops: str |
         sprites=np.split(records, np.cumsum(state[:-1, 4])),
         tiles=tiles.reshape(-1, HEIGHT, WIDTH),
         completion=completion,
+        tick=state[:, 5],
     )
