@@ -17,7 +17,7 @@
 namespace neurozoo {
 namespace {
 
-constexpr int kNumCounts = 12, kRunnerFields = 5, kStateFields = 6, kSpriteFields = 8;
+constexpr int kNumCounts = 12, kRunnerFields = 6, kStateFields = 6, kSpriteFields = 8;
 
 absl::Status UnknownShapes(tf::shape_inference::InferenceContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->UnknownShape());
@@ -73,7 +73,7 @@ Plays decisions in a level of the platform game, as many as fit before its end, 
 
 level: (16, 56), characters.
 buttons: (decisions,).
-runner: (ticks, 5), x, y, vx, vy and the camera's x, after the start and after each decision.
+runner: (ticks, 6), x, y, vx, vy, the camera's x and the longest jump so far, after the start and after each decision.
 state: (ticks, 6), status, power, whether the runner is protected, its facing, the number of sprites, and the number of
   decisions before.
 counts: (ticks, 12), in the order of PlatformerCounts.
@@ -229,7 +229,9 @@ class PlatformerReplayOp : public tf::OpKernel {
     auto* completion = Output<float>(context, 5, {ticks});
     for (const Platformer& game : shown) {
       const Sprite& me = game.runner();
-      for (const float value : {me.x, me.y, me.vx, me.vy, game.camera_x()}) *runner++ = value;
+      for (const float value : {me.x, me.y, me.vx, me.vy, game.camera_x(), game.counts().longest_jump}) {
+        *runner++ = value;
+      }
       for (const int value : {static_cast<int>(game.status()), game.power(), game.is_protected() ? 1 : 0,
                               static_cast<int>(me.facing), game.num_sprites(), tick++}) {
         *state++ = value;

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from neurozoo.environments import make_world
 from neurozoo.environments.protocols import get_protocol
-from neurozoo.environments.world_vector import WorldVectorEnvironment
 from neurozoo.environments.vector_environments import make_vector_environment
+from neurozoo.environments.world_vector import WorldVectorEnvironment
 from neurozoo.errors import NeurozooError
 
 PROTOCOL = get_protocol("river_fixed")

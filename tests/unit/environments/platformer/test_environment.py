@@ -8,7 +8,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from neurozoo.environments import make_world
 from neurozoo.environments.games import check_game, gymnasium_spaces
-from neurozoo.environments.platformer.environment import ACTIONS, TICKS_PER_STEP, PlatformerEnvironment
+from neurozoo.environments.platformer.environment import PlatformerEnvironment
+from neurozoo.environments.platformer.senses import ACTIONS, TICKS_PER_STEP
 from neurozoo.environments.platformer.simulator import replay
 from neurozoo.environments.platformer.tiles import read_level, to_characters, to_text
 from neurozoo.environments.protocols import protocol_of

@@ -78,7 +78,8 @@ def _words(name: str) -> str:
 
 def _agent_of(run_dir: Path, domain: LevelDomain) -> str:
     agent = read_run_settings(run_dir / "config.yaml").get("agent")
-    return agent if agent in domain.agents else domain.agents[0]
+    is_trained = domain.read_agent is not None and str(agent).endswith(".npz") and Path(str(agent)).exists()
+    return str(agent) if agent in domain.agents or is_trained else domain.agents[0]
 
 
 def _corrected(run_dir: Path) -> dict | None:

@@ -186,15 +186,15 @@ def gymnasium_spaces(game: str) -> Spaces:
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space
     environment.close()
-    is_box = isinstance(sees, gymnasium.spaces.Box)
-    is_picture = is_box and sees.dtype == "uint8" and sees.shape in (PICTURE_SHAPE, (*PICTURE_SHAPE, 1))
-    if not is_picture and not (is_box and len(sees.shape) == 1):
+    shape = sees.shape if isinstance(sees, gymnasium.spaces.Box) else ()
+    if sees.dtype == "uint8" and shape == (*PICTURE_SHAPE, 1):
+        shape = PICTURE_SHAPE
+    if len(shape) != 1 and (sees.dtype != "uint8" or shape != PICTURE_SHAPE):
         raise NeurozooError(
-            f"{game!r} should have vectors as observations, or grey pictures of 84 x 84 bytes, but has {sees}. Wrap it, "
-            "for example in FlattenObservation, or in GrayscaleObservation and ResizeObservation, of "
+            f"{game!r} should have vectors as observations, or grey pictures of 84 x 84 bytes, but has {sees}. Wrap "
+            "it, for example in FlattenObservation, or in GrayscaleObservation and ResizeObservation, of "
             "gymnasium.wrappers (docs/your_environment.md)."
         )
-    shape = PICTURE_SHAPE if is_picture else sees.shape
     if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
         return Spaces(shape, tuple(f"ACTION_{i}" for i in range(acts.n)))
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:

@@ -352,7 +352,9 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
         return ObservationShape(*MAZE_OBSERVATION)
     if protocol.world == "gymnasium":
         spaces = gymnasium_spaces(game)
-        return ObservationShape(*spaces.shape, 1, 4) if spaces.are_pictures else ObservationShape(1, 1, *spaces.shape)
+        if spaces.are_pictures:
+            return ObservationShape(spaces.shape[0], spaces.shape[1], 1, 4)
+        return ObservationShape(1, 1, spaces.shape[0])
     if protocol.preprocessing == "rgb":
         return ObservationShape(*screen_size(game), 3)
     return ObservationShape(84, 84, 1, 4, repeats_first=protocol.preprocessing == "pil_bilinear")

@@ -18,12 +18,10 @@ class SingleFrameWorld(ABC):
     """Counts steps and stacks planes; a subclass plays the game. See `World`.
 
     Attributes:
-        attempts_left: Attempts of the episode that have not ended, in games with several.
         is_truncated: Whether a limit of steps has ended the episode.
     """
 
     ram = np.zeros(0, np.uint8)
-    attempts_left = 0
 
     def __init__(self, game: str, protocol: Protocol):
         self.game = game
@@ -53,6 +51,11 @@ class SingleFrameWorld(ABC):
     def final_positions(self) -> np.ndarray:
         """Empty unless the game has positions: float32, shape (0, 0)."""
         return np.zeros((0, 0), np.float32)
+
+    @property
+    def attempts_left(self) -> int:
+        """Attempts of the episode that have not ended; 0 in games with one."""
+        return 0
 
     @property
     def frames(self) -> int:

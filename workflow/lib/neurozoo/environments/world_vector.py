@@ -17,8 +17,8 @@ _OBSERVATION = (84, 84, 4)
 class WorldVectorEnvironment:
     """Plays several copies of a world that shows grey pictures. See `VectorEnvironment`.
 
-    Observations are rounded to bytes. In the river crossing task an attempt is a life: the agent has one less after each
-    attempt, whether it failed or solved the last level. Other worlds have no lives.
+    Observations are rounded to bytes. In the river crossing task an attempt is a life: the agent has one less after
+    each attempt, whether it failed or solved the last level. Other worlds have no lives.
 
     Args:
         game: `river_crossing`, or a `gym.` game that shows pictures.

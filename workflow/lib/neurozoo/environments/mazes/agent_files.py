@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.environments.evolved_agents import trained_weights
 from neurozoo.environments.mazes.dense_agent import DenseAgent
 from neurozoo.environments.mazes.recurrent_agent import FEWEST_ACTIONS, MOST_ACTIONS, NETWORK, RecurrentAgent, layout
 from neurozoo.environments.mazes.simulator import MazeAgent
 from neurozoo.errors import NeurozooError
-from neurozoo.files import parse_json
 from neurozoo.npz_files import DAMAGE, read_npz
 
 GAME = "maze"
@@ -41,17 +41,7 @@ def _agent_of_run(arrays: Mapping[str, np.ndarray]) -> MazeAgent:
     Raises:
         NeurozooError, LookupError, ValueError: It is not one of mazes.
     """
-    about = parse_json(str(arrays["about"]))
-    game, model, num_actions = (
-        about.get(key) if isinstance(about, dict) else None for key in ("game", "model", "num_actions")
-    )
-    if game != GAME:
-        raise NeurozooError(f"It should have been trained in the game {GAME!r}, but is of {str(game)[:80]!r}.")
-    if type(num_actions) is not int or not FEWEST_ACTIONS <= num_actions <= MOST_ACTIONS:
-        raise NeurozooError(
-            f"It should have {FEWEST_ACTIONS} to {MOST_ACTIONS} actions, but has {str(num_actions)[:80]}."
-        )
-    theta = arrays["theta"]
-    if model == NETWORK:
-        return RecurrentAgent(layout(num_actions).split(theta))
-    return DenseAgent.of(str(model)[:80], num_actions, theta)
+    run = trained_weights(arrays, game=GAME, actions=range(FEWEST_ACTIONS, MOST_ACTIONS + 1))
+    if run.model == NETWORK:
+        return RecurrentAgent(layout(run.num_actions).split(run.theta))
+    return DenseAgent.of(run.model, run.num_actions, run.theta)

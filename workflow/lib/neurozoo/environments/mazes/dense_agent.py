@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.dense_networks import dense_network
+from neurozoo.environments.evolved_agents import dense_layout, dense_outputs
 from neurozoo.networks.description import Layout
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
@@ -25,12 +23,7 @@ class DenseAgent:
     op_parameters = None  # the op plays it nowhere: four episodes tell everything about a maze
 
     def __init__(self, layout: Layout, theta: np.ndarray) -> None:
-        if theta.shape != (layout.parameter_count,) or theta.dtype != np.float32 or not np.isfinite(theta).all():
-            raise NeurozooError(
-                f"The weights of {layout.network.name!r} with {layout.num_actions} actions should be "
-                f"{layout.parameter_count:,} finite numbers of float32, but are {theta.dtype} of shape {theta.shape}."
-            )
-        self._outputs = dense_network(layout, theta)
+        self._outputs = dense_outputs(layout, theta)
 
     @classmethod
     def of(cls, model: str, num_actions: int, theta: np.ndarray) -> "DenseAgent":
@@ -39,10 +32,7 @@ class DenseAgent:
         Raises:
             NeurozooError: The network is unknown or has layers that are not dense, or the weights are others.
         """
-        layout = get_network(model).layout(num_actions, MAZE_OBSERVATION)
-        if any(layer.kind != "dense" for layer in layout.network.layers):
-            raise NeurozooError(f"It should be of a network of dense layers, but is of {model!r}.")
-        return cls(layout, theta)
+        return cls(dense_layout(model, num_actions, MAZE_OBSERVATION), theta)
 
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns nothing to remember: shape (episodes, 0)."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from neurozoo.environments.level_domains import Evaluations, Measure, Play
 from neurozoo.environments.platformer import simulator
+from neurozoo.environments.platformer.evolved_runner import play_with, read_runner, run_through
 from neurozoo.environments.platformer.tiles import (
     AIR,
     ALPHABET,
     ENEMIES,
     HEIGHT,
     TILE_COLOURS,
-    TILE_SIZE,
     WIDTH,
     to_characters,
     without_wrong_ends,
@@ -35,7 +35,8 @@ class PlatformerDomain:
 
     A solution has 32 real numbers, which a decoder turns into a level. A finish at the left of the start would win at
     once, so both are taken out of such a level. The objective is the share of the way that the agent comes along, on
-    average over its runs, of which each draws its budget.
+    average over its runs, of which each draws its budget. An evolved network would do the same in all runs, so it has
+    one.
 
     The measures are those of the published archives: `sky_tiles` (tiles in the upper nine rows that are not air),
     `jumps` and `kills` (means over the runs).
@@ -65,7 +66,7 @@ class PlatformerDomain:
     agents: tuple[str, ...] = (A_STAR,)
     objective_range = (0.0, 1.0)
     reads_generators = True
-    read_agent: Callable[[str], object] | None = None
+    read_agent: Callable[[str], object] | None = staticmethod(read_runner)
     needs_op = True
     tile_colours: tuple[str, ...] = TILE_COLOURS
 
@@ -87,9 +88,12 @@ class PlatformerDomain:
         The occupancy is the number of ticks in which the runner's feet were on a tile.
         """
         levels = np.asarray(levels, np.uint8)
-        budgets = np.array([rng.choice(BUDGETS, play.num_episodes) for rng in rngs]).reshape(len(levels), -1)
         ops = play.ops or simulator.OPS
-        games = simulator.play(to_characters(levels), budgets, threads=play.threads, ops=ops)
+        if play.agent == A_STAR:
+            budgets = np.array([rng.choice(BUDGETS, play.num_episodes) for rng in rngs]).reshape(len(levels), -1)
+            games = simulator.play(to_characters(levels), budgets, threads=play.threads, ops=ops)
+        else:
+            games = play_with(read_runner(play.agent), to_characters(levels), ops=ops)
         values = {
             **{name: games.count(name).mean(axis=1) for name in _MEANS},
             "sky_tiles": (levels[:, :SKY_ROWS] != AIR).sum(axis=(1, 2)),
@@ -104,25 +108,26 @@ class PlatformerDomain:
             levels=levels,
             objectives=games.completion.mean(axis=1).astype(np.float32),
             values={name: np.asarray(values[name], np.float32) for name in self.recorded},
-            occupancy=(games.occupancy / budgets.shape[1]).astype(np.float32),
+            occupancy=(games.occupancy / games.status.shape[1]).astype(np.float32),
         )
 
     def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
-        """Returns the tiles of one run with the middle budget in each level, for pages and movies.
+        """Returns the tiles of one run in each level, for pages and movies; the agent that searches has its middle budget.
 
         Args:
             levels: uint8, shape (levels, 16, 56).
-            agent: Name of the agent.
+            agent: Name of the agent, or its file.
             direction: Has no meaning here.
 
         Returns:
             Arrays of int16, shape (ticks,), row * 56 + column; ticks above or below the level are left out.
         """
         characters = to_characters(np.asarray(levels, np.uint8))
+        if agent != A_STAR:
+            runner = read_runner(agent)
+            return [simulator.tiles_of_feet(run_through(runner, level)[1].position) for level in characters]
         games = simulator.play(characters, np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2]))
-        ways = []
-        for level, buttons in zip(characters, games.buttons_of_first_runs(), strict=True):
-            column, row = np.trunc(simulator.replay(level, buttons).position[:, :2].T / TILE_SIZE).astype(np.int16)
-            inside = (row >= 0) & (row < HEIGHT) & (column >= 0) & (column < WIDTH)
-            ways.append((row * WIDTH + column)[inside])
-        return ways
+        return [
+            simulator.tiles_of_feet(simulator.replay(level, buttons).position)
+            for level, buttons in zip(characters, games.buttons_of_first_runs(), strict=True)
+        ]

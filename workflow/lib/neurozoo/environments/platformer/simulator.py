@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
+from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH
 from neurozoo.native import OPS, call_op, load_ops
 
 LEFT, RIGHT, DOWN, SPEED, JUMP = 1, 2, 4, 8, 16
@@ -46,7 +46,8 @@ class Games:
         nodes: int64, shape (levels, runs): nodes that the agent took from its open lists.
         occupancy: int32, shape (levels, 16, 56): ticks in which the runner's feet were on each tile, over all runs.
         buttons: uint8, shape (decisions,): those of all runs, one after the other.
-        accepted: int32, shape (decisions,): nodes that the agent accepted before each of them.
+        accepted: int32, shape (decisions,): nodes that the agent accepted before each of them. Agents that do not
+            search have no nodes: zeros.
     """
 
     status: np.ndarray
@@ -78,6 +79,7 @@ class Replay:
     Attributes:
         position: float32, shape (ticks, 4): x and y of the runner's feet in pixels, and its speed.
         camera: float32, shape (ticks,): x of the screen's left side in pixels.
+        longest_jump: float32, shape (ticks,): pixels, so far.
         status: int32, shape (ticks,): `RUNNING`, and at the end `WON`, `LOST` or `TIME_OUT`.
         power: int32, shape (ticks,): 0 small, 1 large, 2 throws fire.
         is_protected: bool, shape (ticks,).
@@ -91,6 +93,7 @@ class Replay:
 
     position: np.ndarray
     camera: np.ndarray
+    longest_jump: np.ndarray
     status: np.ndarray
     power: np.ndarray
     is_protected: np.ndarray
@@ -158,6 +161,7 @@ def replay(
     return Replay(
         position=runner[:, :4],
         camera=runner[:, 4],
+        longest_jump=runner[:, 5],
         status=state[:, 0],
         power=state[:, 1],
         is_protected=state[:, 2] > 0,
@@ -168,3 +172,14 @@ def replay(
         completion=completion,
         tick=state[:, 5],
     )
+
+
+def tiles_of_feet(positions: np.ndarray) -> np.ndarray:
+    """Returns the tiles that the runner's feet were on: int16, row * 56 + column; places outside are left out.
+
+    Args:
+        positions: Shape (ticks, 2 or more): x and y in pixels, see `Replay.position`.
+    """
+    column, row = np.trunc(positions[:, :2].T / TILE_SIZE).astype(np.int16)
+    is_inside = (row >= 0) & (row < HEIGHT) & (column >= 0) & (column < WIDTH)
+    return (row * WIDTH + column)[is_inside]

@@ -1,0 +1,79 @@
+"""Networks of dense layers that were evolved, as agents in levels: read from the checkpoint of a run."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError
+from neurozoo.files import parse_json
+from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.dense_networks import dense_network
+from neurozoo.networks.description import Layout
+
+_LONGEST = 80  # characters of a value in messages
+
+
+class TrainedWeights(NamedTuple):
+    """What the checkpoint of a run says of its agent.
+
+    Attributes:
+        model: Name of the network.
+        num_actions: Number of actions.
+        theta: The weights, one after the other; not checked.
+    """
+
+    model: str
+    num_actions: int
+    theta: np.ndarray
+
+
+def trained_weights(arrays: Mapping[str, np.ndarray], *, game: str, actions: range) -> TrainedWeights:
+    """Reads the arrays of a run's `checkpoint.npz`.
+
+    Args:
+        arrays: Of the file.
+        game: The game that the agent should have been trained in.
+        actions: How many actions the agent may have.
+
+    Raises:
+        NeurozooError, LookupError, ValueError: They are not those of a checkpoint, or game or actions are others.
+    """
+    about = parse_json(str(arrays["about"]))
+    trained_in, model, num_actions = (
+        about.get(key) if isinstance(about, dict) else None for key in ("game", "model", "num_actions")
+    )
+    if trained_in != game:
+        raise NeurozooError(
+            f"It should have been trained in the game {game!r}, but is of {str(trained_in)[:_LONGEST]!r}."
+        )
+    if type(num_actions) is not int or num_actions not in actions:
+        wanted = f"{actions[0]} to {actions[-1]}" if len(actions) > 1 else str(actions[0])
+        raise NeurozooError(f"It should have {wanted} actions, but has {str(num_actions)[:_LONGEST]}.")
+    return TrainedWeights(str(model)[:_LONGEST], num_actions, arrays["theta"])
+
+
+def dense_layout(model: str, num_actions: int, observation_shape: tuple[int, int, int]) -> Layout:
+    """Returns the layout of a network of dense layers.
+
+    Raises:
+        NeurozooError: The network is unknown, has other layers, or scales observations by their statistics.
+    """
+    layout = get_network(model).layout(num_actions, observation_shape)
+    if layout.needs_statistics or any(layer.kind != "dense" for layer in layout.network.layers):
+        raise NeurozooError(f"It should be of a network of dense layers, but is of {model!r}.")
+    return layout
+
+
+def dense_outputs(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Returns the function of a network; see `dense_network`.
+
+    Raises:
+        NeurozooError: The weights are others, or not finite.
+    """
+    if theta.shape != (layout.parameter_count,) or theta.dtype != np.float32 or not np.isfinite(theta).all():
+        raise NeurozooError(
+            f"The weights of {layout.network.name!r} with {layout.num_actions} actions should be "
+            f"{layout.parameter_count:,} finite numbers of float32, but are {theta.dtype} of shape {theta.shape}."
+        )
+    return dense_network(layout, theta)

@@ -1,0 +1,89 @@
+"""An evolved network that runs through platform levels, instead of the agent that searches."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.environments.evolved_agents import dense_layout, dense_outputs, trained_weights
+from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, look_around
+from neurozoo.environments.platformer.simulator import JUMP, OPS, RUNNING, Games, Replay, replay, tiles_of_feet
+from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
+from neurozoo.errors import NeurozooError
+from neurozoo.npz_files import DAMAGE, read_npz
+
+GAME = "gym.Platformer-v0"
+Runner = Callable[[np.ndarray], np.ndarray]  # from what it senses to a value per action, which the largest one wins
+
+
+def read_runner(path: str | os.PathLike) -> Runner:
+    """Reads an agent that was evolved in platform levels.
+
+    Args:
+        path: The `checkpoint.npz` of a run of the game gym.Platformer-v0.
+
+    Raises:
+        NeurozooError: The file is missing, damaged, or of another game or network.
+    """
+    if not Path(path).exists():
+        raise NeurozooError(f"The agent {path} is missing. Train one in the game {GAME}, or name a_star.")
+    try:
+        run = trained_weights(read_npz(path), game=GAME, actions=range(len(ACTIONS), len(ACTIONS) + 1))
+        return dense_outputs(dense_layout(run.model, run.num_actions, (1, 1, NUM_SENSED)), run.theta)
+    except (*DAMAGE, OSError, NeurozooError) as error:
+        raise NeurozooError(f"{path} is no agent for platform levels: {error}") from error
+
+
+def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = OPS) -> tuple[np.ndarray, Replay]:
+    """Lets an evolved agent play a level once; it would do the same again.
+
+    Args:
+        runner: The agent.
+        level: uint8, shape (16, 56), characters.
+        ops: The op library.
+
+    Returns:
+        Its decisions, uint8, shape (ticks,), and the game tick by tick.
+
+    Raises:
+        NeurozooError: See `simulator.replay`.
+    """
+    buttons, codes = np.zeros(0, np.uint8), list(ACTIONS.values())
+    now = replay(level, buttons, newest_only=True, ops=ops)
+    while now.status[-1] == RUNNING:
+        sensed = look_around(now, holds_jump=bool(len(buttons) and buttons[-1] & JUMP))
+        held = codes[int(runner(sensed).argmax())]
+        buttons = np.append(buttons, np.full(TICKS_PER_STEP, held, np.uint8))
+        now = replay(level, buttons, newest_only=True, ops=ops)
+    return buttons[: now.tick[-1]], replay(level, buttons, ops=ops)
+
+
+def play_with(runner: Runner, levels: np.ndarray, *, ops: str | os.PathLike = OPS) -> Games:
+    """Lets an evolved agent play levels, once each.
+
+    Args:
+        runner: The agent.
+        levels: uint8, shape (levels, 16, 56), characters.
+        ops: The op library.
+    """
+    runs = [run_through(runner, level, ops=ops) for level in levels]
+    ticks = [game for _, game in runs]
+    length = np.array([[len(buttons)] for buttons, _ in runs], np.int32)
+    return Games(
+        status=np.array([[game.status[-1]] for game in ticks], np.int32),
+        completion=np.array([[game.completion[-1]] for game in ticks], np.float32),
+        counts=np.stack([game.counts[-1:] for game in ticks]),
+        longest_jump=np.array([[game.longest_jump[-1]] for game in ticks], np.float32),
+        ticks=length,
+        nodes=np.zeros(length.shape, np.int64),
+        occupancy=np.stack([_visits(game) for game in ticks]),
+        buttons=np.concatenate([buttons for buttons, _ in runs]),
+        accepted=np.zeros(length.sum(), np.int32),
+    )
+
+
+def _visits(game: Replay) -> np.ndarray:
+    """Counts the ticks on each tile, without the start: int32, shape (16, 56)."""
+    visited = tiles_of_feet(game.position[1:])
+    return np.bincount(visited, minlength=HEIGHT * WIDTH).reshape(HEIGHT, WIDTH).astype(np.int32)
