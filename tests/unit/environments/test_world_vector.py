@@ -1,10 +1,13 @@
-"""Several river crossing tasks at once equal single ones, and continue exactly from a saved state."""
+"""Several worlds at once equal single ones, and continue exactly from a saved state."""
 
 import dataclasses
 
+import gymnasium
 import numpy as np
 import pytest
+from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.environments import make_world
+from neurozoo.environments.games import gymnasium_spaces
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.environments.world_vector import WorldVectorEnvironment
@@ -120,3 +123,81 @@ def test_a_state_whose_actions_lead_to_other_screens_is_refused():
 def test_other_observations_are_refused():
     with pytest.raises(NeurozooError, match="Set observation to pixels"):
         vector(get_protocol("river_fixed", observation="rgb"))
+
+
+class Blinking(gymnasium.Env):
+    """Its pictures are as bright as its number of steps; action 1 ends it."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 1), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps, self.first = 0, int(self.np_random.integers(100))
+        return self._see(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self._see(), float(action), bool(action), False, {}
+
+    def _see(self):
+        return np.full((84, 84, 1), self.first + self.steps, np.uint8)
+
+
+@pytest.fixture
+def blinking():
+    gymnasium.register("Blinking-v0", entry_point=Blinking, max_episode_steps=6)
+    gymnasium_spaces.cache_clear()
+    yield "gym.Blinking-v0"
+    del gymnasium.registry["Blinking-v0"]
+    gymnasium_spaces.cache_clear()
+
+
+def pictures(game, count=2):
+    return make_vector_environment(
+        game, get_protocol("gymnasium"), count=count, threads=1, seed_of=lambda index, episode: 10 * index + episode
+    )
+
+
+def test_pictures_of_other_environments_are_stacked_byte_for_byte(blinking):
+    environment = pictures(blinking)
+    assert environment.num_actions == 2
+    first = environment.stacks[:, :, 0, 0].astype(int)
+    assert not first[:, :3].any()
+    for step in range(1, 4):
+        environment.send(np.zeros(2, int))
+        environment.receive()
+        np.testing.assert_array_equal(environment.screens[:, 5, 7], first[:, 3] + step)
+    wanted = first[:, 3:] + np.arange(4)
+    np.testing.assert_array_equal(environment.stacks[:, :, 83, 83], wanted)
+
+
+def test_an_environment_that_ends_is_over_and_one_that_is_truncated_is_cut(blinking):
+    environment, outcomes = pictures(blinking), []
+    for step in range(6):
+        environment.send(np.array([0, int(step == 2)]))
+        found = environment.receive()
+        outcomes.append((found.is_over.tolist(), found.is_cut.tolist(), found.rewards.tolist()))
+        environment.start_episodes(found.is_over | found.is_cut)
+    nothing = ([False, False], [False, False], [0.0, 0.0])
+    assert outcomes[:2] == [nothing] * 2
+    assert outcomes[2] == ([False, True], [False, False], [0.0, 1.0])
+    assert outcomes[5] == ([False, False], [True, False], [0.0, 0.0])
+    assert environment.episodes.tolist() == [1, 1]
+
+
+def test_pictures_continue_exactly(ops, monkeypatch):
+    monkeypatch.chdir(ops.parents[2])
+    environment, continued = (pictures("gym.PlatformerPixels-v0", count=3) for _ in range(2))
+    play(environment, 120, np.random.default_rng(1))
+    assert environment.episodes.max() >= 1
+    continued.set_state(environment.get_state(), environment.get_arrays())
+    assert_same(play(continued, 60, np.random.default_rng(2)), play(environment, 60, np.random.default_rng(2)))
+
+
+@pytest.mark.parametrize("algo", ["dqn", "impala"])
+def test_learners_take_pictures_and_refuse_vectors(algo):
+    spec = get_algorithm(algo)
+    assert spec.check_game("gym.PlatformerPixels-v0") == "gym.PlatformerPixels-v0"
+    with pytest.raises(NeurozooError, match=r"show pictures .* but 'gym.CartPole-v1' has vectors"):
+        spec.check_game("gym.CartPole-v1")

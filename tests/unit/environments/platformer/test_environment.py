@@ -10,7 +10,7 @@ from neurozoo.environments import make_world
 from neurozoo.environments.games import check_game, gymnasium_spaces
 from neurozoo.environments.platformer.environment import PlatformerEnvironment
 from neurozoo.environments.platformer.senses import ACTIONS, TICKS_PER_STEP
-from neurozoo.environments.platformer.simulator import replay
+from neurozoo.environments.platformer.simulator import WON, replay
 from neurozoo.environments.platformer.tiles import read_level, to_characters, to_text
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -80,6 +80,35 @@ def test_the_observation_is_what_lies_around_the_runner(made):
     observation, *_ = environment.step(list(ACTIONS).index("JUMP"))
     assert observation[-3] == 1
     assert info["level"] == to_text(read_level(environment.spec.kwargs["levels"]))
+
+
+def test_a_small_picture_shows_the_same_for_networks_with_convolutions(made):
+    environment = made("#@5-5/12-13;%@3-3/9-9;g@7-7/13-13;o@4-4/13-13;-@6-6/14-15", obs_type="pixels")
+    picture, _ = environment.reset(seed=0)
+    assert picture.shape == (84, 84)
+    tiles = picture[2:82, :80].reshape(16, 5, 16, 5)
+    assert (tiles[14:, :, :6] == 150).all()
+    assert not tiles[14:, :, 6].any()  # the gap
+    assert (tiles[12:14, :, 5] == 150).all()
+    assert (tiles[9, :2, 3] == 110).all()  # a platform is flat
+    assert not tiles[9, 2:, 3].any()
+    assert (tiles[13, :, 0] == 80).all()  # the runner
+    assert (picture[2 + 65 : 2 + 70] == 255).sum() == 25  # the enemy
+    for _ in range(3):
+        before = picture
+        picture, *_ = environment.step(RUN)
+    assert (picture != before).any()
+
+
+def test_a_picture_follows_the_runner_to_the_finish(made):
+    environment = made(obs_type="pixels")
+    environment.reset(seed=0)
+    is_over = False
+    while not is_over:
+        picture, _, is_over, *_ = environment.step(RUN)
+    assert environment.game.status == WON
+    assert (picture[10, -5:] == 30).all()  # the last column is the finish
+    assert not picture[10, :-5].any()
 
 
 def test_the_seed_decides_the_level_and_an_archive_gives_its_own(tmp_path):

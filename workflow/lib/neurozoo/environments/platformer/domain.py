@@ -112,7 +112,7 @@ class PlatformerDomain:
         )
 
     def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
-        """Returns the tiles of one run in each level, for pages and movies; the agent that searches has its middle budget.
+        """Returns the tiles of one run in each level, for pages and movies. The searching agent has its middle budget.
 
         Args:
             levels: uint8, shape (levels, 16, 56).

@@ -25,8 +25,8 @@ METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps":
 class PlatformerEnvironment(gymnasium.Env):
     """The platform game as `neurozoo/Platformer-v0`, and as the game `gym.Platformer-v0`.
 
-    With `obs_type="pixels"` it is `neurozoo/PlatformerPixels-v0` and `gym.PlatformerPixels-v0`: an observation is a grey
-    picture (see `pixels.draw_pixels`), uint8, (84, 84).
+    With `obs_type="pixels"` it is `neurozoo/PlatformerPixels-v0` and `gym.PlatformerPixels-v0`: an observation is a
+    grey picture (see `pixels.draw_pixels`), uint8, (84, 84).
 
     Otherwise it has 227 numbers from -1 to 1 (see `senses.look_around`).
 
