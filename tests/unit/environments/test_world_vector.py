@@ -199,5 +199,8 @@ def test_pictures_continue_exactly(ops, monkeypatch):
 def test_learners_take_pictures_and_refuse_vectors(algo):
     spec = get_algorithm(algo)
     assert spec.check_game("gym.PlatformerPixels-v0") == "gym.PlatformerPixels-v0"
+    settings = spec.presets["demo"]
+    assert spec.needs_besides("gym.PlatformerPixels-v0", settings) == ("op",)
+    assert spec.needs_besides("pong", settings) == ()
     with pytest.raises(NeurozooError, match=r"show pictures .* but 'gym.CartPole-v1' has vectors"):
         spec.check_game("gym.CartPole-v1")

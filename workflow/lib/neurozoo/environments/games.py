@@ -29,6 +29,7 @@ BEHAVIOURS = {  # what can describe an episode, by kind of environment
 }
 POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
 RAM_BYTES = 128  # of the Atari console
+PLATFORMER_GAMES = ("gym.Platformer-v0", "gym.PlatformerPixels-v0")  # which are played in the op
 PICTURE_SHAPE = (84, 84)  # of what networks for Atari games see, in pixels
 
 

@@ -4,7 +4,7 @@ from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, describe_evaluation
-from neurozoo.environments.games import check_played
+from neurozoo.environments.games import PLATFORMER_GAMES, check_played
 from neurozoo.environments.protocols import get_protocol
 
 REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/dqn.md)
@@ -43,6 +43,7 @@ SPECS = (
         learns_by_steps=True,
         outputs_are_returns=True,
         describe_evaluation=_describe_evaluation,
+        needs_besides=lambda game, settings: ("op",) if game in PLATFORMER_GAMES else (),
         memory=_memory,
     ),
 )

@@ -4,7 +4,7 @@ from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describe_evaluation
-from neurozoo.environments.games import check_played
+from neurozoo.environments.games import PLATFORMER_GAMES, check_played
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.networks.catalogue import get_keras_network
 
@@ -59,6 +59,7 @@ SPECS = (
         check_variant=check_keras_network,
         check_model=_check_model,
         describe_evaluation=_describe_evaluation,
+        needs_besides=lambda game, settings: ("op",) if game in PLATFORMER_GAMES else (),
         memory=_memory,
         ranks=lambda settings: settings.ranks,
     ),
