@@ -131,7 +131,7 @@ def test_the_seed_decides_the_level_and_an_archive_gives_its_own(tmp_path):
 
 def test_it_is_a_game_for_searches():
     assert check_game(GAME) == GAME
-    assert gymnasium_spaces(GAME) == ((227,), tuple(f"ACTION_{number}" for number in range(8)))
+    assert gymnasium_spaces(GAME) == ((227,), tuple(ACTIONS))
     world = make_world(GAME, protocol_of(GAME))
     world.reset(seed=3)
     outputs = np.eye(8, dtype=np.float32)[RUN]

@@ -158,7 +158,8 @@ class Spaces(NamedTuple):
 
     Attributes:
         shape: (numbers,) of a vector, or (84, 84) of a grey picture.
-        outputs: Names of a network's outputs: `ACTION_0` ..., or `OUTPUT_0` ... if they are continuous.
+        outputs: Names of a network's outputs: those of `get_action_meanings` if the environment has it, `ACTION_0` ...,
+            or `OUTPUT_0` ... if they are continuous.
     """
 
     shape: tuple[int, ...]
@@ -186,6 +187,7 @@ def gymnasium_spaces(game: str) -> Spaces:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space
+    named = getattr(environment.unwrapped, "get_action_meanings", lambda: ())()
     environment.close()
     shape = sees.shape if isinstance(sees, gymnasium.spaces.Box) else ()
     if sees.dtype == "uint8" and shape == (*PICTURE_SHAPE, 1):
@@ -197,7 +199,9 @@ def gymnasium_spaces(game: str) -> Spaces:
             "gymnasium.wrappers (docs/your_environment.md)."
         )
     if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
-        return Spaces(shape, tuple(f"ACTION_{i}" for i in range(acts.n)))
+        names = tuple(str(each) for each in named)
+        is_named = len(set(names)) == acts.n == len(names) and not names[0].startswith("OUTPUT_")
+        return Spaces(shape, names if is_named else tuple(f"ACTION_{i}" for i in range(acts.n)))
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
         return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
     raise NeurozooError(f"{game!r} should take one of n actions or a vector, but takes {acts}.")

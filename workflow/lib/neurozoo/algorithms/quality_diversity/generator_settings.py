@@ -49,6 +49,12 @@ class GeneratorSettings(Settings):
     gradient_penalty: Number = Field(
         default=10.0, ge=0, description="Factor on the penalty of slopes that are not 1; of wgan_gp only."
     )
+    logit_penalty: Number = Field(
+        default=0.0,
+        ge=0,
+        description="Factor on the mean square of the generator's outputs before the softmax, in its loss. Without it, "
+        "rare tiles get probabilities without a slope early on, and never come back; of wgan_gp only.",
+    )
     rarity: Number = Field(
         default=0.0,
         ge=0,

@@ -177,8 +177,10 @@ def gan_steps(
 
     def update_generator(solutions):
         with tf.GradientTape() as tape:
-            fake = as_tiles(generator(solutions, training=True), settings)
-            loss = -tf.reduce_mean(critic(fake, training=True))
+            outputs = generator(solutions, training=True)
+            loss = -tf.reduce_mean(critic(as_tiles(outputs, settings), training=True))
+            if settings.kind == "wgan_gp" and settings.logit_penalty:
+                loss = loss + settings.logit_penalty * tf.reduce_mean(tf.square(outputs))
         weights = generator.trainable_weights
         optimizers[1].apply(tape.gradient(loss, weights), weights)
         return loss

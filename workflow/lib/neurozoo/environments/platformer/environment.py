@@ -55,7 +55,7 @@ class PlatformerEnvironment(gymnasium.Env):
                 draws a new level for each episode, as those that a generator learns from; some cannot be won.
             obs_type: `vector`, or `pixels` for networks with convolutions.
             ops: The op library.
-            render_mode: What `render` returns: `rgb_array`, (256, 896, 3); `ansi`, the level as text; or None.
+            render_mode: What `render` returns: `rgb_array`, the screen, (256, 256, 3); `ansi`, the level as text; or None.
 
         Raises:
             NeurozooError: A choice is unknown, or `levels` is missing or holds none.
@@ -94,10 +94,14 @@ class PlatformerEnvironment(gymnasium.Env):
         reward = 100 * (self.game.completion - before)
         return self._observe(), reward, self.game.is_over, False, self._info()
 
+    def get_action_meanings(self) -> list[str]:
+        """Returns the names of the actions, as environments of Atari games do."""
+        return list(ACTIONS)
+
     def render(self) -> np.ndarray | str | None:
         """Draws or prints the level; see `gymnasium.Env.render`."""
         if self.render_mode == "rgb_array":
-            return self.game.picture()
+            return self.game.screen()
         return to_text(self._level) if self.render_mode == "ansi" else None
 
     def _observe(self) -> np.ndarray:
