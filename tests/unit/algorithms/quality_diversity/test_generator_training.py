@@ -9,7 +9,7 @@ import pytest
 from level_runs import trained
 from neurozoo.__main__ import main
 from neurozoo.algorithms.quality_diversity.generator_settings import GENERATOR_PRESETS, generator_settings
-from neurozoo.algorithms.quality_diversity.generator_training import GeneratorTraining, train_generator
+from neurozoo.algorithms.quality_diversity.generator_training import GeneratorTraining, level_chances, train_generator
 from neurozoo.algorithms.quality_diversity.level_networks import (
     as_tiles,
     critic_network,
@@ -68,6 +68,27 @@ def test_the_penalty_is_that_of_the_slopes():
     real, fake = (rng.random((4, 2, 3, 17), np.float32) for _ in range(2))
     found = float(slope_penalty(critic, real, fake, rng.random(4, np.float32)))
     assert found == pytest.approx((slope - 1) ** 2, rel=1e-4)
+
+
+def test_levels_with_rare_tiles_are_drawn_more_often():
+    levels = np.zeros((8, 16, 56), np.uint8)  # air
+    levels[:4, 3, 3] = 1
+    levels[0, 5, 5] = 2  # in one of eight
+    np.testing.assert_allclose(level_chances(levels, 0.0), 1 / 8)
+    chances = level_chances(levels, 0.5)
+    assert chances.sum() == pytest.approx(1)
+    np.testing.assert_allclose(chances / chances[-1], [8**0.5, *[2**0.5] * 3, 1, 1, 1, 1])
+    np.testing.assert_allclose(level_chances(levels, 1.0)[0] / level_chances(levels, 1.0)[-1], 8)
+
+
+def test_a_penalty_draws_the_logits_towards_zero():
+    solutions, sizes = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32), []
+    for penalty in (0.0, 1000.0):
+        training = GeneratorTraining(replace(TINY, learning_rate=0.01, logit_penalty=penalty), CORPUS.levels)
+        for _ in range(20):
+            training.advance()
+        sizes.append(float(np.abs(np.asarray(training._generator(solutions, training=True))).mean()))
+    assert sizes[1] < sizes[0] / 3
 
 
 def test_the_critic_of_wgan_has_small_weights_and_is_trained_more_often_at_first():

@@ -55,7 +55,7 @@ class PlatformerEnvironment(gymnasium.Env):
                 draws a new level for each episode, as those that a generator learns from; some cannot be won.
             obs_type: `vector`, or `pixels` for networks with convolutions.
             ops: The op library.
-            render_mode: What `render` returns: `rgb_array`, the screen, (256, 256, 3); `ansi`, the level as text; or None.
+            render_mode: What `render` returns: `rgb_array`, (256, 256, 3), the screen; `ansi`, the level; or None.
 
         Raises:
             NeurozooError: A choice is unknown, or `levels` is missing or holds none.
