@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, make_evaluator, play
+from neurozoo.evaluation import Episode, make_evaluator, play, trace_episode
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.numpy_networks import plain_network
 
 PARENT = Genome(5, (Mutation(6, 0.5),))
 CHILD = PARENT.mutated(7, 0.5)
@@ -107,3 +108,33 @@ def test_an_episode_of_a_genome_that_is_not_pinned_is_refused(small_noise_table)
     evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
     with pytest.raises(NeurozooError, match="must be pinned first"):
         evaluator.submit({0: Episode(CHILD, 0, 0, 10)})
+
+
+@pytest.mark.parametrize("model", ["small", "large", "nature"])
+def test_a_network_in_numpy_computes_what_the_op_computes(ops, noise, model):
+    protocol = protocol_of("pong")
+    layout = layout_of("pong", model, protocol)
+    played = Episode(PARENT, 1, 3, 40)
+    trace = trace_episode(played, game="pong", model=model, protocol=protocol, ops=ops, noise=noise)
+    network = plain_network(layout, decode(PARENT, noise=open_noise_table(noise, verify=False), layout=layout))
+    planes = np.concatenate([np.zeros((3, 84, 84, 1), np.float32), trace.planes])
+    for step, outputs in enumerate(trace.outputs):
+        observation = np.concatenate(planes[step : step + 4], axis=-1)
+        np.testing.assert_allclose(network(observation), outputs, rtol=1e-3, atol=1e-4 * np.abs(outputs).max())
+    assert len(trace.outputs) >= 5
+
+
+def test_networks_that_are_normalised_are_refused(small_noise_table):
+    with pytest.raises(NeurozooError, match="are not normalised, but 'virtual_bn' has others"):
+        made(small_noise_table, "gym.PlatformerPixels-v0", "virtual_bn")
+
+
+def test_evolution_plays_pictures_with_convolutions(small_noise_table, ops, monkeypatch):
+    monkeypatch.chdir(ops.parents[2])
+    game = "gym.PlatformerPixels-v0"
+    evaluator = made(small_noise_table, game, "nature")
+    evaluator.pin([PARENT])
+    trace = evaluator.trace(Episode(PARENT, 0, 3, 10))
+    assert trace.planes.shape[1:] == (84, 84, 1)
+    assert trace.outputs.shape[1:] == (8,)
+    assert np.isfinite(trace.outputs).all()

@@ -11,7 +11,7 @@ from neurozoo.environments.platformer.simulator import WON
 from neurozoo.environments.platformer.tiles import to_characters
 from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.dense_networks import dense_network
+from neurozoo.networks.numpy_networks import dense_network
 
 PROTOCOL = protocol_of(GAME)
 

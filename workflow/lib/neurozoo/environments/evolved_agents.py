@@ -8,8 +8,8 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json
 from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.dense_networks import dense_network
 from neurozoo.networks.description import Layout
+from neurozoo.networks.numpy_networks import dense_network
 
 _LONGEST = 80  # characters of a value in messages
 

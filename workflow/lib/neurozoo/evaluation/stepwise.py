@@ -14,8 +14,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Trace
 from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.networks.dense_networks import dense_network
 from neurozoo.networks.description import Layout
+from neurozoo.networks.numpy_networks import dense_network, is_plain, plain_network
 from neurozoo.randomness import Purpose, generator
 
 SUMS = "observation_sums"  # a behaviour of Gymnasium's environments, from which statistics are computed
@@ -44,10 +44,10 @@ class StepwiseEvaluator:
         protocol: Protocol,
         behaviour: str = "none",
     ) -> None:
-        if any(layer.kind != "dense" for layer in layout.network.layers):
+        if not is_plain(layout):
             raise NeurozooError(
-                f"Python plays {game!r} step by step, with networks of dense layers such as 'simple' only, but got "
-                f"{layout.network.name!r}. If {game!r} shows pictures, dqn and impala play it with convolutions."
+                f"Python plays {game!r} step by step, with dense layers and convolutions that are not normalised, but "
+                f"{layout.network.name!r} has others. Choose another network, such as 'simple' or 'small'."
             )
         self._noise = open_noise_table(noise, verify=False)
         self._layout = layout
@@ -155,6 +155,8 @@ class StepwiseEvaluator:
                 f"The network {self._layout.network.name!r} needs the mean and standard deviation of observations, but "
                 "none have been set."
             )
+        if any(layer.kind == "conv" for layer in self._layout.network.layers):
+            return plain_network(self._layout, theta)
         network = dense_network(self._layout, theta)
 
         def run(observation: np.ndarray) -> np.ndarray:
