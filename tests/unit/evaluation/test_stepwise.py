@@ -111,17 +111,17 @@ def test_an_episode_of_a_genome_that_is_not_pinned_is_refused(small_noise_table)
 
 
 @pytest.mark.parametrize("model", ["small", "large", "nature"])
-def test_a_network_in_numpy_computes_what_the_op_computes(ops, noise, model):
+def test_a_network_in_numpy_computes_what_the_op_computes(ops, noise_table, noise, model):
     protocol = protocol_of("pong")
     layout = layout_of("pong", model, protocol)
     played = Episode(PARENT, 1, 3, 40)
-    trace = trace_episode(played, game="pong", model=model, protocol=protocol, ops=ops, noise=noise)
-    network = plain_network(layout, decode(PARENT, noise=open_noise_table(noise, verify=False), layout=layout))
+    trace = trace_episode(played, game="pong", model=model, protocol=protocol, ops=ops, noise=noise_table)
+    network = plain_network(layout, decode(PARENT, noise=noise, layout=layout))
     planes = np.concatenate([np.zeros((3, 84, 84, 1), np.float32), trace.planes])
-    for step, outputs in enumerate(trace.outputs):
+    for step, logits in enumerate(trace.logits):
         observation = np.concatenate(planes[step : step + 4], axis=-1)
-        np.testing.assert_allclose(network(observation), outputs, rtol=1e-3, atol=1e-4 * np.abs(outputs).max())
-    assert len(trace.outputs) >= 5
+        np.testing.assert_allclose(network(observation), logits, rtol=1e-3, atol=1e-4 * np.abs(logits).max())
+    assert len(trace.logits) >= 5
 
 
 def test_networks_that_are_normalised_are_refused(small_noise_table):
@@ -136,5 +136,5 @@ def test_evolution_plays_pictures_with_convolutions(small_noise_table, ops, monk
     evaluator.pin([PARENT])
     trace = evaluator.trace(Episode(PARENT, 0, 3, 10))
     assert trace.planes.shape[1:] == (84, 84, 1)
-    assert trace.outputs.shape[1:] == (8,)
-    assert np.isfinite(trace.outputs).all()
+    assert trace.logits.shape[1:] == (8,)
+    assert np.isfinite(trace.logits).all()
