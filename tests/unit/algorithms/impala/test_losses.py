@@ -12,6 +12,8 @@ def test_rewards_are_clipped():
     rewards = np.float32([-5, -0.5, 0, 0.5, 5])
     assert np.asarray(clipped_rewards(rewards, "abs_one")).tolist() == [-1, -0.5, 0, 0.5, 1]
     assert np.asarray(clipped_rewards(rewards, "none")).tolist() == rewards.tolist()
+    assert np.asarray(clipped_rewards(rewards, "none", scale=0.25)).tolist() == (rewards / 4).tolist()
+    assert np.asarray(clipped_rewards(np.float32([-8, 2]), "abs_one", scale=0.25)).tolist() == [-1, 0.5]
     # -1.5 tanh(1), 0, 5 tanh(1): section 20 of the specification
     soft = np.asarray(clipped_rewards(np.float32([-5, 0, 5]), "soft_asymmetric"))
     np.testing.assert_allclose(soft, [-1.1424, 0, 3.8080], atol=5e-5)

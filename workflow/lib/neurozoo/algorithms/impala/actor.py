@@ -71,6 +71,7 @@ class Actor:
         policy: Chooses the actions of all environments at once.
         ends_with_lives: Whether, for learning, a lost life ends an episode.
         reward_clipping: How rewards are clipped for learning.
+        reward_scale: Factor on rewards before they are clipped.
 
     Attributes:
         state: What the network remembers.
@@ -83,11 +84,12 @@ class Actor:
         *,
         ends_with_lives: bool,
         reward_clipping: RewardClipping = "none",
+        reward_scale: float = 1.0,
     ) -> None:
         self._environments = environments
         self._policy = policy
         self._ends_with_lives = ends_with_lives
-        self._reward_clipping = reward_clipping
+        self._reward_clipping, self._reward_scale = reward_clipping, reward_scale
         self.state: State = policy.initial_state(environments.count)
         self._scores = np.zeros(environments.count, np.float64)
         self._clipped_returns = np.zeros(environments.count, np.float64)  # NaN where unknown
@@ -139,7 +141,7 @@ class Actor:
 
     def _count(self, rewards: np.ndarray, is_over: np.ndarray, step: int) -> list[Game]:
         self._scores += rewards
-        self._clipped_returns += clipped_rewards(rewards, self._reward_clipping, np)
+        self._clipped_returns += clipped_rewards(rewards, self._reward_clipping, np, scale=self._reward_scale)
         self._lengths += 1
         ended = np.flatnonzero(is_over)
         columns = (self._scores[ended].tolist(), _known(self._clipped_returns[ended]), self._lengths[ended].tolist())

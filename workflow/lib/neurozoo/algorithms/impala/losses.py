@@ -13,18 +13,20 @@ from neurozoo.algorithms.impala.vtrace import Tensor
 RewardClipping = Literal["abs_one", "soft_asymmetric", "none"]
 
 
-def clipped_rewards(rewards: Tensor, rule: RewardClipping, ops: Any = None) -> Tensor:
-    """Bounds rewards for learning, so that all games have gradients of one size.
+def clipped_rewards(rewards: Tensor, rule: RewardClipping, ops: Any = None, *, scale: float = 1.0) -> Tensor:
+    """Scales and bounds rewards for learning, so that all games have gradients of one size.
 
     Args:
         rewards: Any shape.
         rule: `abs_one` clips to [-1, 1]. `soft_asymmetric` takes 5 tanh(r / 5), but 1.5 tanh(r / 5) of losses.
         ops: What computes: NumPy for arrays outside of an update; None for `keras.ops`.
+        scale: Factor on rewards before the rule.
     """
     if ops is None:
         import keras
 
         ops = keras.ops
+    rewards = rewards * scale if scale != 1.0 else rewards
     match rule:
         case "abs_one":
             return ops.clip(rewards, -1.0, 1.0)

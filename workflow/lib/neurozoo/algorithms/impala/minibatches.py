@@ -60,7 +60,7 @@ def minibatches(
     """
     s = settings
     advantages = generalized_advantages(
-        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping)),
+        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping, scale=s.reward_scale)),
         discounts=np.float32(s.discount) * ~rollout.is_last,
         values=rollout.values,
         bootstrap=rollout.bootstrap,

@@ -71,7 +71,7 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
         target_logits=logits,
         actions=batch["actions"],
         discounts=s.discount * (1.0 - ops.cast(batch["is_last"], "float32")),
-        rewards=clipped_rewards(batch["rewards"], s.reward_clipping),
+        rewards=clipped_rewards(batch["rewards"], s.reward_clipping, scale=s.reward_scale),
         values=values,
         bootstrap=bootstrap,
         rho_bar=s.rho_bar,

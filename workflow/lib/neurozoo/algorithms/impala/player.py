@@ -72,6 +72,7 @@ class Player:
             self._policy,
             ends_with_lives=settings.life_loss == "terminal",
             reward_clipping=settings.reward_clipping,
+            reward_scale=settings.reward_scale,
         )
         self.rollout, self._other = (
             make_rollout(layout, length=settings.unroll_length, num_envs=len(environments)) for _ in range(2)

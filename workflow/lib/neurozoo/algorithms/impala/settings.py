@@ -32,7 +32,7 @@ class ImpalaSettings(RunSettings):
         **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
         **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
         **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
-        "dtype": "float32",
+        **{"dtype": "float32", "reward_scale": 1.0},
         **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
     }
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
@@ -93,6 +93,12 @@ class ImpalaSettings(RunSettings):
     discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
     baseline_cost: Number = Field(default=0.5, ge=0, description="Factor on the loss of the baseline.")
     entropy_cost: Number = Field(default=0.01, ge=0, description="Factor on the entropy of the policy.")
+    reward_scale: Number = Field(
+        default=1.0,
+        gt=0,
+        description="Factor on rewards before they are clipped, for learning only. Where scores are in the hundreds, "
+        "the loss of the baseline else takes up the whole bounded gradient.",
+    )
     reward_clipping: Literal["abs_one", "soft_asymmetric", "none"] = Field(
         default="abs_one",
         description="For learning: abs_one (rewards clipped to [-1, 1]), soft_asymmetric (5 tanh(r / 5), and 1.5 "
