@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from neurozoo.agents.frozen import observation_range
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, shapes
-from neurozoo.environments.protocols import any_layout_of, byte_scale, protocol_of
+from neurozoo.environments.protocols import any_layout_of, byte_scale, observation_shape, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import MEMORY
@@ -78,7 +78,10 @@ def test_the_actions_of_the_original_are_an_action_set():
     layouts = [any_layout_of("maze", "maze_recurrent", protocol_of("maze", action_set=s)) for s in ("minimal", "full")]
     assert [each.num_actions for each in layouts] == [3, 7]
     assert byte_scale(protocol_of("maze")) == 1
-    assert observation_range(protocol_of("maze")) == [0, 8]
-    assert observation_range(protocol_of("pong", "gym_v4")) == [0, 255]
-    assert observation_range(protocol_of("hard_maze")) == [0, 1]
+    games = {"maze": [0, 8], "hard_maze": [0, 1], "gym.CartPole-v1": None, "gym.PlatformerPixels-v0": [0, 1]}
+    for game, wanted in games.items():
+        protocol = protocol_of(game)
+        assert observation_range(protocol, observation_shape(game, protocol)) == wanted
+    protocol = protocol_of("pong", "gym_v4")
+    assert observation_range(protocol, observation_shape("pong", protocol)) == [0, 255]
     assert byte_scale(protocol_of("pong", "machado2018")) == 255

@@ -261,15 +261,20 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
         *(
-            (
-                {"algo": algo, "models": [model], "games": [game]},
-                [f"games[0]: {algo} plays {known}, and no setting lets it play '{game}'. Choose another game, or an"],
+            ({"algo": algo, "models": [model], "games": [game]}, [f"games[0]: {algo} plays {answer}"])
+            for algo, model, known in (("dqn", "small", "river_crossing"), ("impala", "impala_deep", "maze"))
+            for game, answer in (
+                (
+                    "hard_maze",
+                    f"Atari games, {known} and gym. games that show pictures, and no setting lets it play 'hard_maze'. "
+                    "Choose another game, or an",
+                ),
+                (
+                    "gym.CartPole-v1",
+                    "gym. games that show pictures and take one of n actions, but 'gym.CartPole-v1' has vectors. "
+                    "Choose another game, or an",
+                ),
             )
-            for algo, model, known in (
-                ("dqn", "small", "Atari games and river_crossing"),
-                ("impala", "impala_deep", "Atari games and maze"),
-            )
-            for game in ("gym.CartPole-v1", "hard_maze")
         ),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),

@@ -15,7 +15,7 @@ from neurozoo.errors import NeurozooError
         ({"protocol": "uber2018"}, "impala plays under one of the protocols machado2018"),
         (
             {"protocol": "simple_dqn"},
-            "one of the protocols machado2018, nature2015, maze, but protocol is 'simple_dqn'",
+            "one of the protocols machado2018, nature2015, maze, gymnasium, but protocol is 'simple_dqn'",
         ),
         ({"engine": "batched"}, "leave engine at native"),
         ({"momentum": 1.0}, "momentum should be below 1"),

@@ -95,7 +95,9 @@ def check_played(game: str, learner: str, worlds: Collection[str]) -> str:
         return _check_pictures(game, learner)
     if world in worlds:
         return game
-    known = " and ".join("Atari games" if each == "atari" else each for each in sorted(worlds))
+    titles = {"atari": "Atari games", "gymnasium": "gym. games that show pictures"}
+    *most, last = [titles.get(each, each) for each in sorted(worlds, key=lambda each: (each == "gymnasium", each))]
+    known = f"{', '.join(most)} and {last}" if most else last
     raise NeurozooError(
         f"{learner} plays {known}, and no setting lets it play {game!r}. Choose another game, or an algorithm that "
         "plays it, such as ga or es (docs/your_environment.md)."
