@@ -11,7 +11,7 @@ from neurozoo.comparison.page import fill_template
 from neurozoo.environments.level_domains import LevelDomain, get_level_domain
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import measure_title
-from neurozoo.files import read_json, write_text
+from neurozoo.files import read_json, sha256_of, write_text
 from neurozoo.records.archives import CORRECTED
 from neurozoo.records.run_log import read_run_settings
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
@@ -25,7 +25,8 @@ def write_archive_page(
 ) -> dict[str, int]:
     """Writes a page that shows the archive, and the level in each cell that is clicked.
 
-    The page works offline. Its ways are single episodes that begin towards the right, played again for the page.
+    The page works offline. Its ways are single episodes that begin towards the right, played again for the page by the
+    agent of the run. If that agent's file is gone or has changed, there are none, and the page says so.
 
     Args:
         run_dir: Folder of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
@@ -44,6 +45,7 @@ def write_archive_page(
     domain = get_level_domain(str(facts.get("game")))
     every = max(1, -(-len(stored.cells) // most_levels))
     shown = np.arange(0, len(stored.cells), every)
+    agent, way = _agent_of(run_dir, domain)
     data = {
         "run": "/".join(str(facts.get(name)) for name in ("algo", "game", "model", "run")),
         "facts": {name: facts.get(name) for name in ("qd_score", "coverage", "elites", "evaluations", "iteration")},
@@ -65,7 +67,8 @@ def write_archive_page(
         },
         "repeated": [_words(name) for name in stored.measures],  # among the colours
         "every": every,
-        "levels": _levels(domain, stored, arrays, shown, _agent_of(run_dir, domain)),
+        "levels": _levels(domain, stored, arrays, shown, agent),
+        "way": way,
     }
     title = f"Archive of {data['run']}"
     write_text(output, fill_template("archive_page.html", data, title=title))
@@ -76,10 +79,17 @@ def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _agent_of(run_dir: Path, domain: LevelDomain) -> str:
-    agent = read_run_settings(run_dir / "config.yaml").get("agent")
-    is_trained = domain.read_agent is not None and str(agent).endswith(".npz") and Path(str(agent)).exists()
-    return str(agent) if agent in domain.agents or is_trained else domain.agents[0]
+def _agent_of(run_dir: Path, domain: LevelDomain) -> tuple[str | None, str]:
+    """Returns the run's agent, if it can still play as it did, and what the page says about the ways."""
+    settings = read_run_settings(run_dir / "config.yaml")
+    agent = str(settings.get("agent", domain.agents[0]))
+    if agent in domain.agents:
+        return agent, f"of {agent}"
+    try:
+        is_same = domain.read_agent is not None and sha256_of(agent) == settings.get("agent_sha256")
+    except OSError:
+        is_same = False
+    return (agent, f"of {agent}") if is_same else (None, f"none, because {agent} is missing or has changed")
 
 
 def _corrected(run_dir: Path) -> dict | None:
@@ -91,7 +101,7 @@ def _corrected(run_dir: Path) -> dict | None:
 
 
 def _levels(
-    domain: LevelDomain, stored: StoredArchive, arrays: dict[str, np.ndarray], shown: np.ndarray, agent: str
+    domain: LevelDomain, stored: StoredArchive, arrays: dict[str, np.ndarray], shown: np.ndarray, agent: str | None
 ) -> list[dict]:
     try:
         levels = arrays["metadata_level"][shown].astype(np.uint8).reshape(len(shown), *domain.shape)
@@ -103,7 +113,7 @@ def _levels(
         raise NeurozooError(f"The archive lacks its levels ({error}). Train the run again.") from error
     guessed = arrays.get("metadata_predicted_occupancy")
     guessed = None if guessed is None else guessed[shown].astype(float).reshape(len(shown), -1)
-    ways = domain.ways(levels, agent)
+    ways = [np.zeros(0, int)] * len(levels) if agent is None else domain.ways(levels, agent)
     found = []
     for number, elite in enumerate(shown):
         entry = {

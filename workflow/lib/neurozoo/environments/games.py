@@ -7,9 +7,12 @@ from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from neurozoo.errors import NeurozooError, unknown_name
+
+if TYPE_CHECKING:
+    import gymnasium
 
 GYMNASIUM_PREFIX = "gym."  # begins the name of a game that is a Gymnasium environment
 TRUSTED_MODULES = "NEUROZOO_ENVIRONMENTS"  # environment variable: modules of Gymnasium environments, with commas
@@ -189,7 +192,7 @@ def gymnasium_spaces(game: str) -> Spaces:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space
-    named = getattr(environment.unwrapped, "get_action_meanings", lambda: ())()
+    named = _action_meanings(environment)
     environment.close()
     shape = sees.shape if isinstance(sees, gymnasium.spaces.Box) else ()
     if sees.dtype == "uint8" and shape == (*PICTURE_SHAPE, 1):
@@ -201,12 +204,21 @@ def gymnasium_spaces(game: str) -> Spaces:
             "gymnasium.wrappers (docs/your_environment.md)."
         )
     if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
-        names = tuple(str(each) for each in named)
-        is_named = len(set(names)) == acts.n == len(names) and not names[0].startswith("OUTPUT_")
-        return Spaces(shape, names if is_named else tuple(f"ACTION_{i}" for i in range(acts.n)))
+        is_named = len(set(named)) == len(named) == acts.n
+        return Spaces(shape, named if is_named else tuple(f"ACTION_{i}" for i in range(acts.n)))
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
         return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
     raise NeurozooError(f"{game!r} should take one of n actions or a vector, but takes {acts}.")
+
+
+def _action_meanings(environment: "gymnasium.Env") -> tuple[str, ...]:
+    """Returns the names that an environment gives its actions; none if it has no names, or unusable ones."""
+    try:
+        named = tuple(environment.get_wrapper_attr("get_action_meanings")())
+    except Exception:  # an environment may raise anything; names are a courtesy
+        return ()
+    is_usable = all(isinstance(name, str) and re.fullmatch(r"(?!OUTPUT_)[A-Za-z0-9_+ -]{1,40}", name) for name in named)
+    return named if is_usable else ()
 
 
 def check_behaviour(game: str, behaviour: str) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 from neurozoo.environments.games import gymnasium_id
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.single_frame import SingleFrameWorld, largest
+from neurozoo.errors import NeurozooError
 
 
 class GymnasiumWorld(SingleFrameWorld):
@@ -19,29 +20,36 @@ class GymnasiumWorld(SingleFrameWorld):
         super().__init__(game, protocol)
         self._environment = _make(gymnasium_id(game))
         self._can_draw = self._environment.render_mode is not None
-        self._seen = np.zeros(self.shape.plane, np.uint8 if self.shape.height > 1 else np.float32)
-        self._environment.reset(seed=0)  # makes the shape of the screen known
+        self._screen_shape: tuple[int, int, int] | None = None  # known when something has been drawn
+        self._start(0)  # refuses observations that are not those of the space
 
     @property
     def screen(self) -> np.ndarray:
         """The environment's picture: uint8, (height, width, 3); black if it cannot be drawn on this machine."""
-        black = np.zeros((84, 84, 3), np.uint8)
-        if not self._can_draw:
-            return black
-        try:
-            picture = self._environment.render()
-        except Exception:  # optional packages and graphics drivers are missing, and each library raises its own kind
-            self._can_draw = False
-            return black
-        return np.asarray(picture, np.uint8)
+        picture = self._draw() if self._can_draw else None
+        if picture is None or picture.shape != (self._screen_shape or picture.shape):
+            return np.zeros(self._screen_shape or (84, 84, 3), np.uint8)
+        self._screen_shape = picture.shape
+        return picture
 
     @property
     def screen_shape(self) -> tuple[int, int, int]:
         """(height, width, 3) of `screen`."""
         return self.screen.shape
 
+    def _draw(self) -> np.ndarray | None:
+        try:
+            picture = np.asarray(self._environment.render(), np.uint8)
+        except Exception:  # optional packages and graphics drivers are missing, and each library raises its own kind
+            self._can_draw = False
+            return None
+        if picture.ndim == 2 or picture.shape[2:] == (1,):  # grey
+            picture = np.repeat(picture.reshape(*picture.shape[:2], 1), 3, axis=2)
+        self._can_draw = picture.ndim == 3 and picture.shape[2] == 3
+        return picture if self._can_draw else None
+
     def _start(self, seed: int) -> None:
-        self._seen, _ = self._environment.reset(seed=seed)
+        self._seen = self._checked(self._environment.reset(seed=seed)[0])
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
         space = self._environment.action_space
@@ -50,12 +58,27 @@ class GymnasiumWorld(SingleFrameWorld):
         else:
             assert isinstance(space, gymnasium.spaces.Box)  # the constructor refuses other spaces
             action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
-        self._seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
+        seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
+        self._seen = self._checked(seen)
         self.is_truncated = bool(is_truncated and not is_terminated)
         return float(reward), bool(is_terminated or is_truncated)
 
+    def _checked(self, seen: object) -> np.ndarray:
+        """Returns an observation that is what the environment's space says.
+
+        Raises:
+            NeurozooError: It has another shape, or is a picture that does not consist of bytes.
+        """
+        array, space = np.asarray(seen), self._environment.observation_space
+        if array.shape != space.shape or (self.shape.height > 1 and array.dtype != np.uint8):
+            raise NeurozooError(
+                f"{self.game!r} should show {space.dtype} of shape {space.shape}, as its observation_space says, but "
+                f"shows {array.dtype} of shape {array.shape}. Mend the environment."
+            )
+        return array
+
     def _new_plane(self) -> np.ndarray:
-        plane = np.asarray(self._seen, np.float32).reshape(self.shape.plane)
+        plane = self._seen.astype(np.float32).reshape(self.shape.plane)
         return plane / np.float32(255) if self.shape.height > 1 else plane
 
 

@@ -63,6 +63,7 @@ class LevelDomain(Interface):
         reads_generators: Whether a trained generator (.npz) can decode solutions.
         read_agent: Reads the agent of a file (.npz), and raises a NeurozooError if it holds none; None if all agents
             have names.
+        trained_play_once: Whether agents of files play one episode in each level, since all would be the same.
         objective_range: Smallest and largest possible objective.
         needs_op: Whether the native op plays.
         tile_colours: Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes.
@@ -80,6 +81,7 @@ class LevelDomain(Interface):
     agents: tuple[str, ...]
     reads_generators: bool
     read_agent: Callable[[str], object] | None
+    trained_play_once: bool
     objective_range: tuple[float, float]
     needs_op: bool
     tile_colours: tuple[str, ...]

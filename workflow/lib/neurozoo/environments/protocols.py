@@ -23,6 +23,7 @@ from neurozoo.networks.catalogue import get_architecture, get_keras_network, get
 from neurozoo.networks.description import Layout, Network
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
+from neurozoo.networks.numpy_networks import is_plain
 
 FRAME_SKIP = 4  # emulator frames per step
 STEPS_PER_SECOND = 15  # in real time: an Atari console draws 60 frames per second
@@ -382,7 +383,8 @@ def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
     """Returns a network's layout for the observations and outputs of a game. The network may be of any kind.
 
     Raises:
-        NeurozooError: The game or network is unknown, or the network needs pictures and the game has none.
+        NeurozooError: The game or network is unknown, the network needs pictures and the game has none, or it has
+            layers that nothing computes for this game.
     """
     network, shape = get_architecture(model), observation_shape(game, protocol)
     is_chain_in_maze = protocol.world == "maze" and isinstance(network, Network)
@@ -392,12 +394,19 @@ def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
             f"{game!r} has no pictures as observations and needs a network of dense layers such as 'simple', but got "
             f"{network.name!r}."
         )
-    if isinstance(network, Network) and network.observation_clip is not None and protocol.world != "gymnasium":
+    has_vectors = protocol.world == "gymnasium" and shape.height == 1
+    if isinstance(network, Network) and network.observation_clip is not None and not has_vectors:
         raise NeurozooError(
-            f"The network {network.name!r} scales observations by their statistics, for gym. worlds only. "
+            f"The network {network.name!r} scales observations by their statistics, for gym. worlds with vectors only. "
             f"For {game!r}, choose 'dense_tanh' or another network."
         )
-    return network.layout(len(output_names(game, protocol)), shape.observation)
+    layout = network.layout(len(output_names(game, protocol)), shape.observation)
+    if protocol.is_stepwise and isinstance(layout, Layout) and not is_plain(layout):
+        raise NeurozooError(
+            f"Python plays {game!r}, with dense layers and convolutions that are not normalised, but {network.name!r} "
+            "has others. Choose another network, such as 'simple' or 'small'."
+        )
+    return layout
 
 
 def layout_of(game: str, model: str, protocol: Protocol) -> Layout:

@@ -1,7 +1,6 @@
 """A vector environment for Atari with a state that can be saved and restored exactly."""
 
 import functools
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import MAX_SEED
@@ -144,15 +144,13 @@ class AtariVectorEnvironment:
     def get_state(self) -> dict:
         """Returns the state, except what `get_arrays` returns, as plain JSON."""
         return {
-            "episodes": self.episodes.tolist(),
-            "lengths": [len(played) for played in self._played],
-            "seen": zlib.crc32(np.ascontiguousarray(self.stacks).data),
+            **describe_episodes(self.episodes, self._played, self.stacks),
             **({} if self._draws_as_before else {"noops": "as the protocol says"}),  # missing in states of before
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
-        return {"actions": np.array([action for played in self._played for action in played], np.uint8)}
+        return {"actions": joined_actions(self._played)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Restores the state by playing its actions again.
@@ -162,8 +160,7 @@ class AtariVectorEnvironment:
         """
         lengths = state["lengths"]
         self.episodes = np.array(state["episodes"], np.int64)
-        played = np.split(arrays["actions"], np.cumsum(lengths)[:-1])
-        self._played = [actions.tolist() for actions in played]
+        self._played = split_actions(state, arrays["actions"])
         longest = max(lengths)
         for step in range(longest + 1):
             starts = np.array([longest - length == step for length in lengths])
@@ -174,7 +171,7 @@ class AtariVectorEnvironment:
                 self._environment.send(np.array(actions, np.int32))
                 self.stacks, *_, info = self._environment.recv()
                 self.lives = info["lives"].copy()
-        if zlib.crc32(np.ascontiguousarray(self.stacks).data) != state["seen"]:
+        if not shows_the_same(state, self.stacks):
             raise NeurozooError(
                 "The games cannot be continued: the same actions now lead to other screens. Was ale-py updated since "
                 "the run was interrupted? Use the version in its config.yaml."

@@ -1,11 +1,11 @@
 """Several worlds in Python that step together, as learners for Atari games expect them."""
 
-import zlib
 from collections.abc import Mapping
 
 import numpy as np
 
 from neurozoo.environments import make_world
+from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
 from neurozoo.environments.protocols import Protocol, observation_shape, output_names
 from neurozoo.environments.single_frame import SingleFrameWorld
 from neurozoo.environments.vector import SeedOf, Step
@@ -103,33 +103,33 @@ class WorldVectorEnvironment:
 
     def get_state(self) -> dict:
         """Returns the state, except what `get_arrays` returns, as plain JSON."""
-        return {
-            "episodes": self.episodes.tolist(),
-            "lengths": [len(played) for played in self._played],
-            "seen": zlib.crc32(np.ascontiguousarray(self.stacks).data),
-        }
+        return describe_episodes(self.episodes, self._played, self.stacks)
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the actions since the starts of the episodes, one environment after the other: int32."""
-        return {"actions": np.array([action for played in self._played for action in played], np.int32)}
+        return {"actions": joined_actions(self._played, np.int32)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Restores the state by playing its actions again.
 
         Raises:
-            NeurozooError: The screens differ from those of the saved state.
+            NeurozooError: An episode ends earlier than before, or the screens are others.
         """
         self.episodes = np.array(state["episodes"], np.int64)
         self._reset(np.arange(self.count))
-        played = np.split(arrays["actions"], np.cumsum(state["lengths"])[:-1])
-        for index, actions in enumerate(played):
-            for action in actions.tolist():
+        for index, actions in enumerate(split_actions(state, arrays["actions"])):
+            for action in actions:
+                if self._worlds[index].is_done:
+                    raise self._other_course()
                 self._step(index, action)
-        if zlib.crc32(np.ascontiguousarray(self.stacks).data) != state["seen"]:
-            raise NeurozooError(
-                "The worlds cannot be continued: the same actions now lead to other screens. Use the version in the "
-                "run's config.yaml."
-            )
+        if not shows_the_same(state, self.stacks):
+            raise self._other_course()
+
+    def _other_course(self) -> NeurozooError:
+        remedy = "Use the version in the run's config.yaml."
+        if self._worlds[0].protocol.world == "gymnasium":
+            remedy += " If nothing has changed, the environment draws random numbers outside of self.np_random."
+        return NeurozooError(f"The worlds cannot be continued: the same actions now lead to other screens. {remedy}")
 
     def close(self) -> None:
         """Does nothing: the environments are plain objects."""

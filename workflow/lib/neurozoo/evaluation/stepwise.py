@@ -15,7 +15,7 @@ from neurozoo.evaluation import Episode, EpisodeResult, Trace
 from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
-from neurozoo.networks.numpy_networks import dense_network, is_plain, plain_network
+from neurozoo.networks.numpy_networks import dense_network, plain_network
 from neurozoo.randomness import Purpose, generator
 
 SUMS = "observation_sums"  # a behaviour of Gymnasium's environments, from which statistics are computed
@@ -26,13 +26,13 @@ class StepwiseEvaluator:
 
     Args:
         noise: Path of the noise table.
-        layout: The network. It has only dense layers.
+        layout: The network: dense layers, and convolutions that are not normalised.
         game: Game id.
         protocol: How episodes are played.
         behaviour: How results describe their episodes: `none`, `ram`, `final_position` or `observation_sums`.
 
     Raises:
-        NeurozooError: The table is missing, the game does not have the behaviour, or the network has other layers.
+        NeurozooError: The table is missing, or the game does not have the behaviour.
     """
 
     def __init__(
@@ -44,11 +44,6 @@ class StepwiseEvaluator:
         protocol: Protocol,
         behaviour: str = "none",
     ) -> None:
-        if not is_plain(layout):
-            raise NeurozooError(
-                f"Python plays {game!r} step by step, with dense layers and convolutions that are not normalised, but "
-                f"{layout.network.name!r} has others. Choose another network, such as 'simple' or 'small'."
-            )
         self._noise = open_noise_table(noise, verify=False)
         self._layout = layout
         self._behaviour = behaviour if behaviour == SUMS else check_behaviour(game, behaviour)

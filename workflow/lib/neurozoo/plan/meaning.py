@@ -3,13 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from neurozoo.agents.tags import parse_tag
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import InvalidSettings
+from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
+from neurozoo.environments.protocols import (
+    any_layout_of,
+    get_protocol,
+    has_continuous_outputs,
+    output_names,
+    protocol_of,
+)
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
@@ -157,7 +165,7 @@ def _complaint(place: str, check: Callable[[], object]) -> list[str]:
 
 
 def _world_problems(config: Mapping) -> Iterator[str]:
-    """Protocol and behaviour must be those of the game's world, and networks those that the settings train."""
+    """Protocol and behaviour must be those of the game's world; networks must fit the games and the settings."""
     for name, experiment in config["experiments"].items():
         spec, problems = ALGORITHMS[experiment["algo"]], []
         for member in members_of(experiment):
@@ -165,9 +173,18 @@ def _world_problems(config: Mapping) -> Iterator[str]:
             for kind, check in (("games", spec.check_fit), ("models", spec.check_model)):
                 for number, value in enumerate(experiment[kind]):
                     problems += _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value, settings))
+            if spec.result == "network" and not problems:
+                problems += _unfit_networks(f"experiments.{name}", experiment, settings)
         yield from dict.fromkeys(problems)
         if experiment["sweep"] and not problems:
             yield from pooling_problems(f"experiments.{name}", experiment)
+
+
+def _unfit_networks(place: str, experiment: Mapping, settings: Any) -> Iterator[str]:
+    for game in experiment["games"]:
+        protocol = game_protocol(game, settings)
+        for number, model in enumerate(experiment["models"]):
+            yield from _complaint(f"{place}.models[{number}]", partial(any_layout_of, game, model, protocol))
 
 
 def _claim_problems(config: Mapping) -> Iterator[str]:

@@ -57,6 +57,7 @@ def _needs_besides(game: str, settings: LevelSearchSettings) -> tuple[Need, ...]
 def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, object]:
     """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
     domain, play = get_level_domain(game), settings.play
+    plays_once = domain.trained_play_once and settings.agent_file is not None
     learned = {} if settings.generator_file is None else {"decoder": settings.decoder}
     return {
         "name": f"{game}_{'_'.join(settings.axes(domain))}",
@@ -64,7 +65,7 @@ def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, ob
         "cells": list(settings.dims(domain)),
         **learned,
         "agent": play.agent,
-        "num_episodes": play.num_episodes,
+        "num_episodes": 1 if plays_once else play.num_episodes,
         "num_envs": play.num_envs,
         "episode_sampling": play.sampling,
         "shares_first_direction": play.shares_first_direction,

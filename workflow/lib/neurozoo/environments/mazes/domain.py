@@ -52,6 +52,7 @@ class MazeDomain:
     agents = tuple(_AGENTS)
     reads_generators = False
     read_agent: Callable[[str], object] | None = staticmethod(read_maze_agent)
+    trained_play_once = False
     objective_range = (0.0, 1.0)
     needs_op = False
     tile_colours: tuple[str, ...] = ()

@@ -64,6 +64,7 @@ class PlatformerDomain:
     )  # fmt: skip
     default_measures = ("sky_tiles", "jumps")
     agents: tuple[str, ...] = (A_STAR,)
+    trained_play_once = True
     objective_range = (0.0, 1.0)
     reads_generators = True
     read_agent: Callable[[str], object] | None = staticmethod(read_runner)
