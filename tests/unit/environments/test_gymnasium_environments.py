@@ -179,20 +179,3 @@ def test_wrong_options_are_refused(options, message):
 
     with pytest.raises(NeurozooError, match=message):
         RiverCrossingEnvironment(**options)
-
-
-def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once(monkeypatch):
-    world = make_world("gym.CartPole-v1", protocol_of("gym.CartPole-v1"))
-    world.reset(seed=1)
-    tries = []
-
-    def render():
-        tries.append(1)
-        raise RuntimeError("no graphics")  # as MuJoCo's without a display
-
-    monkeypatch.setattr(world, "_can_draw", True)
-    monkeypatch.setattr(world._environment, "render", render)
-    for _ in range(3):
-        assert world.screen.shape == (84, 84, 3)
-        assert not world.screen.any()
-    assert tries == [1]

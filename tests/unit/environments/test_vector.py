@@ -9,6 +9,8 @@ from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.errors import NeurozooError
 
+from .vector_steps import assert_same, play
+
 STICKY = get_protocol("machado2018")
 
 
@@ -21,25 +23,6 @@ def vector(game="breakout", protocol=STICKY, count=3, threads=1, seed=0, **choic
         seed_of=lambda index, episode: seed + 100 * index + episode,
         **choices,
     )
-
-
-def play(environment, steps, random):
-    """Plays random actions and returns the screens and results of each step."""
-    seen = []
-    for _ in range(steps):
-        actions = random.integers(environment.num_actions, size=environment.count)
-        environment.send(actions)
-        step = environment.receive()
-        seen.append((environment.screens.copy(), *step))
-        if (ended := step.is_over | step.is_cut).any():
-            environment.start_episodes(ended)
-    return seen
-
-
-def assert_same(first, second):
-    for one, other in zip(first, second, strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_array_equal(a, b)
 
 
 def test_restored_environments_continue_like_ones_that_were_never_interrupted():
@@ -93,8 +76,8 @@ def test_a_new_episode_begins_with_three_black_screens():
 
 def test_lost_lives_and_the_end_of_the_game_are_distinguished():
     seen = play(vector(count=1, protocol=get_protocol("nature2015")), 600, np.random.default_rng(1))
-    lost = sum(int(step[4][0]) for step in seen)
-    over = sum(int(step[2][0]) for step in seen)
+    lost = sum(int(step[5][0]) for step in seen)
+    over = sum(int(step[3][0]) for step in seen)
     assert over >= 1
     assert lost >= 5 * over  # five lives in Breakout; the last one ends the game, too
 
@@ -102,13 +85,13 @@ def test_lost_lives_and_the_end_of_the_game_are_distinguished():
 def test_a_frame_limit_truncates_an_episode_without_ending_the_game():
     short = dataclasses.replace(STICKY, max_frames=80)
     seen = play(vector("pong", short, count=1), 45, np.random.default_rng(1))
-    assert [n for n, step in enumerate(seen, start=1) if step[3][0]] == [20, 40]
-    assert not any(step[2][0] for step in seen)
+    assert [n for n, step in enumerate(seen, start=1) if step[4][0]] == [20, 40]
+    assert not any(step[3][0] for step in seen)
 
 
 def test_rewards_are_the_games_own_points():
     seen = play(vector("seaquest", count=4), 900, np.random.default_rng(1))
-    rewards = {float(reward) for step in seen for reward in step[1]}
+    rewards = {float(reward) for step in seen for reward in step[2]}
     assert max(rewards) >= 20
 
 

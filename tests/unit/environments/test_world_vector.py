@@ -13,6 +13,8 @@ from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.environments.world_vector import WorldVectorEnvironment
 from neurozoo.errors import NeurozooError
 
+from .vector_steps import assert_same, play
+
 PROTOCOL = get_protocol("river_fixed")
 STAY, LEFT, RIGHT = 0, 4, 5
 
@@ -21,23 +23,6 @@ def vector(protocol=PROTOCOL, count=3, seed=0):
     return WorldVectorEnvironment(
         "river_crossing", protocol, count=count, seed_of=lambda index, episode: seed + 100 * index + episode
     )
-
-
-def play(environment, steps, random):
-    seen = []
-    for _ in range(steps):
-        environment.send(random.integers(environment.num_actions, size=environment.count))
-        step = environment.receive()
-        seen.append((environment.screens.copy(), environment.lives.copy(), *step))
-        if (ended := step.is_over | step.is_cut).any():
-            environment.start_episodes(ended)
-    return seen
-
-
-def assert_same(first, second):
-    for one, other in zip(first, second, strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_array_equal(a, b)
 
 
 def test_the_factory_makes_it():
@@ -118,6 +103,23 @@ def test_a_state_whose_actions_lead_to_other_screens_is_refused():
     arrays = {"actions": np.full_like(environment.get_arrays()["actions"], STAY)}
     with pytest.raises(NeurozooError, match="the same actions now lead to other screens"):
         vector().set_state(environment.get_state(), arrays)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_state_of_an_environment_with_random_numbers_of_its_own_is_refused(blinking, monkeypatch, ends):
+    environment = pictures(blinking)
+    for _ in range(3):
+        environment.send(np.zeros(2, int))
+        environment.receive()
+    step = Blinking.step
+
+    def other(self, action):
+        seen, reward, is_over, *others = step(self, action)
+        return (seen, reward, True, *others) if ends else (seen + 1, reward, is_over, *others)
+
+    monkeypatch.setattr(Blinking, "step", other)
+    with pytest.raises(NeurozooError, match=r"cannot be continued: .* draws random numbers outside of self\.np_random"):
+        pictures(blinking).set_state(environment.get_state(), environment.get_arrays())
 
 
 def test_other_observations_are_refused():

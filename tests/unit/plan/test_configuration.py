@@ -185,6 +185,18 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             ["demo.games[0]: The batched engine does not play 'gym.CartPole-v1'. Set engine to native."],
         ),
         (
+            {"games": ["gym.CartPole-v1"], "models": ["simple", "large"]},
+            ["demo.models[1]: 'gym.CartPole-v1' has no pictures as observations", "such as 'simple', but got 'large'."],
+        ),
+        (
+            {"games": ["gym.PlatformerPixels-v0"], "models": ["small", "virtual_bn"]},
+            ["demo.models[1]: Python plays 'gym.PlatformerPixels-v0'", "not normalised, but 'virtual_bn' has others."],
+        ),
+        (
+            {"games": ["gym.PlatformerPixels-v0"], "models": ["mujoco"]},
+            ["demo.models[0]: The network 'mujoco' scales observations by their statistics"],
+        ),
+        (
             {"overrides": {"mutation_power": {"type": "linar", "initial": 1, "final": 2, "length": 3}}},
             ["experiments.demo.overrides: schedule type 'linar' is unknown; did you mean 'linear'?"],
         ),

@@ -158,6 +158,17 @@ def test_a_shell_that_slides_kills_what_it_meets():
     assert counts["shell_kills"] == 2
 
 
+@pytest.mark.parametrize("length", [0, 1, 40, 250])
+def test_the_newest_tick_alone_is_the_last_of_all(length):
+    rng = np.random.default_rng(length)
+    level, program = wild(rng), random_program(rng, length)
+    whole, newest = replay(level, program), replay(level, program, newest_only=True)
+    for name, values in vars(whole).items():
+        last = getattr(newest, name)
+        assert len(last) == 1
+        np.testing.assert_array_equal(last[0], values[-1], err_msg=name)
+
+
 def test_unknown_tiles_and_other_sizes_are_refused():
     with pytest.raises(NeurozooError, match="in row 3, column 7 is unknown: character 122"):
         replay(flat("z@7-7/3-3"), decisions("*:"))

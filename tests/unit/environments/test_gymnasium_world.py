@@ -1,0 +1,149 @@
+"""An environment of somebody else's as a game: what it may do wrong, and what its screen is then."""
+
+from typing import ClassVar
+
+import gymnasium
+import numpy as np
+import pytest
+from neurozoo.environments import make_world
+from neurozoo.environments.games import gymnasium_spaces
+from neurozoo.environments.protocols import output_names, protocol_of
+from neurozoo.errors import NeurozooError
+
+GAME = "gym.Odd-v0"
+UNNAMED = ("ACTION_0", "ACTION_1")
+
+
+class Odd(gymnasium.Env):
+    """Shows pictures of one brightness. Tests replace its methods."""
+
+    metadata: ClassVar = {"render_modes": ["rgb_array"]}
+    observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 1), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+
+    def reset(self, *, seed=None, options=None):
+        return self.see(), {}
+
+    def step(self, action):
+        return self.see(), 0.0, False, False, {}
+
+    def see(self):
+        return np.full((84, 84, 1), 7, np.uint8)
+
+    def render(self):
+        return np.full((30, 40, 3), 7, np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def odd():
+    gymnasium.register("Odd-v0", entry_point=Odd, disable_env_checker=True)
+    gymnasium_spaces.cache_clear()
+    yield
+    del gymnasium.registry["Odd-v0"]
+    gymnasium_spaces.cache_clear()
+
+
+def world():
+    return make_world(GAME, protocol_of(GAME))
+
+
+def raises(*_):
+    raise RuntimeError("not here")
+
+
+@pytest.mark.parametrize(
+    ("meanings", "expected"),
+    [
+        (lambda self: ["wait", "Jump-up 2"], ("wait", "Jump-up 2")),
+        (lambda self: ("a", "b", "c"), UNNAMED),  # too many
+        (lambda self: ["same", "same"], UNNAMED),
+        (lambda self: ["<b>", "wait"], UNNAMED),
+        (lambda self: ["a" * 41, "wait"], UNNAMED),
+        (lambda self: ["OUTPUT_0", "wait"], UNNAMED),  # would be taken for a continuous output
+        (lambda self: [0, 1], UNNAMED),
+        (lambda self: [], UNNAMED),
+        (lambda self: None, UNNAMED),
+        (raises, UNNAMED),
+        (["not", "callable"], UNNAMED),
+    ],
+)
+def test_names_of_actions_are_taken_if_they_are_usable(monkeypatch, meanings, expected):
+    monkeypatch.setattr(Odd, "get_action_meanings", meanings, raising=False)
+    assert output_names(GAME, protocol_of(GAME)) == expected
+
+
+def test_a_wrapper_may_name_the_actions():
+    class Named(gymnasium.Wrapper):
+        def get_action_meanings(self):
+            return ["left", "right"]
+
+    gymnasium.register("OddNamed-v0", entry_point=lambda **options: Named(Odd(**options)))
+    try:
+        assert output_names("gym.OddNamed-v0", protocol_of("gym.OddNamed-v0")) == ("left", "right")
+    finally:
+        del gymnasium.registry["OddNamed-v0"]
+
+
+@pytest.mark.parametrize(
+    ("picture", "found"),
+    [
+        (np.full((84, 84, 1), 0.5), r"float64 of shape \(84, 84, 1\)"),
+        (np.zeros((84, 84), np.uint8), r"uint8 of shape \(84, 84\)"),
+        (np.zeros((84, 84, 1), np.int32), r"int32 of shape \(84, 84, 1\)"),
+        (None, r"object of shape \(\)"),
+    ],
+)
+def test_pictures_that_are_not_those_of_the_space_are_refused(monkeypatch, picture, found):
+    played = world()
+    played.reset(seed=1)
+    monkeypatch.setattr(Odd, "see", lambda self: picture)
+    message = rf"should show uint8 of shape \(84, 84, 1\), as its observation_space says, but shows {found}"
+    with pytest.raises(NeurozooError, match=message):
+        world()
+    with pytest.raises(NeurozooError, match=message):
+        played.act(np.array([1.0, 0.0], np.float32))
+
+
+def test_vectors_may_have_another_type_but_no_other_shape(monkeypatch):
+    monkeypatch.setattr(Odd, "observation_space", gymnasium.spaces.Box(-1, 1, (3,), np.float32))
+    monkeypatch.setattr(Odd, "see", lambda self: [0, 1, 0.5])
+    np.testing.assert_array_equal(world().reset(seed=1).reshape(-1), [0, 1, 0.5])
+    monkeypatch.setattr(Odd, "see", lambda self: np.zeros(4, np.float32))
+    with pytest.raises(NeurozooError, match=r"float32 of shape \(3,\), as .*, but shows float32 of shape \(4,\)"):
+        world()
+
+
+@pytest.mark.parametrize("shape", [(30, 40), (30, 40, 1)])
+def test_a_grey_screen_gets_three_equal_channels(monkeypatch, shape):
+    drawn = np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8)
+    monkeypatch.setattr(Odd, "render", lambda self: drawn)
+    shown = world().screen
+    assert shown.shape == (30, 40, 3)
+    assert (shown == drawn.reshape(30, 40, 1)).all()
+
+
+@pytest.mark.parametrize(
+    "render", [raises, lambda self: None, lambda self: "text", lambda self: np.zeros((30, 40, 4), np.uint8)]
+)
+def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once(monkeypatch, render):
+    tries = []
+    monkeypatch.setattr(Odd, "render", lambda self: [tries.append(1), render(self)][1])
+    played = world()
+    played.reset(seed=1)
+    for _ in range(3):
+        assert played.screen.shape == played.screen_shape == (84, 84, 3)
+        assert not played.screen.any()
+    assert tries == [1]
+
+
+def test_a_screen_keeps_its_shape_when_drawing_fails_later_or_changes_its_size(monkeypatch):
+    played = world()
+    assert played.screen_shape == (30, 40, 3)
+    monkeypatch.setattr(Odd, "render", lambda self: np.full((31, 40, 3), 7, np.uint8))
+    assert played.screen.shape == (30, 40, 3)
+    assert not played.screen.any()
+    monkeypatch.setattr(Odd, "render", raises)
+    assert played.screen.shape == played.screen_shape == (30, 40, 3)
