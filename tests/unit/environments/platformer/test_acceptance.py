@@ -1,11 +1,17 @@
 """Generators are judged by what hand-made levels are like."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from neurozoo.environments.platformer.acceptance import judge, pipe_widths
+from neurozoo.environments.platformer.generator import Generator
 from neurozoo.environments.platformer.tiles import ALPHABET, PIPE
 
 from .levels import flat
+
+PROJECT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +52,13 @@ def test_each_criterion_is_what_the_levels_say():
     assert not found["met"]["won"]
     assert not found["met"]["whole_pipes"]
     assert set(found["missing_tiles"]) == set(ALPHABET) - set("-X#t")
+
+
+def test_the_generator_that_comes_with_the_project_is_accepted():
+    shipped = PROJECT / "config/agents/platformer_generator"
+    record = json.loads(shipped.with_suffix(".json").read_text())["acceptance"]
+    assert record["is_accepted"]
+    found = judge(Generator.read(shipped.with_suffix(".npz")).decode, count=1000, threads=2)
+    assert found["is_accepted"]
+    assert found["sky_percentiles"] == record["sky_percentiles"]
+    assert found["won"] == pytest.approx(record["won"], abs=0.002)

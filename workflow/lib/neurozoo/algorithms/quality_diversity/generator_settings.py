@@ -95,7 +95,14 @@ GENERATOR_PRESETS: Mapping[str, GeneratorSettings] = MappingProxyType(
         "paper": _PAPER,
         "wgan_gp": _PENALTY,
         "laptop": replace(
-            _PENALTY, channels=32, steps=6_000, learning_rate=4e-4, critic_steps=2, more_critic_steps=2, averaging=0.998
+            _PENALTY,
+            channels=32,
+            learning_rate=4e-4,
+            critic_steps=2,
+            more_critic_steps=2,
+            logit_penalty=0.03,
+            rarity=0.5,
+            averaging=0.998,
         ),
         "demo": replace(_PENALTY, channels=8, steps=20, critic_steps=1, more_critic_steps=1, corpus=200, batch_size=16),
     }
