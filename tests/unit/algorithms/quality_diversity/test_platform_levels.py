@@ -1,5 +1,9 @@
 """Searches through platform levels: solutions of real numbers, an agent that is native, levels that fail."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from level_runs import trained
@@ -9,8 +13,12 @@ from neurozoo.algorithms.quality_diversity.emitters import GaussianMapElitesEmit
 from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DSAGE
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.platformer.domain import PlatformerDomain
+from neurozoo.environments.platformer.evolved_runner import GAME
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import NEW_RULE, run_entropy
 from neurozoo.records.level_table import read_levels
@@ -126,3 +134,41 @@ def test_without_the_op_a_run_says_what_is_missing(tmp_path):
 def test_an_agent_of_mazes_is_refused(tmp_path, ops):
     with pytest.raises(NeurozooError, match="'wall_follower' cannot be sent into levels of 'mario'"):
         trained(tmp_path / "1", "cma_me", game="mario", ops=ops, evaluations=40)
+
+
+@pytest.fixture
+def agent_file(tmp_path):
+    """A checkpoint of a network with random weights."""
+    size = layout_of(GAME, "simple", protocol_of(GAME)).parameter_count
+    theta = 0.3 * np.random.default_rng(2).standard_normal(size).astype(np.float32)
+    about = {"game": GAME, "model": "simple", "num_actions": 8}
+    np.savez(tmp_path / "checkpoint.npz", theta=theta, about=np.array(json.dumps(about)))
+    return str(tmp_path / "checkpoint.npz")
+
+
+def test_an_evolved_agent_plays_a_level_once_and_the_record_says_so(agent_file):
+    spec = ALGORITHMS["cma_me"]
+    for agent, episodes in (("a_star", 5), (agent_file, 1)):
+        settings = resolve_settings("cma_me", preset="mario_laptop", overrides={"agent": agent})
+        assert spec.describe_protocol("mario", settings)["num_episodes"] == episodes
+
+
+def test_the_page_of_an_archive_shows_no_way_of_an_agent_that_has_changed(agent_file, tmp_path, ops):
+    run_dir = trained(
+        tmp_path / "run", "domain_randomization", game="mario", ops=ops, agent=agent_file, evaluations=8, batch_size=8
+    )
+
+    def shown():
+        write_archive_page(run_dir, tmp_path / "archive.html")
+        text = (tmp_path / "archive.html").read_text()
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1].replace("<\\/", "</"))
+        return data["way"], [bool(level["way"]) for level in data["levels"]]
+
+    way, ways = shown()
+    assert way == f"of {agent_file}"
+    assert all(ways)
+    for change in (lambda: Path(agent_file).write_bytes(b"another"), lambda: Path(agent_file).unlink()):
+        change()
+        way, ways = shown()
+        assert way == f"none, because {agent_file} is missing or has changed"
+        assert not any(ways)
