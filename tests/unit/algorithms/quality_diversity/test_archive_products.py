@@ -10,6 +10,7 @@ import pytest
 from level_runs import trained
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.algorithms.results import read_archive
+from neurozoo.comparison import archive_page
 from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.errors import NeurozooError
@@ -124,6 +125,16 @@ def test_a_page_in_a_browser_shows_a_level_and_its_way(run_dir, tmp_path, browse
     browser.find_element("id", "play").click()
     assert steps.split(" / ")[0] == steps.split(" / ")[1]  # the whole way
     assert browser.find_element("id", "count").text != steps
+    assert not browser.complaints()
+
+
+def test_a_page_without_ways_shows_levels_all_the_same(run_dir, tmp_path, browser, monkeypatch):
+    monkeypatch.setattr(archive_page, "_agent_of", lambda *_: (None, "none, because it is missing or has changed"))
+    write_archive_page(run_dir, tmp_path / "archive.html")
+    browser.get((tmp_path / "archive.html").as_uri())
+    assert "none, because it is missing" in browser.find_element("id", "details").text
+    assert not browser.find_element("id", "player").is_displayed()
+    browser.find_element("id", "heat").click()
     assert not browser.complaints()
 
 
