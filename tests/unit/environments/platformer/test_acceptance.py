@@ -55,7 +55,7 @@ def test_each_criterion_is_what_the_levels_say():
 
 
 def test_the_generator_that_comes_with_the_project_is_accepted():
-    shipped = PROJECT / "config/agents/platformer_generator"
+    shipped = PROJECT / "config/generators/platformer"
     record = json.loads(shipped.with_suffix(".json").read_text())["acceptance"]
     assert record["is_accepted"]
     found = judge(Generator.read(shipped.with_suffix(".npz")).decode, count=1000, threads=2)
