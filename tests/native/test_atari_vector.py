@@ -24,7 +24,6 @@ from neurozoo.native import usable_ops
 STICKY = get_protocol("machado2018")
 CUT = dataclasses.replace(STICKY, max_frames=301, action_set="minimal")  # within a step
 NATURE = get_protocol("nature2015")
-UNSUPPORTED = {"combat", "joust", "maze_craze", "warlords"}  # ale-py does not play these for one player
 
 
 def vector(game, protocol, *, ops=None, count=2, threads=1, seed=0, **choices):
@@ -76,7 +75,7 @@ def test_the_op_plays_as_ale_py(ops, game, protocol, steps, ends):
 
 
 @pytest.mark.long(seconds=8)
-@pytest.mark.parametrize("game", sorted(set(game_names()) - UNSUPPORTED))
+@pytest.mark.parametrize("game", game_names())
 def test_the_op_plays_every_game_as_ale_py(ops, game):
     for protocol in (STICKY, NATURE, CUT):
         play_both(vector(game, protocol, ops=ops), vector(game, protocol), steps=330, seed=len(game))

@@ -34,6 +34,11 @@ def test_all_published_games_are_there(published_games):
     assert list(game_names()) == sorted(game_names())
 
 
+def test_every_game_has_actions():
+    """Loading a game that the emulator does not play would end the process."""
+    assert all(3 <= len(action_codes(game, "minimal")) <= 18 for game in game_names())
+
+
 def test_games_have_the_published_numbers_of_minimal_actions(published_games):
     expected = {game: count for count, games in ACTION_COUNTS.items() for game in games.split()}
     assert {game: len(action_codes(game, "minimal")) for game in published_games} == {
@@ -56,6 +61,7 @@ def test_names_and_codes_of_minimal_actions_belong_together():
     ("call", "complaint"),
     [
         (lambda: check_game("pnog"), "game 'pnog' is unknown; did you mean 'pong'"),
+        (lambda: check_game("combat"), "'combat' is for several players, but the emulator plays with one"),
         (lambda: check_game("Pong"), "game 'Pong' is unknown; did you mean 'pong'"),
         (lambda: check_game(["pong"]), "is unknown"),
         (lambda: rom_path("frostbit"), "did you mean 'frostbite'"),

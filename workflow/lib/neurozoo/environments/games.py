@@ -33,6 +33,7 @@ BEHAVIOURS = {  # what can describe an episode, by kind of environment
 POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
 RAM_BYTES = 128  # of the Atari console
 PLATFORMER_GAMES = ("gym.Platformer-v0", "gym.PlatformerPixels-v0")  # which are played in the op
+_GAMES_FOR_SEVERAL = ("combat", "joust", "maze_craze", "warlords")  # loading one ends the process: ALE plays alone
 PICTURE_SHAPE = (84, 84)  # of what networks for Atari games see, in pixels
 
 
@@ -45,10 +46,10 @@ def world_of(game: str) -> str:
 
 @cache
 def game_names() -> tuple[str, ...]:
-    """Returns the names of all Atari games of the installed ale-py, in snake_case and sorted."""
+    """Returns the names of all Atari games of the installed ale-py for one player, in snake_case and sorted."""
     from ale_py import roms
 
-    return tuple(sorted(roms.get_all_rom_ids()))
+    return tuple(sorted(set(roms.get_all_rom_ids()).difference(_GAMES_FOR_SEVERAL)))
 
 
 def check_game(game: str) -> str:
@@ -70,6 +71,10 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
     """Explains an unknown game; ids of Gymnasium's Atari games, such as FrostbiteNoFrameskip-v4, name theirs."""
     from neurozoo.environments.game_lists import GAME_LISTS  # which needs this module
 
+    if game in _GAMES_FOR_SEVERAL:
+        return NeurozooError(
+            f"The game {game!r} is for several players, but the emulator plays with one. Choose another."
+        )
     if str(game) in GAME_LISTS:
         return NeurozooError(f"{game!r} is a list of games, for the games of an experiment. Name one game here.")
     own = re.sub(r"^ALE/|(NoFrameskip|Deterministic)?(-ram)?(-v\d+)?$", "", str(game))

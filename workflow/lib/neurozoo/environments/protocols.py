@@ -19,7 +19,7 @@ from neurozoo.environments.games import (
     world_of,
 )
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.catalogue import get_architecture, get_keras_network, get_network
+from neurozoo.networks.catalogue import Architecture, get_architecture, get_keras_network, get_network
 from neurozoo.networks.description import Layout, Network
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
@@ -379,34 +379,44 @@ def byte_scale(protocol: Protocol) -> float:
 AnyLayout = Layout | KerasLayout
 
 
-def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
-    """Returns a network's layout for the observations and outputs of a game. The network may be of any kind.
+def check_network(game: str, model: str, protocol: Protocol) -> Architecture:
+    """Returns a network that fits a game. Loads no ROM, so that plans of many games are quick.
 
     Raises:
         NeurozooError: The game or network is unknown, the network needs pictures and the game has none, or it has
             layers that nothing computes for this game.
     """
-    network, shape = get_architecture(model), observation_shape(game, protocol)
-    is_chain_in_maze = protocol.world == "maze" and isinstance(network, Network)
-    has_no_pictures = (shape.height, shape.width) == (1, 1) or is_chain_in_maze
-    if has_no_pictures and any(layer.kind != "dense" for layer in network.layers):
+    network = get_architecture(model)
+    chain = network if isinstance(network, Network) else None
+    has_pictures = protocol.world == "atari" or observation_shape(game, protocol).plane[:2] != (1, 1)
+    is_chain_in_maze = chain is not None and protocol.world == "maze"  # where chains see a vector
+    if (is_chain_in_maze or not has_pictures) and any(layer.kind != "dense" for layer in network.layers):
         raise NeurozooError(
             f"{game!r} has no pictures as observations and needs a network of dense layers such as 'simple', but got "
             f"{network.name!r}."
         )
-    has_vectors = protocol.world == "gymnasium" and shape.height == 1
-    if isinstance(network, Network) and network.observation_clip is not None and not has_vectors:
+    has_vectors = protocol.world == "gymnasium" and not has_pictures
+    if chain and chain.observation_clip is not None and not has_vectors:
         raise NeurozooError(
             f"The network {network.name!r} scales observations by their statistics, for gym. worlds with vectors only. "
             f"For {game!r}, choose 'dense_tanh' or another network."
         )
-    layout = network.layout(len(output_names(game, protocol)), shape.observation)
-    if protocol.is_stepwise and isinstance(layout, Layout) and not is_plain(layout):
+    if chain and protocol.is_stepwise and not is_plain(chain):
         raise NeurozooError(
             f"Python plays {game!r}, with dense layers and convolutions that are not normalised, but {network.name!r} "
             "has others. Choose another network, such as 'simple' or 'small'."
         )
-    return layout
+    return network
+
+
+def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
+    """Returns a network's layout for the observations and outputs of a game. The network may be of any kind.
+
+    Raises:
+        NeurozooError: The network does not fit the game; see `check_network`.
+    """
+    network, shape = check_network(game, model, protocol), observation_shape(game, protocol)
+    return network.layout(len(output_names(game, protocol)), shape.observation)
 
 
 def layout_of(game: str, model: str, protocol: Protocol) -> Layout:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neurozoo.networks.description import Layout, PlacedLayer
+from neurozoo.networks.description import Layout, Network, PlacedLayer
 
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda value: np.maximum(value, 0),
@@ -39,16 +39,16 @@ def dense_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
     return run
 
 
-def is_plain(layout: Layout) -> bool:
+def is_plain(network: Network) -> bool:
     """Returns whether `plain_network` computes a network: convolutions and dense layers, not normalised."""
-    return all(layer.kind in ("conv", "dense") and layer.normalisation is None for layer in layout.network.layers)
+    return all(layer.kind in ("conv", "dense") and layer.normalisation is None for layer in network.layers)
 
 
 def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Returns a function from one observation to outputs. Sums have another order than in the op.
 
     Args:
-        layout: A network that `is_plain`.
+        layout: Of a network that `is_plain`.
         theta: float32, shape (parameters,).
 
     Returns:

@@ -12,7 +12,7 @@ from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import (
-    any_layout_of,
+    check_network,
     get_protocol,
     has_continuous_outputs,
     output_names,
@@ -184,7 +184,7 @@ def _unfit_networks(place: str, experiment: Mapping, settings: Any) -> Iterator[
     for game in experiment["games"]:
         protocol = game_protocol(game, settings)
         for number, model in enumerate(experiment["models"]):
-            yield from _complaint(f"{place}.models[{number}]", partial(any_layout_of, game, model, protocol))
+            yield from _complaint(f"{place}.models[{number}]", partial(check_network, game, model, protocol))
 
 
 def _claim_problems(config: Mapping) -> Iterator[str]:
