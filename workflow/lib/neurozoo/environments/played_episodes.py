@@ -27,7 +27,12 @@ def joined_actions(played: Sequence[Sequence[int]], dtype: type = np.uint8) -> n
 
 
 def split_actions(state: Mapping, actions: np.ndarray) -> list[list[int]]:
-    """Returns the actions of each environment, from what both functions above returned."""
+    """Returns the actions of each environment.
+
+    Args:
+        state: From `describe_episodes`.
+        actions: From `joined_actions`.
+    """
     return [each.tolist() for each in np.split(actions, np.cumsum(state["lengths"])[:-1])]
 
 
