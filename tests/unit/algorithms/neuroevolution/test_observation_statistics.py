@@ -229,7 +229,7 @@ def test_the_network_is_the_published_one_with_scaled_observations():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(NeurozooError, match=r"for gym\. worlds only"):
+    with pytest.raises(NeurozooError, match=r"for gym\. worlds with vectors only"):
         layout_of("hard_maze", "mujoco", protocol_of("hard_maze"))
     check = get_algorithm("es").check_fit
     check(GAME, EsSettings(action_noise=0.1))
