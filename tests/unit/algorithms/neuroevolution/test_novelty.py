@@ -94,6 +94,25 @@ def test_members_of_a_population_can_be_neighbours_but_not_of_themselves():
     assert novelty(population[:1], [], nearest=9, among_themselves=True).tolist() == [0.0]
 
 
+@pytest.mark.parametrize("among_themselves", [True, False])
+@pytest.mark.parametrize("nearest", [1, 25, 1000])
+def test_the_neighbours_of_points_are_the_same_from_a_tree_and_from_all_distances(
+    nearest, among_themselves, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    points = rng.uniform(0, 200, (700, 2)).astype(np.float32)
+    points[:200] = points[0]  # robots that never moved
+    points[200:400] = np.round(points[200:400] / 20) * 20  # many equal distances
+    others = list(rng.uniform(0, 200, (100, 1, 2)).astype(np.float32))
+    population = list(points[:, None])
+    found = []
+    for axes in (module.MOST_AXES, 0):  # 0: no tree
+        monkeypatch.setattr(module, "MOST_AXES", axes)
+        found.append(novelty(population, others, nearest=nearest, among_themselves=among_themselves))
+    assert np.array_equal(*found)
+    assert len(np.unique(found[0])) > 100
+
+
 def test_a_mean_continues_shorter_episodes_by_their_last_row():
     mean = mean_behaviour([places((1, 2), (3, 4)), places((5, 6), (7, 8), (9, 12))])
     assert mean.dtype == np.float32
