@@ -108,5 +108,5 @@ def test_a_file_in_the_place_of_a_runs_folder_stops_before_any_job(project, snak
     (project / "results" / "runs" / "ga").touch()
     run = snakemake("--cores", "1")
     assert run.returncode != 0
-    assert "results/runs/ga is not a folder, but results/runs/ga/frostbite/large/1 should be made." in run.stdout
+    assert "results/runs/ga is not a folder, but results/runs/ga/frostbite/large/1 should be one." in run.stdout
     assert "Traceback" not in run.stdout

@@ -54,7 +54,14 @@ def test_a_file_in_the_way_of_a_folder_is_named(tmp_path):
     (tmp_path / "a").touch()
     with pytest.raises(NeurozooError) as caught:
         check_folders([tmp_path / "x", tmp_path / "a/b/c"])
-    assert str(caught.value).startswith(f"{tmp_path}/a is not a folder, but {tmp_path}/a/b/c should be made. Move it")
+    assert str(caught.value).startswith(f"{tmp_path}/a is not a folder, but {tmp_path}/a/b/c should be one. Move it")
+
+
+def test_a_file_in_the_place_of_the_results_is_named_while_planning(tmp_path):
+    for name in ("curve.csv", "genome.json", "results"):
+        (tmp_path / name).touch()
+    with pytest.raises(NeurozooError, match=r"results is not a folder, but .*/results should be one. Move it"):
+        check_named_files(config_of(tmp_path))
 
 
 def test_a_folder_of_somebody_else_is_named(tmp_path, monkeypatch):

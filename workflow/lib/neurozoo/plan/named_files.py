@@ -18,8 +18,13 @@ def check_named_files(config: Mapping) -> None:
         config: As returned by `check_config`.
 
     Raises:
-        NeurozooError: Lists the missing files, one per line, with the keys that name them.
+        NeurozooError: A file is in the way of a folder under `pathvars`; or files are missing: one per line, with the
+            keys that name them.
     """
+    for path in map(Path, config["pathvars"].values()):
+        place = next(place for place in (path, *path.parents) if os.path.lexists(place))
+        if not place.is_dir():
+            raise _in_the_way(place, path)
     results = Path(config["pathvars"]["results"])
     curves = config["figures"]["learning_curves"]["references"]["files"]
     named = [
@@ -84,7 +89,10 @@ def check_folders(paths: Iterable[str | os.PathLike]) -> None:
                     )
                 break
             if os.path.lexists(place):
-                raise NeurozooError(
-                    f"{place} is not a folder, but {path} should be made. Move it, or choose another folder under "
-                    "pathvars.results."
-                )
+                raise _in_the_way(place, path)
+
+
+def _in_the_way(place: Path, path: Path) -> NeurozooError:
+    return NeurozooError(
+        f"{place} is not a folder, but {path} should be one. Move it, or choose another folder under pathvars."
+    )
