@@ -145,6 +145,13 @@ KERAS_NETWORKS = {
             units=512,
             head="q_values",
         ),
+        KerasNetwork(
+            "small_layer_norm",
+            (),
+            _all(_SMALL[:2], padding="valid", normalisation="layer"),
+            units=256,
+            head="q_values",
+        ),
     )
 }
 
