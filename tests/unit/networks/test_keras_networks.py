@@ -38,6 +38,8 @@ TINY = (12, 10, 2)  # an observation small enough for slow twins
             6,
             (8_224 + 25_600) + (32_832 + 10_368) + (36_928 + 6_272) + (1_606_144 + 1_024) + 3_078,
         ),
+        # conv1 8*8*4*16 + 16, two per output of 20*20*16; conv2 4*4*16*32 + 32, 9*9*32; fc 2592*256 + 256, 256; 256*6 + 6
+        ("small_layer_norm", 6, (4_112 + 12_800) + (8_224 + 5_184) + (663_808 + 512) + 1_542),
     ],
 )
 def test_keras_networks_have_the_published_numbers_of_parameters(model, actions, count):
