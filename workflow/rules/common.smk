@@ -27,6 +27,7 @@ from neurozoo.native.image import check_image
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
+from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_named_files
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.planned_runs import (
@@ -91,6 +92,11 @@ CONFIG_FILES = ", ".join(map(str, workflow.configfiles)) or "The configuration"
 config.update(in_a_sentence(check_config, config, source=CONFIG_FILES, notify=say_once))
 if workflow.is_main_process:
     in_a_sentence(check_named_files, config)
+
+# Jobs in conda environments, containers and clouds bring packages of their own.
+RUNS_HERE = not (workflow.deployment_settings.deployment_method or workflow.storage_settings.default_storage_provider)
+if IS_STARTED_BY_USER and RUNS_HERE and (sentence := missing_packages(config)):
+    say_once(sentence)
 
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     in_a_sentence(check_container, config["container"])

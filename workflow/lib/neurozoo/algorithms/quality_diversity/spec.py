@@ -93,6 +93,7 @@ def _spec(
         open_session=open_session,
         budget_unit="evaluations",
         result="archive",
+        extras=("compare", "levels"),
         has_levels=True,
         predicts_levels=settings is DsageSettings,
         check_game=check_level_domain,
