@@ -16,6 +16,7 @@ from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import archive_curves, draw_heatmap
 from neurozoo.gallery.scan import read_manifest
+from neurozoo.gallery.videos import read_video
 from neurozoo.movies.archive_movie import film_archive, replayed
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.products import planned_products
@@ -25,6 +26,7 @@ from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_log import parse_log, read_identity
 from neurozoo.records.stored_archive import read_stored_archive
 from neurozoo.records.tables import merge_metrics, read_metrics
+from PIL import Image
 
 MAZE = get_level_domain("maze")
 
@@ -83,6 +85,18 @@ def test_the_movie_ends_with_the_archive(run_dir, tmp_path):
     np.testing.assert_array_equal(frames[-1][1], stored.grid(stored.objectives))
     np.testing.assert_array_equal(frames[0][1], stored.grid(stored.objectives, stored.iterations < 1))
     assert film_archive(run_dir / "archive.npz", run_dir / "levels.parquet", tmp_path / "a.mp4") == 4
+
+
+def test_few_iterations_make_no_short_movie_and_the_poster_shows_the_whole_archive(run_dir, tmp_path):
+    film_archive(run_dir / "archive.npz", run_dir / "levels.parquet", tmp_path / "a.mp4")
+    facts = read_video(tmp_path / "a.mp4")
+    assert facts.frames == 4 * 30 + 2 * 20
+    with Image.open(tmp_path / "a.poster.png") as poster:
+        shown = np.asarray(poster.convert("RGB"), int)
+    elites = len(read_archive(run_dir / "archive.npz")["objectives"])
+    stored = read_stored_archive(run_dir / "archive.npz")
+    bright = shown[57 : shown.shape[0] - 50, 50 : shown.shape[1] - 22].max(axis=2) > 60
+    assert bright.mean() == pytest.approx(elites / np.prod(stored.dims), rel=0.2)
 
 
 def test_the_heat_map_is_the_same_every_time(run_dir, tmp_path):

@@ -8,9 +8,8 @@ import numpy as np
 
 from neurozoo.algorithms.results import read_archive
 from neurozoo.comparison.page import fill_template
-from neurozoo.environments.level_domains import LevelDomain, get_level_domain
+from neurozoo.environments.level_domains import LevelDomain, get_level_domain, measure_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.archives import measure_title
 from neurozoo.files import read_json, sha256_of, write_text
 from neurozoo.records.archives import CORRECTED
 from neurozoo.records.run_log import read_run_settings

@@ -202,3 +202,10 @@ def check_agent(domain: LevelDomain, agent: str) -> None:
             f"The agent {agent!r} cannot be sent into levels of {domain.name!r}. Choose one of: "
             f"{', '.join(domain.agents)}{files}."
         )
+
+
+def measure_title(game: str, measure: str) -> str:
+    """Returns the title of a measure for an axis; an unknown one keeps its name."""
+    if game in LEVEL_DOMAINS and measure in (measures := get_level_domain(game).measures):
+        return measures[measure].title
+    return measure.replace("_", " ").capitalize()

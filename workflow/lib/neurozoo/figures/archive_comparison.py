@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.archives import filled_cells, measure_title
+from neurozoo.figures.archives import filled_cells
 from neurozoo.figures.style import agent_name, check_formats, figure_theme, number_labels, save_figure
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_result import LEVELS, read_run_result

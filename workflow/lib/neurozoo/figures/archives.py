@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.environments.level_domains import LEVEL_DOMAINS, get_level_domain
+from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import common_grid
 from neurozoo.figures.style import (
@@ -30,13 +30,6 @@ from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 PANELS = {"qd_score": "QD score", "coverage": "Coverage of the archive"}
 _SIZE = (9.5, 4.2)  # inches
 _RESAMPLES = 2_000
-
-
-def measure_title(game: str, measure: str) -> str:
-    """Returns the title of a measure for an axis; an unknown one keeps its name."""
-    if game in LEVEL_DOMAINS and measure in (measures := get_level_domain(game).measures):
-        return measures[measure].title
-    return measure.replace("_", " ").capitalize()
 
 
 def draw_heatmap(archive: str | os.PathLike, outputs: Sequence[str | os.PathLike]) -> None:

@@ -4,22 +4,29 @@ import os
 
 import numpy as np
 
-from neurozoo.movies.panels import write_fitting
-from neurozoo.movies.screens import enlarged, even
+from neurozoo.environments.level_domains import measure_title
+from neurozoo.movies.lettering import fitted, write
+from neurozoo.movies.screens import even
+from neurozoo.movies.themes import THEMES, colour_table, packed
 from neurozoo.movies.video import check_fps, video_written_whole
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
-_HEAD = 28  # pixels above the archive, for a line of text
-_LEAST = 480  # pixels of the wider side of the archive
+_HEAD, _FOOT, _SIDE, _EDGE = 56, 48, 48, 20  # pixels above, below, left and right of the cells
+_TITLE, _TEXT = 20, 15  # points
+_KEY = 90  # pixels of the colours of objectives
+_LEAST = 600  # pixels of the wider side of the archive
 _MOST_FRAMES = 250  # as in the paper's movies
-_EMPTY = np.array([235, 235, 235], np.uint8)
+_LEAST_SECONDS, _LAST_SECONDS = 6, 2  # of the movie, and of its last picture
+_THEME = THEMES["dark"]
 
 
 def film_archive(
     archive: str | os.PathLike, levels: str | os.PathLike, output: str | os.PathLike, *, fps: int = 20
 ) -> int:
-    """Films how the archive of a run filled: one frame per iteration, at most 250, by the run's own records.
+    """Films how the archive of a run filled: a picture per iteration, at most 250, by the run's own records.
+
+    Few pictures are shown longer, and the last one stays for two seconds.
 
     Args:
         archive: The run's `archive.npz`.
@@ -28,7 +35,7 @@ def film_archive(
         fps: Frames per second.
 
     Returns:
-        The number of frames.
+        The number of pictures.
 
     Raises:
         NeurozooError: A file is missing or damaged, or ffmpeg fails.
@@ -36,11 +43,14 @@ def film_archive(
     check_fps(fps)
     stored = read_stored_archive(archive)
     frames = replayed(stored, read_levels(levels, ["iteration", "objective", "failed", *stored.measures]))
-    zoom = max(1, -(-_LEAST // max(stored.dims)))
-    height, width = even(stored.dims[1] * zoom) + _HEAD, even(stored.dims[0] * zoom)
-    with video_written_whole(output, width=width, height=height, fps=fps) as write:
+    canvas = _Canvas(stored)
+    height, width = canvas.frame.shape
+    times = max(1, round(_LEAST_SECONDS * fps / max(1, len(frames))))
+    with video_written_whole(output, width=width, height=height, fps=fps, is_packed=True, poster_at=1) as show:
         for number, grid in frames:
-            write(_frame(grid, number, zoom=zoom, height=height, width=width))
+            picture = canvas.draw(grid, number)
+            for _ in range(times if number < frames[-1][0] else times + _LAST_SECONDS * fps):
+                show(picture)
     return len(frames)
 
 
@@ -75,15 +85,51 @@ def replayed(stored: StoredArchive, levels: dict[str, np.ndarray]) -> list[tuple
     return frames
 
 
-def _frame(grid: np.ndarray, number: int, *, zoom: int, height: int, width: int) -> np.ndarray:
-    from matplotlib import colormaps
+class _Canvas:
+    """What all frames share: the axes with their titles and bounds."""
 
-    picture = (colormaps["viridis"](np.clip(np.nan_to_num(grid), 0, 1))[..., :3] * 255).astype(np.uint8)
-    picture[np.isnan(grid)] = _EMPTY
-    picture = enlarged(np.ascontiguousarray(picture.transpose(1, 0, 2)[::-1]), zoom)
-    frame = np.full((height, width, 3), 255, np.uint8)
-    frame[_HEAD : _HEAD + picture.shape[0], : picture.shape[1]] = picture
-    filled = int(np.isfinite(grid).sum())
-    text = f"iteration {number}: {filled:,} elites, coverage {100 * filled / grid.size:.2f} %"
-    write_fitting(frame, text, width // 2, _HEAD // 2, width - 16)
-    return frame
+    def __init__(self, stored: StoredArchive) -> None:
+        self.zoom = max(1, -(-_LEAST // max(stored.dims)))
+        width, height = (cells * self.zoom for cells in stored.dims)
+        self.frame = np.full((even(_HEAD + height + _FOOT), even(_SIDE + width + _EDGE)), packed(_THEME.paper))
+        self.frame[_HEAD - 1 : _HEAD + height + 1, _SIDE - 1 : _SIDE + width + 1] = packed(_THEME.line)
+        self.cells = slice(_HEAD, _HEAD + height), slice(_SIDE, _SIDE + width)
+        game = str(stored.facts.get("game", ""))
+        across, upwards = (measure_title(game, measure) for measure in stored.measures)
+        bounds = [[f"{bound:g}" for bound in pair] for pair in stored.ranges]
+        self._write_axis(self.frame, across, bounds[0], _SIDE, width, _HEAD + height + _FOOT // 2)
+        turned = np.full((_SIDE, height), packed(_THEME.paper))
+        self._write_axis(turned, upwards, bounds[1], 0, height, _SIDE // 2)
+        self.frame[_HEAD : _HEAD + height, : _SIDE - 1] = np.rot90(turned)[:, : _SIDE - 1]
+
+        self._draw_key()
+
+    @staticmethod
+    def _write_axis(image: np.ndarray, title: str, bounds: list[str], start: int, length: int, y: int) -> None:
+        ink, paper = _THEME.quiet, _THEME.paper
+        low = write(image, bounds[0], start, y, _TEXT, ink=ink, paper=paper)
+        high = write(image, bounds[1], start + length, y, _TEXT, ink=ink, paper=paper, align="right")
+        line = fitted(title, _TEXT, length - 2 * max(low, high) - _TEXT)
+        write(image, line, start + length // 2, y, _TEXT, ink=ink, paper=paper, align="middle")
+
+    def _draw_key(self) -> None:
+        """Draws which colour stands for which objective, in the upper right corner."""
+        x, y = self.cells[1].stop, _HEAD // 2
+        x -= write(self.frame, " 1", x, y, _TEXT, ink=_THEME.quiet, paper=_THEME.paper, align="right")
+        bar = colour_table("viridis")[np.linspace(0, 255, _KEY).astype(int)]
+        self.frame[y - _TEXT // 2 : y + _TEXT // 2, x - _KEY : x] = bar
+        x -= _KEY
+        x -= write(self.frame, "Objective 0 ", x, y, _TEXT, ink=_THEME.quiet, paper=_THEME.paper, align="right")
+        self.text_width = x - _SIDE - _TITLE
+
+    def draw(self, grid: np.ndarray, number: int) -> np.ndarray:
+        """Returns a frame: packed pixels, uint32, shape (height, width)."""
+        frame = self.frame.copy()
+        colours = colour_table("viridis")[(np.clip(np.nan_to_num(grid), 0, 1) * 255).astype(int)]
+        colours[np.isnan(grid)] = packed(_THEME.paper)
+        frame[self.cells] = colours.T[::-1].repeat(self.zoom, axis=1).repeat(self.zoom, axis=0)
+        filled = int(np.isfinite(grid).sum())
+        text = f"Iteration {number}: {filled:,} of {grid.size:,} cells"
+        line = fitted(text, _TITLE, self.text_width)
+        write(frame, line, _SIDE, _HEAD // 2, _TITLE, ink=_THEME.ink, paper=_THEME.paper)
+        return frame

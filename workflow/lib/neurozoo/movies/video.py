@@ -26,7 +26,7 @@ _PIPE_BYTES = (
     2**20
 )  # a picture of 1920 x 1080 pixels has 8 MB; the kernel's 64 kB would wake the encoder 127 times for it
 POSTER = ".poster.png"  # takes the place of a movie's suffix
-_POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
+POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def video_written_whole(
     fps: int,
     sound: Sound | None = None,
     is_packed: bool = False,
+    poster_at: float = POSTER_AT,
 ) -> Iterator[Callable[[np.ndarray], None]]:
     """Encodes frames to a video that appears whole or not at all.
 
@@ -74,6 +75,7 @@ def video_written_whole(
         fps: Frames per second.
         sound: Sound of the same length as the movie; None for a silent movie.
         is_packed: Whether frames have one number per pixel, see `neurozoo.movies.themes`.
+        poster_at: Which part of the movie its poster shows: 0 for the first frame, 1 for the last.
 
     Yields:
         A function that takes a frame: uint8, shape (height, width, 3), or packed pixels, uint32, shape (height, width).
@@ -125,7 +127,7 @@ def video_written_whole(
             )
     # The gallery would take it out of the movie otherwise, one after the other for all runs; so it may fail here.
     with contextlib.suppress(NeurozooError):
-        draw_poster(path, poster_of(path), seconds=poster_time(shown, fps))
+        draw_poster(path, poster_of(path), seconds=poster_time(shown, fps, poster_at))
 
 
 def poster_of(movie: str | os.PathLike) -> Path:
@@ -133,9 +135,9 @@ def poster_of(movie: str | os.PathLike) -> Path:
     return Path(movie).with_suffix(POSTER)
 
 
-def poster_time(frames: int, fps: float) -> float:
-    """Returns the second of a movie whose picture is its poster."""
-    return int(frames * _POSTER_AT) / fps
+def poster_time(frames: int, fps: float, part: float = POSTER_AT) -> float:
+    """Returns the second of a movie whose picture is its poster; `part` is 0 for the first frame and 1 for the last."""
+    return min(int(frames * part), max(0, frames - 1)) / fps
 
 
 def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds: float) -> None:
