@@ -99,6 +99,19 @@ PRESETS = {
         batch_size=8,
         epochs=3,
     ),
+    # The same for action values, with `small_layer_norm`. Rewards in Pong come late: longer returns than CleanRL's.
+    "neurozoo_pqn": replace(
+        _PQN,
+        protocol="machado2018",
+        frames=16_000_000,
+        epoch_steps=25_000,
+        num_envs=32,
+        unroll_length=32,
+        batch_size=8,
+        learning_rate=0.0005,
+        gae_lambda=0.85,
+        epsilon_steps=250_000,
+    ),
     # The recurrent agent for mazes. Its original (DCD): 32 environments, unrolls of 256 steps, 5 epochs, rate 1e-4, no
     # entropy.
     "maze": replace(
