@@ -16,3 +16,14 @@ def test_the_gallery_is_opened_only_where_there_is_a_desktop(tmp_path, monkeypat
     monkeypatch.setattr(webbrowser, "open", pages.append)
     main(["show", "--results", str(tmp_path), "--open"])
     assert len(pages) == opened
+
+
+def test_the_gallery_needs_no_address(tmp_path, capsys):
+    main(["site", "--results", str(tmp_path)])
+    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 0 runs, 0 damaged files, 0 not made yet\n"
+
+
+def test_what_is_no_address_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["site", "--results", str(tmp_path), "--url", "example.org"])
+    assert "should be an address such as https://example.org/gallery, but is 'example.org'" in capsys.readouterr().err

@@ -111,6 +111,8 @@ def test_a_training_that_was_interrupted_gives_the_same_generator(tmp_path):
     assert (begun.arrays["kernel_1"] != whole.arrays["kernel_1"]).any()
     with pytest.raises(NeurozooError, match="other settings or levels"):
         train_generator(replace(TINY, seed=5), CORPUS, state=tmp_path / "state.npz")
+    with pytest.raises(NeurozooError, match=r"has 4 updates already, but steps is 3\. Ask for at least as many"):
+        train_generator(replace(TINY, steps=3), CORPUS, state=tmp_path / "state.npz")
     (tmp_path / "state.npz").write_bytes(b"PK")
     with pytest.raises(NeurozooError, match=r"cannot be continued.*Delete it"):
         train_generator(TINY, CORPUS, state=tmp_path / "state.npz")
@@ -178,3 +180,8 @@ def test_the_command_trains_a_generator_and_judges_it(tmp_path, ops, monkeypatch
     assert record["parameters"] == sum(array.size for array in generator.arrays.values()) - 1
     assert record["settings"]["steps"] == 2
     assert record["acceptance"]["levels"] == 3
+    main(["train-generator", str(tmp_path), "--preset", "demo", *changes, "--json"])
+    said = capsys.readouterr()
+    assert json.loads(said.out) == record["acceptance"]
+    assert "Continuing after 2 updates" in said.err
+    assert (tmp_path / "state" / "state.npz").exists()  # where the rule has it

@@ -35,15 +35,14 @@ def full(tmp_path_factory):
     return trained_apart(tmp_path_factory.mktemp("full"), "dsage", "full")
 
 
-@pytest.mark.long(seconds=8)
-def test_a_run_on_a_cluster_leaves_the_same_archive(tmp_path):
+@pytest.mark.long(seconds=20)
+@pytest.mark.parametrize(("algo", "model"), [("map_elites", "plain"), ("dsage", "basic")])
+def test_a_run_on_a_cluster_leaves_the_same_archive(tmp_path, algo, model):
     alone, cluster = (tmp_path / name for name in ("alone", "cluster"))
     for run_dir, distributed in ((alone, None), (cluster, "local workers=2")):
-        settings = TINY["map_elites"]
         run = make_context(
-            algo="map_elites", game="maze", model="plain", run=1, settings=settings, run_dir=run_dir,
-            distributed=distributed,
-        )  # fmt: skip
+            algo=algo, game="maze", model=model, run=1, settings=TINY[algo], run_dir=run_dir, distributed=distributed
+        )
         train(run)
     check_same(alone, cluster)
     assert "Dask workers on this machine" in (cluster / "train.log").read_text()

@@ -1,6 +1,7 @@
 """`python -m neurozoo level`, `train-generator` and `mazes`: levels, what makes them, and agents in mazes."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -62,7 +63,14 @@ def _train_generator(options):
     settings = generator_settings(options.preset, read_overrides(options))
     folder, engine = options.folder, {"threads": options.threads, "ops": options.ops}
     corpus = kept_corpus(folder / "levels.npz", settings.corpus_seed, count=settings.corpus, **engine)
-    record = make_generator(settings, corpus, folder / "generator.npz", state=folder / "state.npz", **engine)
+    record = make_generator(
+        settings,
+        corpus,
+        folder / "generator.npz",
+        state=folder / "state" / "state.npz",  # as workflow/rules/generators.smk has it, so that either continues
+        report=lambda line: print(line, file=sys.stderr if options.json else sys.stdout, flush=True),
+        **engine,
+    )
     found = record["acceptance"]
     if options.json:
         print(json.dumps(found))

@@ -18,7 +18,6 @@ def add_result_commands(commands: Commands) -> None:
     )
     site.add_argument(
         "--url",
-        default="",
         type=web_address,
         help="address of the folder with index.html on the web, for previews of links (site.url of the configuration)",
     )
@@ -55,9 +54,9 @@ def _site(options):
     from neurozoo.gallery.pages import build_site, bundle_site
 
     if options.bundle:
-        manifest, page = bundle_site(options.results, options.bundle, url=options.url), options.bundle
+        manifest, page = bundle_site(options.results, options.bundle, url=options.url or ""), options.bundle
     else:
-        manifest, page = build_site(options.results, url=options.url), options.results / "site" / "index.html"
+        manifest, page = build_site(options.results, url=options.url or ""), options.results / "site" / "index.html"
     damaged = sum(entry.is_damaged for entry in manifest.missing)
     print(f"{page}: {len(manifest.runs)} runs, {damaged} damaged files, {len(manifest.missing) - damaged} not made yet")
 

@@ -71,7 +71,7 @@ class DsageSession(LevelSearchSession):
                 self._surrogate.set_arrays(dict(self._saved))
             except (ValueError, KeyError) as error:
                 raise NeurozooError(f"The state is damaged ({error}). {self.context.remedy}") from error
-        return self
+        return super().__enter__()  # last, because it may start a cluster
 
     def propose(self, watch: Watch) -> Proposal:
         """Returns random solutions at first, and later what the surrogate's archive holds."""

@@ -159,12 +159,18 @@ def train_generator(
         clock: Returns the time in seconds.
 
     Raises:
-        NeurozooError: The state is damaged, or of other settings or levels; or a weight is not finite.
+        NeurozooError: The state is damaged, of other settings or levels, or further than `steps`; or a weight is not
+            finite.
     """
     training = GeneratorTraining(settings, corpus.levels)
     facts = _facts(settings, corpus)
     if Path(state).exists():
         _restore(training, state, facts)
+        if training.step > settings.steps:
+            raise NeurozooError(
+                f"{state} has {training.step:,} updates already, but steps is {settings.steps:,}. Ask for at least as "
+                "many, or write the generator to another folder."
+            )
         report(f"Continuing after {training.step:,} updates of {state}")
     saved = clock()
     while training.step < settings.steps:
