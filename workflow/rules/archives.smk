@@ -27,6 +27,7 @@ rule correct_archive:
     """Evaluates an archive's elites again, so that lucky episodes do not count."""
     input:
         unpack(op_besides),
+        unpack(starts_of),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
     output:
@@ -86,6 +87,8 @@ rule film_archive:
 rule archive_page:
     """Makes a page that shows the level behind every cell of an archive."""
     input:
+        unpack(op_besides),
+        unpack(starts_of),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
         corrected="<results>/runs/{algo}/{game}/{model}/{run}/corrected.json",

@@ -44,7 +44,7 @@ from neurozoo.plan.planned_runs import (
     runs_with_levels,
     runs_with_predictions,
     runs_of_game,
-    start_file,
+    start_files,
 )
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, check_layer
@@ -241,9 +241,13 @@ def foundations_of(wildcards):
     files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
     found = described(**dict(files[need] for need in needs_of(wildcards.algo, run_dir)))
     found |= op_besides(wildcards)
-    if start := in_a_sentence(start_file, config, **dict(wildcards.items())):
-        found["start"] = ancient(start)
-    return found
+    return found | starts_of(wildcards)
+
+
+def starts_of(wildcards):
+    """Returns the files that a run starts from, such as the agent and the generator of an archive."""
+    files = in_a_sentence(start_files, config, **dict(wildcards.items()))
+    return {"starts": [ancient(file) for file in files]} if files else {}
 
 
 def share_of_cores(wildcards):

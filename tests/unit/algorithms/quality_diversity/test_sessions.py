@@ -181,6 +181,9 @@ def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
     assert not levels["failed"].any()
     corrected = correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
     assert corrected["elites"] <= 6
+    RecurrentAgent.draw(np.random.default_rng(1), num_actions=3).write(agent)
+    with pytest.raises(NeurozooError, match=r"The agent .*agent\.npz has changed since .* was trained"):
+        correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
     with pytest.raises(NeurozooError, match=r"agent\.npz is played by the op, but none was given. Build it"):
         trained(tmp_path / "without", "domain_randomization", **given)
     agent.write_bytes(b"no agent")
@@ -199,7 +202,13 @@ def test_only_a_trained_agent_needs_the_op():
     assert spec.needs == spec.needs_besides("maze", spec.presets["paper"]) == ()
     trained_agent = resolve_settings("dsage", preset="paper", overrides={"agent": "config/agents/walker.npz"})
     assert spec.needs_besides("maze", trained_agent) == ("op",)
-    assert spec.start_source(trained_agent) == "config/agents/walker.npz"
+    assert spec.start_sources(trained_agent) == ("config/agents/walker.npz",)
+
+
+def test_a_run_waits_for_both_its_agent_and_its_generator():
+    files = {"agent": "config/agents/walker.npz", "decoder": "results/generators/laptop/generator.npz"}
+    settings = resolve_settings("cma_me", preset="mario_demo", overrides=files)
+    assert ALGORITHMS["cma_me"].start_sources(settings) == tuple(files.values())
 
 
 @pytest.mark.parametrize(

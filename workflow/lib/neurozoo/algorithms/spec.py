@@ -141,7 +141,7 @@ class AlgorithmSpec:
             settings; takes the game, the settings, and the protocol with which it began (None if unknown).
         first_presets: What corrected presets said at first: the values of settings, by preset. Runs that began so
             continue so.
-        start_source: Returns the file or the run's folder that a run with some settings starts from; None for most.
+        start_sources: Returns the files and folders of runs that a run with some settings starts from; none for most.
         needs_besides: Returns what must be built besides `needs` before a run of a game with some settings.
         memory: Returns the megabytes of memory that a run with some settings needs.
         gpus: Returns the number of GPUs that a run with some settings needs.
@@ -175,7 +175,7 @@ class AlgorithmSpec:
     describe_evaluation: Callable[[str, Any], Mapping[str, object]] = describe_evaluation
     keep_protocol: Callable[[str, Any, Mapping[str, Any] | None], Mapping[str, Any] | None] = protocol_as_begun
     first_presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    start_source: Callable[[Any], str | None] = lambda settings: None
+    start_sources: Callable[[Any], tuple[str, ...]] = lambda settings: ()
     needs_besides: Callable[[str, Any], tuple[Need, ...]] = lambda game, settings: ()
     memory: Callable[[Any], int] = lambda settings: 4000
     gpus: Callable[[Any], int] = lambda settings: 0

@@ -20,7 +20,11 @@ _SHADES = 255  # of an occupancy; the largest value of a level is stored beside 
 
 
 def write_archive_page(
-    run_dir: str | os.PathLike, output: str | os.PathLike, *, most_levels: int = MOST_LEVELS
+    run_dir: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    ops: str | os.PathLike | None = None,
+    most_levels: int = MOST_LEVELS,
 ) -> dict[str, int]:
     """Writes a page that shows the archive, and the level in each cell that is clicked.
 
@@ -30,6 +34,7 @@ def write_archive_page(
     Args:
         run_dir: Folder of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
         output: The `.html` to write.
+        ops: The op library, which platform levels need; None for where the workflow builds it.
         most_levels: Most levels on the page. If there are more elites, only every second, third ... can be clicked.
 
     Returns:
@@ -66,7 +71,7 @@ def write_archive_page(
         },
         "repeated": [_words(name) for name in stored.measures],  # among the colours
         "every": every,
-        "levels": _levels(domain, stored, arrays, shown, agent),
+        "levels": _levels(domain, stored, arrays, shown, agent, ops),
         "way": way,
     }
     title = f"Archive of {data['run']}"
@@ -100,7 +105,12 @@ def _corrected(run_dir: Path) -> dict | None:
 
 
 def _levels(
-    domain: LevelDomain, stored: StoredArchive, arrays: dict[str, np.ndarray], shown: np.ndarray, agent: str | None
+    domain: LevelDomain,
+    stored: StoredArchive,
+    arrays: dict[str, np.ndarray],
+    shown: np.ndarray,
+    agent: str | None,
+    ops: str | os.PathLike | None,
 ) -> list[dict]:
     try:
         levels = arrays["metadata_level"][shown].astype(np.uint8).reshape(len(shown), *domain.shape)
@@ -112,7 +122,7 @@ def _levels(
         raise NeurozooError(f"The archive lacks its levels ({error}). Train the run again.") from error
     guessed = arrays.get("metadata_predicted_occupancy")
     guessed = None if guessed is None else guessed[shown].astype(float).reshape(len(shown), -1)
-    ways = [np.zeros(0, int)] * len(levels) if agent is None else domain.ways(levels, agent)
+    ways = [np.zeros(0, int)] * len(levels) if agent is None else domain.ways(levels, agent, ops=ops)
     found = []
     for number, elite in enumerate(shown):
         entry = {

@@ -1,5 +1,6 @@
 """Domains of levels: what a quality-diversity search varies, who is sent into a level, and what is measured there."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,9 @@ class LevelDomain(Interface):
             rngs: One generator per level, so that its result does not depend on the other levels.
         """
 
-    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+    def ways(
+        self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
+    ) -> list[np.ndarray]:
         """Returns the cells of one episode in each level, row * width + column, for pages and movies."""
 
 

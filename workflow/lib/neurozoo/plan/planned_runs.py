@@ -318,18 +318,19 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
     }
 
 
-def start_file(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> str | None:
-    """Finds the file that has to exist before a run is trained, because the run starts from it.
+def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> list[str]:
+    """Finds the files that have to exist before a run is trained, because the run starts from them.
 
     Arguments and errors are those of `run_settings`.
 
     Returns:
-        The file, or the checkpoint in the folder of another run; None for most runs.
+        Files, and for the folder of another run its checkpoint; empty for most runs.
     """
-    source = get_algorithm(algo).start_source(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
-    if source is None or Path(source).suffix or Path(source).is_file():
-        return source
-    return f"{source.rstrip('/')}/checkpoint.npz"
+    sources = get_algorithm(algo).start_sources(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
+    return [
+        source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
+        for source in sources
+    ]
 
 
 def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> tuple[Need, ...]:

@@ -61,7 +61,7 @@ def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: An
         has_genome=True,
         check_game=check_game,
         check_fit=_check_fit,
-        start_source=lambda settings: settings.start_source,
+        start_sources=lambda settings: () if settings.start_source is None else (settings.start_source,),
         gpus=_gpus,
         **traits,
     )

@@ -37,7 +37,7 @@ def correct_archive(
     """
     with needing("levels", "A corrected archive"):
         from neurozoo.algorithms.quality_diversity.archives import make_archive
-        from neurozoo.algorithms.quality_diversity.level_search import play_of
+        from neurozoo.algorithms.quality_diversity.level_search import file_hashes, play_of
 
     run_dir = Path(run_dir)
     arrays = read_archive(run_dir / "archive.npz")
@@ -54,6 +54,13 @@ def correct_archive(
         raise NeurozooError(
             f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
         ) from error
+    for name, digest in file_hashes(settings).items():
+        if record.get(name, digest) != digest:
+            kind = name.removesuffix("_sha256")
+            raise NeurozooError(
+                f"The {kind} {getattr(settings, f'{kind}_file')} has changed since {run_dir} was trained, so its "
+                "elites cannot be evaluated again. Restore the file, or train the run again."
+            )
     domain = settings.domain(names["game"])
     play = play_of(settings, domain, ops=None if ops is None else Path(ops), threads=threads)
     levels = domain.decode(arrays["solutions"])

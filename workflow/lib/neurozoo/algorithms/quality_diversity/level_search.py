@@ -90,7 +90,7 @@ class LevelSearchSession:
         self.domain = self.settings.domain(context.game)
         self.settings.check(self.domain)
         self.context = context
-        self.identity: Mapping[str, object] = _identity(self.settings)
+        self.identity: Mapping[str, object] = file_hashes(self.settings)
         if self.settings.agent_file is not None and self.domain.read_agent is not None:
             self.domain.read_agent(self.settings.agent_file)  # refuses what is no agent before any work
         self._how = play_of(self.settings, self.domain, ops=context.ops, threads=context.threads)
@@ -332,14 +332,18 @@ def play_of(settings: LevelSearchSettings, domain: LevelDomain, *, ops: Path | N
     return replace(settings.play, ops=ops, threads=threads)
 
 
-def _identity(settings: LevelSearchSettings) -> Mapping[str, object]:
-    """Returns what a state depends on besides the settings: the contents of the agent's and the generator's file."""
-    identity = {}
+def file_hashes(settings: LevelSearchSettings) -> Mapping[str, str]:
+    """Returns what a run depends on besides its settings: `agent_sha256` and `generator_sha256`, if it has these files.
+
+    Raises:
+        NeurozooError: A file is missing.
+    """
+    hashes = {}
     for kind, path in (("agent", settings.agent_file), ("generator", settings.generator_file)):
         if path is None:
             continue
         try:
-            identity[f"{kind}_sha256"] = sha256_of(path)
+            hashes[f"{kind}_sha256"] = sha256_of(path)
         except OSError as error:
             raise NeurozooError(f"The {kind} {path} is missing. Train it, or name another one.") from error
-    return identity
+    return hashes

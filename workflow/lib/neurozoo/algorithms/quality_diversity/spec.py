@@ -101,7 +101,9 @@ def _spec(
         check_fit=_check_fit,
         describe_protocol=_describe_protocol,
         memory=_memory,
-        start_source=lambda settings: settings.agent_file or settings.generator_file,
+        start_sources=lambda settings: tuple(
+            file for file in (settings.agent_file, settings.generator_file) if file is not None
+        ),
         needs_besides=_needs_besides,
     )
 

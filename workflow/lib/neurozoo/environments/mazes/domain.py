@@ -3,6 +3,7 @@
 Source: section 4 of the description of DSAGE.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
@@ -87,13 +88,16 @@ class MazeDomain:
             occupancy=occupancy.reshape(count, SIDE, SIDE).astype(np.float32),
         )
 
-    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+    def ways(
+        self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
+    ) -> list[np.ndarray]:
         """Returns the cells of one episode in each maze, for pages and movies.
 
         Args:
             levels: uint8, shape (levels, 16, 16), with or without endpoints.
             agent: Name of the agent. One that chooses at random walks as its first random numbers have it.
             direction: Where it looks at first.
+            ops: Not needed here.
 
         Returns:
             Arrays of int16, shape (steps,), row * 16 + column before each action; empty for an unsolvable maze.

@@ -3,6 +3,7 @@
 Source: section 5 of the description of DSAGE.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -112,23 +113,26 @@ class PlatformerDomain:
             occupancy=(games.occupancy / games.status.shape[1]).astype(np.float32),
         )
 
-    def ways(self, levels: np.ndarray, agent: str, *, direction: int = 0) -> list[np.ndarray]:
+    def ways(
+        self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
+    ) -> list[np.ndarray]:
         """Returns the tiles of one run in each level, for pages and movies. The searching agent has its middle budget.
 
         Args:
             levels: uint8, shape (levels, 16, 56).
             agent: Name of the agent, or its file.
             direction: Has no meaning here.
+            ops: The op library; None for where the workflow builds it.
 
         Returns:
             Arrays of int16, shape (ticks,), row * 56 + column; ticks above or below the level are left out.
         """
-        characters = to_characters(np.asarray(levels, np.uint8))
+        characters, ops = to_characters(np.asarray(levels, np.uint8)), ops or simulator.OPS
         if agent != A_STAR:
             runner = read_runner(agent)
-            return [simulator.tiles_of_feet(run_through(runner, level)[1].position) for level in characters]
-        games = simulator.play(characters, np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2]))
+            return [simulator.tiles_of_feet(run_through(runner, level, ops=ops)[1].position) for level in characters]
+        games = simulator.play(characters, np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2]), ops=ops)
         return [
-            simulator.tiles_of_feet(simulator.replay(level, buttons).position)
+            simulator.tiles_of_feet(simulator.replay(level, buttons, ops=ops).position)
             for level, buttons in zip(characters, games.buttons_of_first_runs(), strict=True)
         ]
