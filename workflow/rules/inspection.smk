@@ -24,8 +24,9 @@ Tagged moments of a run can have all these files, too, such as tags/human/rollou
 freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
 A model is frozen only if its three forms act like the native op on a recorded episode; `freeze` in the configuration
-says which of them are kept besides the Keras model. Keras networks have no graph and need neither op nor noise table: Keras
-plays their episode. A rollout needs only the Keras model and its record, so it can be made again wherever that folder is.
+says which of them are kept besides the Keras model. Keras networks have no graph and need neither op nor noise table
+(except in the platform game, which looks for the op in results/native): Keras plays their episode. A rollout needs
+only the Keras model and its record, so it can be made again wherever that folder is.
 """
 
 

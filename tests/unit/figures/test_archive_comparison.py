@@ -16,10 +16,10 @@ from neurozoo.records.level_table import write_levels
 from neurozoo.records.stored_archive import StoredArchive
 
 
-def archive(folder, algo="dsage", model="full", objectives=(0.005, 1.0, 1.0)):
+def archive(folder, algo="dsage", model="full", objectives=(0.005, 1.0, 1.0), **more):
     """A small archive of 4 x 2 cells; returns its file."""
     folder.mkdir(parents=True, exist_ok=True)
-    facts = {"game": "maze", "measures": ["walls", "path_length"], "algo": algo, "model": model, "run": 1}
+    facts = {"game": "maze", "measures": ["walls", "path_length"], "algo": algo, "model": model, "run": 1, **more}
     count = len(objectives)
     np.savez(
         folder / "archive.npz",
@@ -89,6 +89,18 @@ def test_figures_of_all_searches_are_drawn_and_equal_data_give_equal_bytes(tmp_p
         draw(given, [first])
         draw(given, [second])
         assert first.read_bytes() == second.read_bytes()
+
+
+def test_runs_with_other_settings_are_not_pooled(tmp_path):
+    hashes = ("aaaaaa111111", "aaaaaa111111", "bbbbbb222222")
+    paths = [archive(tmp_path / str(number), settings_hash=digest) for number, digest in enumerate(hashes)]
+    paths.append(archive(tmp_path / "other", "map_elites", "plain", settings_hash="cccccc333333"))
+    found = archive_comparison._by_search(paths)
+    assert {name: len(stored) for (_, _, name), stored in found.items()} == {
+        "DSAGE, full, settings aaaaaa": 2,
+        "DSAGE, full, settings bbbbbb": 1,
+        "MAP-Elites, plain": 1,
+    }
 
 
 def test_without_predictions_there_is_a_sentence(run_dirs):

@@ -21,7 +21,6 @@ from neurozoo.plan.planned_runs import (
     runs_of_game,
     runs_with_layer,
     runs_with_lean,
-    runs_with_phases,
 )
 from neurozoo.plan.products import games_in_grids
 
@@ -147,13 +146,6 @@ def test_imports_need_no_experiments_and_become_runs_of_their_own():
     assert (choices["file"], choices["source"], choices["format"]) == ("x", "x", "auto")
     with pytest.raises(NeurozooError, match="imported/pong/small/3; they make: pong/small/1, pong/small/2"):
         import_choices(config, game="pong", model="small", run="3")
-
-
-def test_runs_that_learn_in_epochs_have_phases():
-    config = checked(
-        "experiments: {a: {algo: dqn, games: [pong], models: [small]}, b: {algo: ga, games: [pong], models: [large]}}"
-    )
-    assert [(run.algo, run.model) for run in runs_with_phases(config)] == [("dqn", "small")]
 
 
 def test_filters_are_shown_for_the_configured_experiments_where_they_have_a_meaning():

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.environments.mazes.curriculum import PHASES, draw_level, edit_level, phase_at, reachable_cells
+from neurozoo.environments.mazes.curriculum import PHASES, draw_level, phase_at, reachable_cells
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 
 
@@ -59,11 +59,3 @@ def test_reachable_cells_are_those_of_a_search():
         walls = rng.random((SIDE, SIDE)) < share
         start = int(rng.choice(np.flatnonzero(~walls)))
         assert reachable_cells(walls, start).tolist() == slowly_reachable(walls, start)
-
-
-def test_an_edit_flips_cells_but_no_endpoint():
-    level = levels(PHASES[1], 1)[0]
-    edited = edit_level(level, np.random.default_rng(0))
-    assert (edited.walls != level.walls).sum() == 5
-    assert not edited.walls.reshape(-1)[[level.start, level.goal]].any()
-    assert (edited.start, edited.goal) == (level.start, level.goal)

@@ -1,6 +1,6 @@
 """The interface between training and an algorithm: the session of one run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -210,6 +210,3 @@ class Session(Interface):
 
     def result(self) -> Result:
         """Returns the result of the run so far; only after a report."""
-
-
-OpenSession = Callable[[RunContext], Session]

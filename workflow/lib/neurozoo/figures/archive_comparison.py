@@ -1,7 +1,7 @@
 """Compares all searches: archives with one colour bar, histograms of objectives, and predictions of levels."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -131,9 +131,10 @@ def prediction_points(run_dirs: Sequence[str | os.PathLike]) -> pd.DataFrame:
         NeurozooError: A file is missing or damaged, or no run has predictions.
     """
     parts: dict[tuple[str, str, str], list[pd.DataFrame]] = {}
-    for folder in map(Path, run_dirs):
-        facts, stored = read_run_result(folder), read_stored_archive(folder / "archive.npz")
-        name = agent_name(str(facts["algo"]), str(facts["model"]), "")
+    folders = [Path(folder) for folder in run_dirs]
+    every = [read_run_result(folder) for folder in folders]
+    for folder, facts, name in zip(folders, every, _search_names(every), strict=True):
+        stored = read_stored_archive(folder / "archive.npz")
         levels = read_levels(folder / LEVELS, ["predicted", *stored.measures])
         for number, measure in enumerate(stored.measures):
             predicted, true = levels["predicted"][:, 1 + number].astype(float), levels[measure].astype(float)
@@ -169,13 +170,26 @@ _Kind = tuple[str, tuple[str, str], str]  # game, measures, name of the search
 
 def _by_search(paths: Sequence[str | os.PathLike]) -> dict[_Kind, list[StoredArchive]]:
     found: dict[_Kind, list[StoredArchive]] = {}
-    for stored in map(read_stored_archive, paths):
-        facts = stored.facts
-        name = agent_name(str(facts.get("algo", "")), str(facts.get("model", "")), "")
-        found.setdefault((str(facts.get("game", "")), stored.measures, name), []).append(stored)
+    every = [read_stored_archive(path) for path in paths]
+    for stored, name in zip(every, _search_names([stored.facts for stored in every]), strict=True):
+        found.setdefault((str(stored.facts.get("game", "")), stored.measures, name), []).append(stored)
     if not found:
         raise NeurozooError("There is no archive to show; plan at least one run of quality diversity.")
     return found
+
+
+def _search_names(every: Sequence[Mapping[str, object]]) -> list[str]:
+    """Returns the name of each run's search: runs have the same one if and only if they may be pooled.
+
+    It has the hash of the settings if a search of this name was run in this game with several settings.
+    """
+    kinds = [tuple(str(facts.get(name, "")) for name in ("game", "algo", "model")) for facts in every]
+    hashes = [str(facts.get("settings_hash", "")) for facts in every]
+    settings = {kind: {digest for each, digest in zip(kinds, hashes, strict=True) if each == kind} for kind in kinds}
+    return [
+        agent_name(algo, model, f"settings {digest[:6]}" if len(settings[game, algo, model]) > 1 else "")
+        for (game, algo, model), digest in zip(kinds, hashes, strict=True)
+    ]
 
 
 def _panel(found: dict[_Kind, list[StoredArchive]], kind: _Kind) -> str:

@@ -91,12 +91,6 @@ def packed_picture(picture: np.ndarray) -> np.ndarray:
     return whole.view("<u4")[..., 0]
 
 
-def blend(below: Colour, above: Colour, share: float) -> Colour:
-    """Mixes two colours; `share` is that of the colour above."""
-    red, green, blue = (round(low + share * (high - low)) for low, high in zip(below, above, strict=True))
-    return red, green, blue
-
-
 @lru_cache
 def colour_table(name: str) -> np.ndarray:
     """Returns a colour map of Matplotlib as 256 packed colours, from the lowest value to the highest: uint32."""

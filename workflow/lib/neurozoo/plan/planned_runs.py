@@ -77,24 +77,6 @@ def imported_runs(config: Mapping) -> list[PlannedRun]:
     return [imported_run(entry) for entry in config.get("imports", {}).values()]
 
 
-def runs_with_lineage(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs whose individuals descend from each other.
-
-    Args:
-        config: As returned by `check_config`.
-    """
-    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_lineage]
-
-
-def runs_with_phases(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs that learn in epochs, between which they are tested.
-
-    Args:
-        config: As returned by `check_config`.
-    """
-    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_phases]
-
-
 def runs_with_network(config: Mapping) -> list[PlannedRun]:
     """Lists the planned runs that result in a network, which can be frozen, recorded and filmed.
 

@@ -1,6 +1,6 @@
 """A player: environments, the policy that acts in them, and the rollout that they fill."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -167,6 +167,3 @@ class Player:
 def named(part: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Returns the arrays of a part by their own names."""
     return {name.removeprefix(f"{part}-"): each for name, each in arrays.items() if name.startswith(f"{part}-")}
-
-
-MakePlayer = Callable[[Forward, range], Player]

@@ -1,7 +1,6 @@
 """Mazes to learn in: first easy ones, later all kinds.
 
-Source: section 13.1 of the description of DSAGE; the edits are those of Parker-Holder et al. 2022, arXiv:2203.01302
-(ACCEL).
+Source: section 13.1 of the description of DSAGE.
 """
 
 import os
@@ -12,7 +11,6 @@ import numpy as np
 from neurozoo.environments.mazes.endpoints import CELLS, SIDE, find_endpoints
 from neurozoo.environments.mazes.episodes import find_endpoints_in_op
 
-EDITS = 5  # cells that `edit_level` flips
 _FIRST_COLUMN = sum(1 << SIDE * row for row in range(SIDE))
 _LAST_COLUMN = _FIRST_COLUMN << SIDE - 1
 
@@ -102,22 +100,6 @@ def draw_level(rng: np.random.Generator, phase: Phase, *, ops: str | os.PathLike
         others = others[others != start]
         if len(others):
             return MazeLevel(walls, start, int(rng.choice(others)), direction)
-
-
-def edit_level(level: MazeLevel, rng: np.random.Generator, *, edits: int = EDITS) -> MazeLevel:
-    """Turns some walls into free cells and some free cells into walls.
-
-    The endpoints stay, and stay free; the goal may be out of reach then.
-
-    Args:
-        level: The maze.
-        rng: Draws the cells.
-        edits: Number of different cells.
-    """
-    walls = level.walls.copy()
-    others = np.setdiff1d(np.arange(CELLS), [level.start, level.goal])
-    walls.reshape(-1)[rng.choice(others, edits, replace=False)] ^= True
-    return MazeLevel(walls, level.start, level.goal, level.direction)
 
 
 def reachable_cells(walls: np.ndarray, start: int) -> np.ndarray:

@@ -18,7 +18,6 @@ from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH, read_level, to
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.npz_files import DAMAGE, read_npz
 
-_ARCHIVE_GROWTH = 1000  # times that an archive may grow when it is unpacked: levels are mostly air
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": TICKS_PER_SECOND // TICKS_PER_STEP}
 
 
@@ -121,7 +120,7 @@ def _read_levels(path: Path) -> np.ndarray:
     if path.suffix != ".npz":
         return read_level(path)[None]
     try:
-        levels = read_npz(path, growth=_ARCHIVE_GROWTH)["metadata_level"]
+        levels = read_npz(path)["metadata_level"]
     except (*DAMAGE, OSError) as error:
         raise NeurozooError(
             f"{path} holds no platform levels ({error}). Name the archive.npz of a run of the game mario, or a "
