@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 _LONGEST = 80  # characters of a name in a message
+_MANY_NAMES, _NEIGHBOURS = 40, 4  # names, of which an error lists so many on each side of the similar one
 
 
 class NeurozooError(Exception):
@@ -32,6 +33,8 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     """Makes the error for an unknown name, with the most similar valid name as a suggestion.
 
+    All valid names are listed; if they are many and one is similar, only its neighbours in the alphabet.
+
     Args:
         kind: What the name stands for, such as "game".
         name: The name that the user gave.
@@ -45,6 +48,10 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
     guess = nearest(shown.strip("'"), allowed)
     hint = f"; did you mean {guess!r}?" if guess else "."
+    if guess and len(allowed) > _MANY_NAMES:
+        place = allowed.index(guess)
+        some = allowed[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
+        return NeurozooError(f"{kind} {shown} is unknown{hint} Known are {len(allowed)}, such as {', '.join(some)}.")
     return NeurozooError(f"{kind} {shown} is unknown{hint} Known: {', '.join(allowed)}.")
 
 
