@@ -123,16 +123,17 @@ def test_the_preset_is_that_of_cleanrl():
 
 
 @pytest.mark.parametrize("model", KERAS_NETWORKS)
-@pytest.mark.parametrize("preset", ["pqn", "ppo", "impala_paper"])
+@pytest.mark.parametrize("preset", ["pqn", "neurozoo_pqn", "ppo", "impala_paper"])
 def test_networks_that_do_not_fit_the_objective_are_refused(model, preset):
     check, settings = ALGORITHMS["impala"].check_model, PRESETS[preset]
-    if (model == "nature_layer_norm") == (preset == "pqn"):
+    learns_values = preset.endswith("pqn")
+    if model.endswith("layer_norm") == learns_values:
         check(model, settings)
         return
     sentence = (
         "pqn, the network should have action values, but '.*' has a policy head and a baseline head"
-        if preset == "pqn"
-        else "the network should have a policy head and a baseline head, but 'nature_layer_norm' has action values"
+        if learns_values
+        else f"the network should have a policy head and a baseline head, but '{model}' has action values"
     )
     with pytest.raises(NeurozooError, match=sentence):
         check(model, settings)
