@@ -76,7 +76,7 @@ def test_capital_letters_do_not_hide_the_name_that_was_meant():
 def test_of_many_names_only_the_neighbours_of_the_similar_one_are_listed():
     names = [f"name_{number:03}" for number in range(100)]
     assert str(unknown_name("word", "nane_050", names)) == (
-        "word 'nane_050' is unknown; did you mean 'name_050'? Known are 100, such as "
+        "word 'nane_050' is unknown; did you mean 'name_050'? Known: 100 names, among them "
         "name_046, name_047, name_048, name_049, name_050, name_051, name_052, name_053, name_054."
     )
     assert str(unknown_name("word", "nothing like it", names)).endswith("name_098, name_099.")

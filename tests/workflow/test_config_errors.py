@@ -48,7 +48,7 @@ def test_a_mistake_on_the_command_line_is_found_too(snakemake):
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        ("results/runs/ga/pnog/large/1/metrics.csv", "game 'pnog' is unknown; did you mean 'pong'? Known are 10"),
+        ("results/runs/ga/pnog/large/1/metrics.csv", "game 'pnog' is unknown; did you mean 'pong'? Known: 10"),
         pytest.param(
             "results/runs/ga/pong/lagre/1/metrics.csv",
             "network 'lagre' is unknown; did you mean 'large'?",

@@ -6,6 +6,4 @@ from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.errors import plain_errors
 
 with plain_errors(snakemake.log[0]):
-    write_archive_page(
-        Path(snakemake.input.archive).parent, snakemake.output.page, ops=snakemake.input.get("ops")
-    )
+    write_archive_page(Path(snakemake.input.archive).parent, snakemake.output.page, ops=snakemake.input.get("ops"))

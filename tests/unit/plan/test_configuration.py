@@ -169,7 +169,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (
             {"games": ["pong", "mspacman"]},
-            ["experiments.demo.games[1]: game 'mspacman' is unknown; did you mean 'ms_pacman'? Known are 10"],
+            ["experiments.demo.games[1]: game 'mspacman' is unknown; did you mean 'ms_pacman'? Known: 10"],
         ),
         ({"models": ["lage"]}, ["experiments.demo.models[0]: network 'lage' is unknown; did you mean 'large'?"]),
         (

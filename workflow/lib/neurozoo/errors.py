@@ -51,7 +51,9 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     if guess and len(allowed) > _MANY_NAMES:
         place = allowed.index(guess)
         some = allowed[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
-        return NeurozooError(f"{kind} {shown} is unknown{hint} Known are {len(allowed)}, such as {', '.join(some)}.")
+        return NeurozooError(
+            f"{kind} {shown} is unknown{hint} Known: {len(allowed)} names, among them {', '.join(some)}."
+        )
     return NeurozooError(f"{kind} {shown} is unknown{hint} Known: {', '.join(allowed)}.")
 
 

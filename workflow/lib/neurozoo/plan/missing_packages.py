@@ -19,8 +19,7 @@ def missing_packages(config: Mapping) -> str | None:
     Returns:
         The sentence, with the command that installs them; None if nothing is missing.
     """
-    names = dict.fromkeys(run.algo for run in planned_runs(config))
-    needed = {extra for name in names if name in ALGORITHMS for extra in ALGORITHMS[name].extras}
+    needed = {extra for run in planned_runs(config) for extra in ALGORITHMS[run.algo].extras}
     if config["distributed"]:
         needed.add("cluster")
     missing = sorted(extra for extra in needed if find_spec(MODULES[extra]) is None)

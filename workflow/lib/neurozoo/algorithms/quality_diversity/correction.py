@@ -33,7 +33,8 @@ def correct_archive(
         What was written.
 
     Raises:
-        NeurozooError: A file of the run is missing or damaged, or pyribs is not installed.
+        NeurozooError: A file of the run is missing or damaged, the agent's or the generator's file has changed since
+            the training, or pyribs is not installed.
     """
     with needing("levels", "A corrected archive"):
         from neurozoo.algorithms.quality_diversity.archives import make_archive
