@@ -95,11 +95,14 @@ def test_runs_with_other_settings_are_not_pooled(tmp_path):
     hashes = ("aaaaaa111111", "aaaaaa111111", "bbbbbb222222")
     paths = [archive(tmp_path / str(number), settings_hash=digest) for number, digest in enumerate(hashes)]
     paths.append(archive(tmp_path / "other", "map_elites", "plain", settings_hash="cccccc333333"))
+    # Other measures are told apart by their names already.
+    paths.append(archive(tmp_path / "measures", settings_hash="dddddd444444", measures=["walls", "kills"]))
     found = archive_comparison._by_search(paths)
     assert {name: len(stored) for (_, _, name), stored in found.items()} == {
         "DSAGE, full, settings aaaaaa": 2,
         "DSAGE, full, settings bbbbbb": 1,
         "MAP-Elites, plain": 1,
+        "DSAGE, full": 1,
     }
 
 

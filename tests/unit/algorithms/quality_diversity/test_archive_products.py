@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import archive_curves, draw_heatmap
 from neurozoo.gallery.scan import read_manifest
 from neurozoo.gallery.videos import read_video
+from neurozoo.movies import archive_movie
 from neurozoo.movies.archive_movie import film_archive, replayed
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.products import planned_products
@@ -97,6 +99,20 @@ def test_few_iterations_make_no_short_movie_and_the_poster_shows_the_whole_archi
     stored = read_stored_archive(run_dir / "archive.npz")
     bright = shown[57 : shown.shape[0] - 50, 50 : shown.shape[1] - 22].max(axis=2) > 60
     assert bright.mean() == pytest.approx(elites / np.prod(stored.dims), rel=0.2)
+
+
+@pytest.mark.parametrize("dims", [(25, 150), (150, 25), (256, 162)])
+def test_the_movie_has_room_for_its_words_whatever_the_measures(run_dir, dims):
+    stored = replace(read_stored_archive(run_dir / "archive.npz"), dims=dims)
+    canvas = archive_movie._Canvas(stored)
+    grid = np.full(dims, np.nan)
+    grid[-1, -1] = 1.0  # the upper right corner
+    height, width = (side.stop - side.start for side in canvas.cells)
+    assert 600 <= width <= 900
+    assert 400 <= height <= 600
+    cells = canvas.draw(grid, 1)[canvas.cells]
+    assert (cells != cells[-1, 0]).sum() == width // dims[0] * (height // dims[1])
+    assert cells[0, -1] != cells[-1, 0]
 
 
 def test_the_heat_map_is_the_same_every_time(run_dir, tmp_path):

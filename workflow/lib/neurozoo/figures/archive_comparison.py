@@ -1,6 +1,7 @@
 """Compares all searches: archives with one colour bar, histograms of objectives, and predictions of levels."""
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -181,14 +182,16 @@ def _by_search(paths: Sequence[str | os.PathLike]) -> dict[_Kind, list[StoredArc
 def _search_names(every: Sequence[Mapping[str, object]]) -> list[str]:
     """Returns the name of each run's search: runs have the same one if and only if they may be pooled.
 
-    It has the hash of the settings if a search of this name was run in this game with several settings.
+    It has the hash of the settings if a search of this name has several settings for this game and these measures.
     """
-    kinds = [tuple(str(facts.get(name, "")) for name in ("game", "algo", "model")) for facts in every]
+    kinds = [tuple(str(facts.get(name, "")) for name in ("game", "measures", "algo", "model")) for facts in every]
     hashes = [str(facts.get("settings_hash", "")) for facts in every]
-    settings = {kind: {digest for each, digest in zip(kinds, hashes, strict=True) if each == kind} for kind in kinds}
+    settings = defaultdict(set)
+    for kind, digest in zip(kinds, hashes, strict=True):
+        settings[kind].add(digest)
     return [
-        agent_name(algo, model, f"settings {digest[:6]}" if len(settings[game, algo, model]) > 1 else "")
-        for (game, algo, model), digest in zip(kinds, hashes, strict=True)
+        agent_name(kind[2], kind[3], f"settings {digest[:6]}" if len(settings[kind]) > 1 else "")
+        for kind, digest in zip(kinds, hashes, strict=True)
     ]
 
 

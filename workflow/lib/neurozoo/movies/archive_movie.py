@@ -15,7 +15,7 @@ from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 _HEAD, _FOOT, _SIDE, _EDGE = 56, 48, 48, 20  # pixels above, below, left and right of the cells
 _TITLE, _TEXT = 20, 15  # points
 _KEY = 90  # pixels of the colours of objectives
-_LEAST = 600  # pixels of the wider side of the archive
+_LEAST = 600, 400  # pixels of the archive: width, height
 _MOST_FRAMES = 250  # as in the paper's movies
 _LEAST_SECONDS, _LAST_SECONDS = 6, 2  # of the movie, and of its last picture
 _THEME = THEMES["dark"]
@@ -89,8 +89,8 @@ class _Canvas:
     """What all frames share: the axes with their titles and bounds."""
 
     def __init__(self, stored: StoredArchive) -> None:
-        self.zoom = max(1, -(-_LEAST // max(stored.dims)))
-        width, height = (cells * self.zoom for cells in stored.dims)
+        self.zooms = [-(-least // cells) for least, cells in zip(_LEAST, stored.dims, strict=True)]
+        width, height = (cells * zoom for cells, zoom in zip(stored.dims, self.zooms, strict=True))
         self.frame = np.full((even(_HEAD + height + _FOOT), even(_SIDE + width + _EDGE)), packed(_THEME.paper))
         self.frame[_HEAD - 1 : _HEAD + height + 1, _SIDE - 1 : _SIDE + width + 1] = packed(_THEME.line)
         self.cells = slice(_HEAD, _HEAD + height), slice(_SIDE, _SIDE + width)
@@ -101,7 +101,6 @@ class _Canvas:
         turned = np.full((_SIDE, height), packed(_THEME.paper))
         self._write_axis(turned, upwards, bounds[1], 0, height, _SIDE // 2)
         self.frame[_HEAD : _HEAD + height, : _SIDE - 1] = np.rot90(turned)[:, : _SIDE - 1]
-
         self._draw_key()
 
     @staticmethod
@@ -127,7 +126,7 @@ class _Canvas:
         frame = self.frame.copy()
         colours = colour_table("viridis")[(np.clip(np.nan_to_num(grid), 0, 1) * 255).astype(int)]
         colours[np.isnan(grid)] = packed(_THEME.paper)
-        frame[self.cells] = colours.T[::-1].repeat(self.zoom, axis=1).repeat(self.zoom, axis=0)
+        frame[self.cells] = colours.T[::-1].repeat(self.zooms[0], axis=1).repeat(self.zooms[1], axis=0)
         filled = int(np.isfinite(grid).sum())
         text = f"Iteration {number}: {filled:,} of {grid.size:,} cells"
         line = fitted(text, _TITLE, self.text_width)
