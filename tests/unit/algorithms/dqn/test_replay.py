@@ -261,6 +261,13 @@ def test_rewards_are_clipped_when_drawn_and_may_be_fractions():
     assert {action: value[1] for action, value in drawn(replay).items()} == {1: -1.0, 2: 0.25, 3: 0.5}
 
 
+def test_rewards_are_scaled_before_they_are_clipped():
+    replay = make(num_envs=1, windows="whole", history=1, reward_scale=0.1, reward_bounds=(-1, 0.5))
+    for row in range(4):
+        replay.append([0], [row], [[0, -70, 2.5, 30][row]], np.zeros((1, *SHAPE)), [False])
+    assert {action: value[1] for action, value in drawn(replay).items()} == {1: -1.0, 2: 0.25, 3: 0.5}
+
+
 def test_equal_generators_draw_equal_batches_and_a_batch_is_the_callers_own():
     replay = make()
     Stream(replay, num_envs=3, windows="padded").go(100)

@@ -157,6 +157,7 @@ class DeepQLearner:
             history=HISTORY,
             steps=s.n_steps,
             discount=s.discount,
+            reward_scale=s.reward_scale,
             reward_bounds=s.reward_bounds,
             windows=s.windows,
             masks_terminals=self._masks,

@@ -67,7 +67,8 @@ class Replay:
         history: Screens in a state.
         steps: n of the n-step returns.
         discount: Per step.
-        reward_bounds: Rewards are clipped to them when drawn, or None.
+        reward_scale: Factor on rewards when they are drawn.
+        reward_bounds: Scaled rewards are clipped to them, or None.
         windows: "padded" or "whole".
         masks_terminals: Whether screens before a terminal are zeros in later states, too (padded windows).
         prioritised: Draw in proportion to |error|^exponent instead of uniformly.
@@ -92,6 +93,7 @@ class Replay:
         history: int = 4,
         steps: int = 1,
         discount: float = 0.99,
+        reward_scale: float = 1.0,
         reward_bounds: tuple[float, float] | None = (-1.0, 1.0),
         windows: str,
         masks_terminals: bool = False,
@@ -112,7 +114,7 @@ class Replay:
         self._num_envs, self._history, self._steps = num_envs, history, steps
         self._powers = discount ** np.arange(steps)
         self._last_discount = discount**steps
-        self._reward_bounds = reward_bounds
+        self._reward_scale, self._reward_bounds = np.float32(reward_scale), reward_bounds
         self._is_whole = windows == "whole"
         self._masks_terminals = masks_terminals
         self._exponent = exponent
@@ -230,7 +232,7 @@ class Replay:
         if not self._is_whole and ages.min() < self._history:
             screens[:, : self._history][ages[:, None] < np.arange(self._history, 0, -1)] = 0
 
-        rewards = self._rings.rewards[ahead]
+        rewards = self._rings.rewards[ahead] * self._reward_scale
         if self._reward_bounds is not None:
             rewards = rewards.clip(*self._reward_bounds)
         ends = np.logical_or.accumulate(self._rings.terminals[ahead], axis=1)

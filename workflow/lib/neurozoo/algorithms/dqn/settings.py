@@ -34,7 +34,7 @@ class DqnSettings(RunSettings):
         "priority_correction": "importance_exponent",
         "priority_steps": "importance_steps",
     }
-    ADDED: ClassVar[Mapping[str, object]] = {"masks_lost_lives": False, "finishes_test": False}
+    ADDED: ClassVar[Mapping[str, object]] = {"masks_lost_lives": False, "finishes_test": False, "reward_scale": 1.0}
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -131,6 +131,11 @@ class DqnSettings(RunSettings):
         default=1.0,
         ge=0,
         description="Absolute error above which the loss is linear (Huber loss); 0 for a squared loss.",
+    )
+    reward_scale: Number = Field(
+        default=1.0,
+        gt=0,
+        description="Factor on rewards before they are clipped, for learning only, where scores are in the hundreds.",
     )
     reward_bounds: Pair[Number] | None = Field(
         default=(-1.0, 1.0),
