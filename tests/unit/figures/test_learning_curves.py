@@ -57,6 +57,19 @@ def test_runs_are_interpolated_on_a_grid_that_ends_with_the_shortest():
     assert scores.tolist() == [[20, 5], [40, 5], [60, 5], [80, 7]]
 
 
+def test_test_scores_and_own_scores_share_no_curve():
+    tested = run_of([1e6, 2e6, 3e6], [20.0, 21.0, 21.0]).assign(test_score=[5.0, 6.0, 7.0])
+    other = run_of([1e6, 2e6, 3e6], [20.0, 21.0, 21.0], run=2).assign(test_score=[None, None, 6.0])
+    reports, _ = plots._labelled(pd.concat([tested, other], ignore_index=True), "model")
+    curves = median_curves(reports, interval="none", confidence=0.95, seed=0)
+    assert curves.groupby("curve")["median"].last().to_dict() == {"large": 7.0, "large, own score": 21.0}
+
+
+def test_curves_over_hours_need_times(tmp_path):
+    with pytest.raises(NeurozooError, match="no TimeElapsedTotal"):
+        plot_learning_curves(small(), [tmp_path / "curves.png"], over="hours")
+
+
 def test_runs_without_common_frames_give_one_point():
     frames, scores = common_grid([(np.array([5.0]), np.array([1.0])), (np.array([6.0]), np.array([3.0]))])
     assert frames.tolist() == [5]

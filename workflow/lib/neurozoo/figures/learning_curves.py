@@ -44,6 +44,7 @@ FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
 _OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
 _POINTS = 200  # points of a curve, evenly spaced
+OWN_SCORE = ", own score"  # end of a label, where other runs of the same kind have a curve of tests
 _RESAMPLES = 5_000  # bootstrap resamples of a ribbon, as in the published figure
 
 
@@ -67,7 +68,7 @@ def plot_learning_curves(
     """Draws one panel per game: the median over runs, its bootstrap interval, and the best score of any run.
 
     The score is the test score. Runs whose tests make no curve, because there is none or one at the end, are
-    drawn with their own score, and the caption names them.
+    drawn with their own score, as curves of their own, and the caption names them.
 
     Args:
         metrics: The merged table.
@@ -101,6 +102,8 @@ def plot_learning_curves(
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
+    if over == "hours" and "TimeElapsedTotal" not in metrics:
+        raise NeurozooError("The metrics have no TimeElapsedTotal, so curves over hours cannot be drawn. Draw frames.")
     if over == "hours":
         metrics = metrics.assign(frames=metrics["TimeElapsedTotal"].astype("Float64") / 3600)
     reports, runs = _labelled(metrics, colour_by)
@@ -171,8 +174,9 @@ def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.D
         raise NeurozooError("The metrics contain no score to draw. Let a run reach its first report.")
     ids, _ = pd.factorize(drawn["kind"])
     runs = with_names(metrics.loc[drawn.index[~drawn["kind"].duplicated()], facts])
-    labels = curve_labels(runs, colour_by).array.take(ids)
-    return drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=labels), runs
+    drawn = drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=curve_labels(runs, colour_by).array.take(ids))
+    has_both = drawn.groupby("curve")["is_test"].transform("nunique") > 1
+    return drawn.assign(curve=drawn["curve"].mask(has_both & ~drawn["is_test"], drawn["curve"] + OWN_SCORE)), runs
 
 
 def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:
