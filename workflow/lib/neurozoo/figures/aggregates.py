@@ -137,7 +137,9 @@ def plot_aggregates(
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
     check_formats(outputs)
-    table = _read_rows_over_games(scores, needs=("human_normalised_iqm", "episodes"), names=(VARIANT, PLAYED, SETTINGS))
+    needs = ("human_normalised_iqm", "human_normalised_mean", "episodes")
+    table, of_games = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
+    table[PLAYED] = table[PLAYED].where(table[PLAYED] != "", table["protocol"])  # of a table of an earlier version
     title = "Scores over all games"
     if table.empty:
         return _save_message(title, _NO_HUMAN, outputs)
@@ -159,7 +161,7 @@ def plot_aggregates(
     points = pd.concat(parts, ignore_index=True)
     points["panel"] = pd.Categorical(points["panel"], list(_AGGREGATE_TITLES.values()))
     notes = ["Human-normalised test scores: 0 is random play, 1 a professional human."]
-    fewest = (table["runs"] / table["games"]).min()
+    fewest = of_games.loc[of_games["human_normalised_mean"].notna(), "runs"].min()
     notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
     if table["games"].nunique() > 1:
         notes.append(_UNLIKE)
@@ -188,7 +190,7 @@ def plot_improvement(
     """
     check_formats(outputs)
     names = (VARIANT, f"other_{VARIANT}", "left_out")
-    pairs = _read_rows_over_games(comparison, needs=("probability", "other_episodes"), names=names)
+    pairs, of_games = _read_rows(comparison, needs=("probability", "runs", "other_runs", "other_episodes"), names=names)
     title = "Probability of improvement"
     table = pairs[pairs["probability"].notna()]
     if table.empty:
@@ -206,7 +208,7 @@ def plot_improvement(
         "Probability that a run of the first scores more than one of the second. Ties count half; all games weigh the "
         "same."
     ]
-    fewest = (table[["runs", "other_runs"]].min(axis=1) / table["games"]).min()
+    fewest = of_games[["runs", "other_runs"]].min(axis=None)
     notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
     others = table[["protocol", "other_episodes"]].rename(columns={"other_episodes": "episodes"})
     used = pd.concat([table, others]).rename(columns={"episodes": "test_episodes"})
@@ -218,12 +220,16 @@ def plot_improvement(
     save_figure(figure, outputs)
 
 
-def _read_rows_over_games(path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
-    """Reads the rows of all games; the texts under `names` may be missing in tables of earlier versions."""
+def _read_rows(
+    path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Reads the rows over all games, and those of one game; `names` may be missing in tables of earlier versions."""
     remedy = f"Delete it and make it again: snakemake {path}"
+    names = ("protocol", *names)
     table = read_csv_table(path, numbers=needs, texts=("algo", "model", "game"), more_texts=names, remedy=remedy)
     table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})
-    return table[table["game"] == ALL_GAMES]
+    is_over_all = table["game"] == ALL_GAMES
+    return table[is_over_all].copy(), table[~is_over_all]
 
 
 def _pair_of(row: Any) -> tuple[str, ...]:
@@ -262,7 +268,7 @@ def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs
         points: The data of the figure, with `low`.
         mark: How an interval is drawn: `Band` or `Line`.
         confidence: Confidence of the intervals.
-        runs: The smallest number of runs of an agent per game, on average.
+        runs: The smallest number of runs of an agent in a game.
     """
     notes = []
     if points["low"].notna().any():
