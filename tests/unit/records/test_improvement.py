@@ -82,6 +82,17 @@ def test_protocols_of_two_names_and_equal_facts_are_compared(tmp_path):
     assert set(found["protocol"]) == {"uber2018 / ours"}
 
 
+def test_a_game_that_was_played_in_two_ways_counts_once(tmp_path):
+    full = {"protocol": "machado2018", "protocol_action_set": "full"}
+    runs = [
+        run_of(score, algo=algo, **played)
+        for algo, scores in (("ga", (3, 3, 1)), ("es", (2, 2, 2)))
+        for score, played in zip(scores, ({}, {"run": 2} | full, {"game": "skiing"}), strict=True)
+    ]
+    over_all = table(tmp_path, *runs).iloc[-1]
+    assert (over_all["games"], over_all["probability"]) == (2, 0.5)  # Pong 1 in both ways, Skiing 0
+
+
 def test_runs_of_one_algorithm_with_other_settings_are_another_agent(tmp_path):
     weak, strong = {"settings_mutation_power": "0.0005"}, {"settings_mutation_power": "0.5", "settings": "b"}
     found = table(tmp_path, run_of(1, **weak), run_of(4, run=2, **weak), run_of(2, run=3, **strong))

@@ -381,3 +381,13 @@ def test_a_parquet_of_something_else_is_no_metrics_table(tmp_path):
 def test_describing_results_that_are_not_there_says_how_to_make_them(tmp_path):
     with pytest.raises(NeurozooError, match="snakemake"):
         describe_results(tmp_path)
+
+
+def test_the_last_test_is_the_one_after_most_frames_whatever_the_order_of_rows():
+    rows = [
+        {"algo": "ga", "game": "pong", "model": "large", "run": run, "protocol": "uber2018", "frames": frames,
+         "score": 0.0, "test_score": float(frames)}
+        for run, frames in ((2, 3000), (2, 1000), (1, 500), (1, 900))
+    ]  # fmt: skip
+    found = final_scores(pd.DataFrame(rows))
+    assert found[["run", "frames", "test_score"]].to_numpy().tolist() == [[2, 3000, 3000], [1, 900, 900]]

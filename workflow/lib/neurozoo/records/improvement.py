@@ -101,12 +101,23 @@ def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, Any]) -> dict[s
     own, other = [games.runs for games in shared], [games.others for games in shared]
     scores = [runs["test_score"].to_numpy(float) for runs in (*own, *other)]
 
+    names = [games.game for games in shared]
+
     def improvement(games: Sequence[np.ndarray]) -> np.ndarray:
-        return probability_of_improvement(games[: len(shared)], games[len(shared) :])
+        first, second = games[: len(shared)], games[len(shared) :]
+        ways = [probability_of_improvement([own], [other]) for own, other in zip(first, second, strict=True)]
+        # A game that was played in several ways counts once.
+        return np.mean(
+            [
+                np.mean([p for p, of in zip(ways, names, strict=True) if of == game], axis=0)
+                for game in dict.fromkeys(names)
+            ],
+            axis=0,
+        )
 
     low, high = bootstrap_intervals(scores, {"": improvement}, **bootstrap)[""]
     return {
-        "games": len(shared),
+        "games": len(set(names)),
         **extent(pd.concat(own)),
         **{f"other_{name}": number for name, number in extent(pd.concat(other)).items()},
         "probability": improvement(scores),

@@ -245,12 +245,13 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
     Raises:
         NeurozooError: No run has a test score.
     """
-    tested = metrics.dropna(subset=["test_score"])
+    tested = metrics.dropna(subset=["test_score"]).reset_index(drop=True)
     if tested.empty:
         raise NeurozooError("No run has a test_score, so there is nothing to show. Let a run reach its first report.")
     if "test_episodes" not in tested:  # of a metrics.csv from elsewhere
         tested = tested.assign(test_episodes=pd.array([pd.NA] * len(tested), "Int64"))
-    last = tested.groupby(list(IDENTITY), sort=False).tail(1)
+    ordered = tested.sort_values("frames", kind="stable", na_position="first")
+    last = ordered.groupby(list(IDENTITY), sort=False).tail(1).sort_index()
     facts = [name for name in last if is_fact(name)]
     return with_names(last[[*IDENTITY, "frames", "test_score", "test_episodes", *facts]].reset_index(drop=True))
 
