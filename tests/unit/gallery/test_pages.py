@@ -122,6 +122,29 @@ def test_scores_that_must_not_be_compared_are_named(results, add_run):
     assert "but for the protocol's name, are not recorded: all runs." in words(results / "site/games/frostbite.html")
 
 
+def test_searches_and_agents_of_one_game_have_charts_of_their_own(results, add_run):
+    add_run(results, "impala/mario/small/1", [1.0, 2.0])
+    folder = add_run(results, "cma_me/mario/plain/1", [3.0])
+    head = "algo,game,model,run,protocol,evaluations,score,test_score,test_episodes"
+    rows = [f"cma_me,mario,plain,1,uber2018,{count},{score},," for count, score in ((100, 5.0), (200, 9.0))]
+    (folder / "metrics.csv").write_text("\n".join([head, *rows]) + "\n")
+    build_site(results, replications=100)
+    text = words(results / "site" / "games" / "mario.html")
+    assert "Score over evaluations of 1 run; medians end with CMA-ME, plain at 9." in text
+    assert "Test score over frames of 1 run; medians end with IMPALA, small at 2." in text
+
+
+def test_two_ways_to_play_have_two_colours(results, add_run):
+    protocol = {"name": "uber2018", "sticky_probability": 0.0}
+    for number, epsilon in ((1, 0), (2, 0.05)):
+        evaluation = {"action_rule": "greedy", "epsilon": epsilon}
+        recorded = {"protocol_record": protocol, "evaluation_record": evaluation, "settings_hash": "aa"}
+        add_run(results, f"rs/breakout/small/{number}", [1.0, 2.0], recorded=recorded | {"settings_record": {}})
+    build_site(results, replications=100)
+    legend = (results / "site" / "games" / "breakout.html").read_text().partition('class="legend"')[2]
+    assert len(set(re.findall(r'<li class="(c\d)">', legend.partition("</ul>")[0]))) == 2
+
+
 def test_a_card_keeps_its_evaluation_apart_from_the_tests_over_runs(results):
     episodes = {"protocol": {"name": "uber2018"}, "episodes": [{"score": 1000.0}, {"score": 3000.0}]}
     (results / RUN / "evaluation.json").write_text(json.dumps(episodes))

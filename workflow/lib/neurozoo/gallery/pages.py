@@ -41,6 +41,7 @@ from neurozoo.templating import STATIC, environment
 _BESIDE = "../"  # from the folder of the pages to the results
 _INSIDE = "files/"  # from a bundle's pages to its copies of the results
 _CARD_POINTS, _PAGE_POINTS = 60, 800  # most points of a line on a card and on a page
+_COLOURS = 7  # in style.css
 _MEDIAN_POINTS = 400  # of a median, besides those of the runs' reports
 
 
@@ -289,14 +290,13 @@ class _Drawings:
             if run.final_test and run.over_runs:
                 ends[run.game] |= {run.final_test.mean, run.over_runs.low, run.over_runs.high} - {None}
         self._limits = {game: (min(values), max(values)) for game, values in ends.items()}
-        self._colours = {
-            name: number
-            for number, name in enumerate(dict.fromkeys((run.algo, run.model, run.variant) for run in manifest.runs))
-        }
+        self._kinds_of_games: dict[str, dict[tuple[str, ...], None]] = defaultdict(dict)
+        for run in manifest.runs:
+            self._kinds_of_games[run.game][run.kind] = None
 
     def colour(self, run: Run) -> int:
-        """Returns the colour index of the run's algorithm, network and settings; it is the same on all pages."""
-        return self._colours[run.algo, run.model, run.variant] % 7
+        """Returns the colour index of the run's kind among those of its game; it is the same on all pages."""
+        return list(self._kinds_of_games[run.game]).index(run.kind) % _COLOURS
 
     def small(self, run: Run) -> Chart | None:
         """Draws a run's curve and the median of its kind, for a card."""
@@ -306,8 +306,15 @@ class _Drawings:
         """Draws a run's curve, those of all runs of its kind, and their median."""
         return self._of_run(run, points=_PAGE_POINTS, shows_all=True)
 
-    def of_game(self, runs: Sequence[Run]) -> Chart | None:
-        """Draws all runs of a game, and the median of each kind."""
+    def of_game(self, runs: Sequence[Run]) -> list[tuple[Chart, str]]:
+        """Draws all runs of a game, and the median of each kind: a chart for each unit, with the unit."""
+        drawn = []
+        for unit in dict.fromkeys(run.unit for run in runs):
+            if chart := self._over_unit([run for run in runs if run.unit == unit]):
+                drawn.append((chart, unit))
+        return drawn
+
+    def _over_unit(self, runs: Sequence[Run]) -> Chart | None:
         series, kinds = [], list(dict.fromkeys(run.kind for run in runs))
         for role in ("other", "median"):
             for kind in kinds:
@@ -377,7 +384,7 @@ class _Drawings:
         parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
         if names_all and len(self._played[run.game]) > 1:
             parts.append(run.played)
-        if not run.curve_is_test:
+        if not run.curve_is_test and run.unit == "frames":  # archives are never tested
             parts.append("own score, not tested yet")
         return Series(", ".join(filter(None, parts)), self.colour(run), "median", frames, scores)
 
