@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from neurozoo import __version__
@@ -17,6 +18,7 @@ from neurozoo.book.claims import read_claims
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import read_record
+from neurozoo.book.shown import read_comparison, shown_elites
 from neurozoo.book.taking import read_configuration
 from neurozoo.cli.book import add_book_command
 from neurozoo.errors import NeurozooError
@@ -267,6 +269,31 @@ def test_results_that_came_less_far_do_not_replace_a_record(project):
     assert "unfinished: 10% of the budget" in row(root)
 
 
+def test_no_run_of_a_record_is_lost_because_others_have_come_further(project):
+    root = project()
+    write_run(root, 1, [5.0])
+    make(root)
+    shutil.rmtree(root / "results")
+    for number in (2, 3):
+        write_run(root, number, [1.0])
+    said = make(root)
+    assert any("ga/pong/small/1 have come to 0 frames, but the record has 1,000" in sentence for sentence in said)
+
+
+def test_a_finished_record_is_not_replaced_by_the_beginning_of_runs_with_other_settings(project):
+    root = project()
+    write_run(root, 1, [5.0])
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [1.0], frames=100, finished=False, mutation_power=0.5)
+    said = make(root)
+    assert any("have other settings than the record and are not finished" in sentence for sentence in said)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [7.0], mutation_power=0.5)
+    make(root)
+    assert "GA, small: 7<br>" in row(root)
+
+
 def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     root = project({"shows": ["scores", "scores_at_equal_hours"]})
     write_run(root, 1, [1.0, 2.0])  # an hour
@@ -297,6 +324,40 @@ def test_elites_are_counted_over_all_records(project):
     write_run(root, 2, [20.0])  # reported 22
     make(root)
     assert "reported +10.0% [+10.0%, +10.0%] above the test, 2 runs" in row(root, "elites")
+
+
+def test_elites_whose_test_is_near_zero_neither_drop_out_nor_decide_alone():
+    elites = pd.DataFrame({"source": "Pong", "reported": 10.0, "tested": [0.0, 0.001, 9.999, 10.0]})
+    shown = shown_elites(elites)
+    assert shown.rows[0][:4] == ("Pong", "4", "10", "5")
+    assert shown.rows[0][4].startswith("+100.0% [")
+    assert shown.brief[0].startswith("reported +100.0% [")
+    nothing = shown_elites(elites.assign(tested=0.0))
+    assert (list(nothing.rows), nothing.brief) == ([("Pong", "4", "10", "0", "–")], [])
+
+
+def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
+    one = pd.DataFrame({"source": "Pong", "reported": [2.0, 2.0], "tested": [1.0, 1.0]})
+    other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
+    assert shown_elites(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "+60.0% [+60.0%, +60.0%]")
+
+
+def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compared(project, tmp_path):
+    columns = "algo,model,variant,other_algo,other_model,other_variant,game,games,runs,other_runs,left_out,"
+    columns += "probability,probability_low,probability_high"
+    rows = [
+        "ga,large,power 0.5,ga,large,power 0.1,pong,1,2,2,,0.9,0.8,1",
+        "ga,large,power 0.5,ga,large,power 0.1,all,1,2,2,,0.9,0.8,1",
+        "ga,large,power 0.5,rs,large,,all,0,,,Left out in pong: played differently.,,,",
+    ]
+    (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
+    project()
+    claim = read_claims(tmp_path)["tiny"]
+    shown = read_comparison(tmp_path / "comparison.csv", claim)
+    assert shown.brief == ["GA, large, power 0.5 better than GA, large, power 0.1 with probability 0.9 [0.8, 1]"]
+    assert shown.rows[-1] == (
+        "GA, large, power 0.5", "RS, large", "all games", "Left out in pong: played differently.", "–",
+    )  # fmt: skip
 
 
 def test_archives_are_related_to_the_baseline(project):

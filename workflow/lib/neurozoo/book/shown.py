@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neurozoo.agents.scoring import is_one_game
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.claims import Claim, Earlier
 from neurozoo.book.record import Record
@@ -129,11 +130,18 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
         path,
         numbers=("games", "probability", "probability_low", "probability_high", "runs", "other_runs"),
         texts=("algo", "model", "other_algo", "other_model", "game"),
+        more_texts=("variant", "other_variant", "left_out"),
         remedy=_REMEDY,
     )
     rows, brief = [], []
     for row in table.to_dict("records"):
-        pair = [agent_name(row["algo"], row["model"]), agent_name(row["other_algo"], row["other_model"])]
+        pair = [
+            agent_name(row[f"{which}algo"], row[f"{which}model"], _text(row.get(f"{which}variant")))
+            for which in ("", "other_")
+        ]
+        if pd.isna(row["probability"]):
+            rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING))
+            continue
         found = with_interval(row["probability"], row["probability_low"], row["probability_high"])
         game = "all games" if row["game"] == ALL_GAMES else game_title(row["game"])
         if row["game"] != ALL_GAMES or row["games"] > 1:
@@ -150,10 +158,12 @@ def read_archives(path: Path, claim: Claim) -> Shown:
     table = read_csv_table(
         path, numbers=("runs", "evaluations", *scores), texts=("game", "algo", "model"), remedy=_REMEDY
     )
-    base = table.loc[table["algo"] == claim.baseline, "qd_score"]
+    has_several_games = table["game"].nunique() > 1
     rows, brief = [], []
     for row in table.to_dict("records"):
+        base = table.loc[(table["algo"] == claim.baseline) & (table["game"] == row["game"]), "qd_score"]
         agent = agent_name(row["algo"], row["model"])
+        agent = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
         score = with_interval(row["qd_score"], row["qd_score_low"], row["qd_score_high"])
         ratio = f"{row['qd_score'] / base.iloc[0]:.2f}" if len(base) == 1 else NOTHING
         cells = (score, score_text(row["corrected_qd_score"]), f"{row['coverage']:.1%}", ratio)
@@ -211,10 +221,13 @@ def _evaluation(path: Path) -> Shown:
     try:
         scores = np.array([episode["score"] for episode in record["episodes"]], float)
         place = game_title(record["game"]), record["model"], record["protocol"]["name"]
+        is_same = is_one_game(record["episodes"], record["protocol"])
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). {_REMEDY}") from error
     low, high = bootstrap_intervals([scores], {"mean": mean_over_games})["mean"]
-    score = with_interval(float(scores.mean()), float(low), float(high))
+    score = (
+        score_text(float(scores.mean())) if is_same else with_interval(float(scores.mean()), float(low), float(high))
+    )
     head = ("game", "network", "protocol", "mean over episodes [95 %]", "episodes")
     return Shown(
         "Test of one agent", head, [(*place, score, str(len(scores)))], [f"{score}, one run, over its episodes"]
@@ -275,32 +288,44 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
 
 
 def shown_elites(elites: pd.DataFrame) -> Shown:
-    """Compares reported with tested scores, per source and over all runs.
+    """Compares reported with tested scores, per source and over all sources.
+
+    The excess of a source is the ratio of its means, minus 1, so that a run whose test score is near 0 neither drops
+    out nor decides alone. Over all sources it is their mean. Runs are resampled within their sources.
 
     Args:
-        elites: Rows with `source`, `reported` and `tested`. A run whose test score is 0 has no relative excess.
+        elites: Rows with `source`, `reported` and `tested`. A source whose runs have a mean test score of 0 has no
+            excess, and has no part in the mean of all.
     """
-    elites = elites[elites["tested"] != 0]
-    excess = (elites["reported"] - elites["tested"]) / elites["tested"].abs()
+    sources = {str(source): runs for source, runs in elites.groupby("source", sort=False)}
+    known = [runs for runs in sources.values() if runs["tested"].mean() != 0]
     rows = []
-    for source, runs in elites.groupby("source", sort=False):
+    for source, runs in sources.items():
         means = (score_text(runs["reported"].mean()), score_text(runs["tested"].mean()))
-        rows.append((str(source), str(len(runs)), *means, _percent(excess[runs.index])))
+        rows.append((source, str(len(runs)), *means, _excess([runs]) if runs["tested"].mean() else NOTHING))
     brief = []
-    if len(rows):
-        runs = "one run" if len(elites) == 1 else f"{len(elites)} runs"
-        brief = [f"reported {_percent(excess)} above the test, {runs}"]
-        rows.append(("all", str(len(elites)), "", "", _percent(excess)))
-    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, mean of runs [95 %]")
+    if known:
+        count = sum(map(len, known))
+        of_all = _excess(known)
+        brief = [f"reported {of_all} above the test, {'one run' if count == 1 else f'{count} runs'}"]
+        rows.append(("all", str(count), "", "", of_all))
+    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, ratio of the means [95 %]")
     return Shown("Reported and tested scores of elites", head, rows, brief)
 
 
-def _percent(excess: pd.Series) -> str:
-    values = excess.to_numpy(float)
-    low, high = bootstrap_intervals([values], {"mean": mean_over_games})["mean"]
-    if not np.isfinite([low, high]).all():
-        return f"{values.mean():+.1%}"
-    return f"{values.mean():+.1%} [{low:+.1%}, {high:+.1%}]"
+def _excess(sources: Sequence[pd.DataFrame]) -> str:
+    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run."""
+    # A run is a complex number, so that resampling keeps its two scores together.
+    runs = [each["reported"].to_numpy(float) + 1j * each["tested"].to_numpy(float) for each in sources]
+
+    def excess(resampled: Sequence[np.ndarray]) -> np.ndarray:
+        means = [each.mean(axis=-1) for each in resampled]
+        with np.errstate(divide="ignore", invalid="ignore"):  # all drawn runs may have a test score of 0
+            return np.mean([(mean.real - mean.imag) / np.abs(mean.imag) for mean in means], axis=0)
+
+    value = float(excess(runs))
+    low, high = bootstrap_intervals(runs, {"": excess})[""]
+    return f"{value:+.1%} [{low:+.1%}, {high:+.1%}]" if np.isfinite([low, high]).all() else f"{value:+.1%}"
 
 
 # ---- speed and cost

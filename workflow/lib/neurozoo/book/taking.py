@@ -24,7 +24,7 @@ from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
 from neurozoo.machine import machine
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.planned_runs import PlannedRun, imported_runs, planned_runs, run_settings
+from neurozoo.plan.planned_runs import PlannedRun, imported_runs, labels_of_runs, planned_runs, run_settings
 from neurozoo.records.archives import CORRECTED, archive_table
 from neurozoo.records.comparability import facts_of
 from neurozoo.records.improvement import comparison_table
@@ -183,7 +183,12 @@ def _take_trained(
         taken = [_taken(run, read_metrics(path), claim.fields_) for run, path in tables.items()]
         counted = runs_that_count(found)
         merged = Path(temporary, "metrics.parquet")
-        merge_metrics([tables[run] for run in counted], csv=merged.with_suffix(".csv"), parquet=merged)
+        merge_metrics(
+            [tables[run] for run in counted],
+            csv=merged.with_suffix(".csv"),
+            parquet=merged,
+            labels=labels_of_runs(config),
+        )
         metrics = read_metrics(merged)
     statistics = config["statistics"]
     hours: dict[str, float] = {}
@@ -230,10 +235,10 @@ def at_equal_hours(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float
         metrics: The merged table, with the column `TimeElapsedTotal` in seconds.
 
     Returns:
-        The reports up to then, and the hours by game.
+        The reports up to then, and the hours by game. Runs and games without times are left out.
     """
     seconds = metrics[SECONDS].astype("Float64")
-    ends = seconds.groupby([metrics[name] for name in IDENTITY]).max().groupby("game").min()
+    ends = seconds.groupby([metrics[name] for name in IDENTITY]).max().groupby("game").min().dropna()
     limit = metrics["game"].map(ends.to_dict()).astype("Float64")
     return metrics[(seconds <= limit).fillna(False)], {str(game): float(end) / 3600 for game, end in ends.items()}
 
@@ -357,14 +362,28 @@ def _machine_of(results: Path, taken: Sequence[TakenRun]) -> dict[str, Any] | No
 
 
 def _check_is_further(name: str, record: Record, before: Record) -> None:
-    """Refuses results that would replace a record with less."""
+    """Refuses results that would replace a record with less: a run that is missing or has come less far.
+
+    A record of other settings is outdated, but only finished results replace it if its own runs are finished.
+    """
+    now = {run.name: run for run in record.runs}
     if not {run.facts for run in before.runs} & {run.facts for run in record.runs}:
-        return  # other settings: the record is outdated anyway
-    now, then = (sum(run.progress for run in each.runs) for each in (record, before))
-    if now < then:
-        raise LessThanRecordError(
-            f"{name}: the results have come to {now:,} {record.runs[0].unit}, but the record has {then:,}. {_STAYS}"
-        )
+        if all(map(_is_finished, before.runs)) and not all(map(_is_finished, record.runs)):
+            raise LessThanRecordError(
+                f"{name}: the results have other settings than the record and are not finished. {_STAYS}"
+            )
+        return
+    for run in before.runs:
+        progress = now[run.name].progress if run.name in now else 0
+        if progress < run.progress:
+            raise LessThanRecordError(
+                f"{name}: the results of {run.name} have come to {progress:,} {run.unit}, but the record has "
+                f"{run.progress:,}. {_STAYS}"
+            )
+
+
+def _is_finished(run: TakenRun) -> bool:
+    return run.progress >= run.budget
 
 
 def _replace(folder: Path, made: Path, record: Record) -> None:

@@ -99,8 +99,8 @@ PRESETS = {
         batch_size=8,
         epochs=3,
     ),
-    # The same for action values, with `small_layer_norm`. Rewards in Pong come late: longer returns than CleanRL's. Tested
-    # with as few random actions as `dqn` is under this protocol.
+    # The same for action values, with `small_layer_norm`. Rewards in Pong come late: longer returns than CleanRL's.
+    # Tested with as few random actions as `dqn` is under this protocol.
     "neurozoo_pqn": replace(
         _PQN,
         protocol="machado2018",
