@@ -297,6 +297,20 @@ def test_a_slip_in_a_configuration_gets_a_sentence(changes, sentence):
         config(**changes)
 
 
+def test_cma_mae_comes_to_the_best_level_of_each_cell(tmp_path):
+    # Its own archive lets worse levels replace better ones.
+    changes = {"archive_learning_rate": 0.01, "threshold_min": 0.0, "ranker": "imp", "evaluations": 400}
+    run_dir = trained(tmp_path, "cma_me", **changes)
+    arrays, levels = read_archive(run_dir / "archive.npz"), read_levels(run_dir / "levels.parquet")
+    wall, length = (np.asarray(levels[name]) for name in ("walls", "path_length"))
+    objective, measures = np.asarray(levels["objective"]), arrays["measures"]
+    cells = {tuple(measure): best for measure, best in zip(measures.tolist(), arrays["objectives"], strict=True)}
+    for place in zip(wall.tolist(), length.tolist(), strict=True):
+        if place in cells:
+            alike = (wall == place[0]) & (length == place[1])
+            assert cells[place] == objective[alike].max()
+
+
 def test_all_measure_pairs_and_cma_mae_can_be_configured():
     for pair in (["repeated_visits", "explored"], ["walls", "explored"], ["walls", "repeated_visits"]):
         config(measures=pair)

@@ -125,14 +125,17 @@ def show_movie(options: argparse.Namespace) -> None:
     folder, *others = folders
     if others and not options.grid:
         raise NeurozooError(f"Several runs, here {folder} and {others[0]}, need --grid. Add it, or name one run.")
-    if options.game and options.fps:
+    if options.game and options.fps is not None:
         raise NeurozooError("--fps cannot be used with --game, which plays at the game's own speed. Leave --fps out.")
     if options.grid and options.rollout:
         raise NeurozooError(
             "--rollout cannot be used with --grid, which shows the rollout.npz of each folder. Leave --rollout out."
         )
     frozen, rollout = folder / "frozen", options.rollout or folder / "rollout.npz"
-    given = {"max_steps": options.max_steps, **({} if options.game else {"fps": options.fps or 60})}
+    given = {
+        "max_steps": options.max_steps,
+        **({} if options.game else {"fps": 60 if options.fps is None else options.fps}),
+    }
     movie: GridMovie | GameMovie | Movie
     if options.grid:
         whole = next((each for each in folders if (each / "frozen" / "model.json").exists()), folder)

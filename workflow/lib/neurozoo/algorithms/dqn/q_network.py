@@ -262,7 +262,7 @@ def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings
 def _optimizer(settings: DqnSettings) -> "keras.optimizers.Optimizer":
     import keras
 
-    rate, decay, epsilon = settings.learning_rate, settings.decay_rate, settings.optimizer_epsilon
+    rate, decay, epsilon = float(settings.learning_rate), settings.decay_rate, settings.optimizer_epsilon
     match settings.optimizer:
         case "adam":
             return keras.optimizers.Adam(rate, epsilon=epsilon)

@@ -26,7 +26,11 @@ def solution_type(domain: LevelDomain) -> type[np.generic]:
 
 
 def make_archive(
-    domain: LevelDomain, settings: LevelSearchSettings, *, dtype: type[np.generic] | None = None
+    domain: LevelDomain,
+    settings: LevelSearchSettings,
+    *,
+    dtype: type[np.generic] | None = None,
+    keeps_best: bool = False,
 ) -> LevelArchive:
     """Returns an empty archive with the published index of cells.
 
@@ -37,12 +41,14 @@ def make_archive(
         domain: The domain of the levels.
         settings: They name the measures.
         dtype: Type of the solutions' entries; default: that of the domain.
+        keeps_best: Whether only a better level replaces an elite, also with `archive_learning_rate`, which else lets
+            worse ones replace it.
 
     Source: section 3.1 of the description of DSAGE.
     """
     axes = settings.axes(domain).values()
     thresholds: dict[str, Any] = {}
-    if isinstance(settings, CmaMeSettings) and settings.archive_learning_rate is not None:
+    if isinstance(settings, CmaMeSettings) and settings.archive_learning_rate is not None and not keeps_best:
         assert settings.threshold_min is not None
         thresholds = {"learning_rate": settings.archive_learning_rate, "threshold_min": settings.threshold_min}
     return LevelArchive(

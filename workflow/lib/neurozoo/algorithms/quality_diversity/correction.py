@@ -72,7 +72,7 @@ def correct_archive(
         found = domain.evaluate(levels[begin : chosen.stop], play, rngs)
         fresh.append(np.stack([found.objectives, *(found.values[name] for name in axes)], axis=1))
     again = np.concatenate(fresh) if fresh else np.zeros((0, 1 + len(axes)))
-    archive = make_archive(domain, settings, dtype=arrays["solutions"].dtype.type)
+    archive = make_archive(domain, settings, dtype=arrays["solutions"].dtype.type, keeps_best=True)
     if len(again):
         archive.add(arrays["solutions"], again[:, 0], again[:, 1:], evaluation=np.arange(len(again)))
     cells = np.asarray(archive.index_of(again[:, 1:])) if len(again) else np.zeros(0, int)

@@ -92,8 +92,8 @@ def real_tiles(levels, settings: GeneratorSettings):
 def optimizer_of(settings: GeneratorSettings) -> keras.optimizers.Optimizer:
     """Returns an optimizer: RMSprop as published for WGAN, or Adam for a gradient penalty."""
     if settings.kind == "wgan":
-        return keras.optimizers.RMSprop(settings.learning_rate, rho=0.99, epsilon=1e-8)
-    return keras.optimizers.Adam(settings.learning_rate, beta_1=0.5, beta_2=0.9, epsilon=1e-8)
+        return keras.optimizers.RMSprop(float(settings.learning_rate), rho=0.99, epsilon=1e-8)
+    return keras.optimizers.Adam(float(settings.learning_rate), beta_1=0.5, beta_2=0.9, epsilon=1e-8)
 
 
 def critic_loss(critic: keras.Model, real, fake):

@@ -98,6 +98,8 @@ class LevelSearchSession:
         self.announcements: list[str] = []
         self.iteration = self.progress = 0
         self.archive = make_archive(self.domain, self.settings, dtype=self.solution_type)
+        # What the run comes to: CMA-MAE searches with an archive in which worse levels replace better ones.
+        self._best = make_archive(self.domain, self.settings, dtype=self.solution_type, keeps_best=True)
         self._axes = tuple(self.settings.axes(self.domain))
         self._batches: list[np.ndarray] = []
         self._failures: list[dict[str, Any]] = []
@@ -199,7 +201,7 @@ class LevelSearchSession:
     def result(self) -> ArchiveResult:
         """Returns the archive, its elites in the order of their cells, and all evaluated levels."""
         levels = np.concatenate(self._batches)
-        found = self.archive.data(["index", "evaluation"])
+        found = self._best.data(["index", "evaluation"])
         order = np.argsort(found["index"], kind="stable")
         cells, evaluation = found["index"][order], found["evaluation"][order]
         elites = levels[evaluation]
@@ -212,14 +214,14 @@ class LevelSearchSession:
             solutions=elites["solution"],
             objectives=elites["objective"],
             measures=self._measures(elites),
-            ranges=np.stack([self.archive.lower_bounds, self.archive.upper_bounds], axis=1),
+            ranges=np.stack([self._best.lower_bounds, self._best.upper_bounds], axis=1),
             iteration=self.iteration,
             evaluations=self.progress,
-            num_cells=int(self.archive.cells),
-            qd_offset=float(self.archive.qd_score_offset),
+            num_cells=int(self._best.cells),
+            qd_offset=float(self._best.qd_score_offset),
             metadata={
                 "cell": cells,
-                "dims": np.asarray(self.archive.dims),
+                "dims": np.asarray(self._best.dims),
                 "evaluation": evaluation,
                 "iteration": iteration[evaluation],
                 **{name: elites[name] for name in columns if name not in ("status", "failed")},
@@ -276,21 +278,18 @@ class LevelSearchSession:
         good = np.flatnonzero(~batch["failed"])
         if not len(good):
             return {"status": np.zeros(0, np.int32), "value": np.zeros(0, np.float32)}
-        add_info = self.archive.add(
-            batch["solution"][good],
-            batch["objective"][good],
-            self._measures(batch[good]),
-            evaluation=self.progress + good,
-        )
+        levels = batch["solution"][good], batch["objective"][good], self._measures(batch[good])
+        add_info = self.archive.add(*levels, evaluation=self.progress + good)
+        self._best.add(*levels, evaluation=self.progress + good)
         if not is_known:
             batch["status"][good] = add_info["status"]
         return add_info
 
     def _report(self, batch: np.ndarray, fields: Mapping[str, object]) -> Report:
-        stats, good = self.archive.stats, batch["objective"][~batch["failed"]]
-        elites = np.asarray(self.archive.data("objective"), np.float64)
+        stats, good = self._best.stats, batch["objective"][~batch["failed"]]
+        elites = np.asarray(self._best.data("objective"), np.float64)
         lowest = [each["objective"][~each["failed"]] for each in self._batches]
-        qd_score = float(np.sum(elites - float(self.archive.qd_score_offset)))
+        qd_score = float(np.sum(elites - float(self._best.qd_score_offset)))
         return Report(
             iteration=self.iteration,
             progress=self.progress,
@@ -298,7 +297,7 @@ class LevelSearchSession:
             test_score=None,
             fields={
                 "qd_score": qd_score,
-                "coverage": stats.num_elites / int(self.archive.cells),
+                "coverage": stats.num_elites / int(self._best.cells),
                 "elites": int(stats.num_elites),
                 "candidates": len(batch),
                 "mean_evaluation": float(np.mean(good, dtype=np.float64)) if len(good) else None,

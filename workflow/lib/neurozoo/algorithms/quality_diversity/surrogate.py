@@ -235,7 +235,7 @@ class Trainer(keras.Model):
         self._weight = settings.occupancy_weight
         self._predicts_occupancy = predicts_occupancy
         self.sums = self.add_weight(shape=(2,), initializer="zeros", trainable=False, name="sums")
-        self.compile(optimizer=keras.optimizers.Adam(settings.learning_rate, epsilon=1e-8), loss=None)
+        self.compile(optimizer=keras.optimizers.Adam(float(settings.learning_rate), epsilon=1e-8), loss=None)
         self.optimizer.build(self.model.trainable_variables)
 
     def call(self, batch):
