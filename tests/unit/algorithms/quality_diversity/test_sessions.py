@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from level_runs import RESULTS, TINY, killed, trained, trained_apart
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
+from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
@@ -298,17 +299,17 @@ def test_a_slip_in_a_configuration_gets_a_sentence(changes, sentence):
 
 
 def test_cma_mae_comes_to_the_best_level_of_each_cell(tmp_path):
-    # Its own archive lets worse levels replace better ones.
-    changes = {"archive_learning_rate": 0.01, "threshold_min": 0.0, "ranker": "imp", "evaluations": 400}
-    run_dir = trained(tmp_path, "cma_me", **changes)
-    arrays, levels = read_archive(run_dir / "archive.npz"), read_levels(run_dir / "levels.parquet")
-    wall, length = (np.asarray(levels[name]) for name in ("walls", "path_length"))
-    objective, measures = np.asarray(levels["objective"]), arrays["measures"]
-    cells = {tuple(measure): best for measure, best in zip(measures.tolist(), arrays["objectives"], strict=True)}
-    for place in zip(wall.tolist(), length.tolist(), strict=True):
-        if place in cells:
-            alike = (wall == place[0]) & (length == place[1])
-            assert cells[place] == objective[alike].max()
+    """Its own archive lets worse levels replace better ones."""
+    changes = {"archive_learning_rate": 0.01, "threshold_min": 0.0, "ranker": "imp"}
+    settings = TINY["cma_me"] | changes
+    context = make_context(algo="cma_me", game="maze", model="plain", run=1, settings=settings, run_dir=tmp_path)
+    session = LevelSearchSession(context)
+    batch = np.zeros(3, session._record_type)
+    batch["objective"] = 0.9, 0.5, 0.1  # all in one cell
+    session._add(batch)
+    session._batches.append(batch)
+    assert session.archive.data("objective").tolist() == [np.float32(0.1)]
+    assert session.result().objectives.tolist() == [np.float32(0.9)]
 
 
 def test_all_measure_pairs_and_cma_mae_can_be_configured():
