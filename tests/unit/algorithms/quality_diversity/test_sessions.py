@@ -304,10 +304,12 @@ def test_cma_mae_comes_to_the_best_level_of_each_cell(tmp_path):
     settings = TINY["cma_me"] | changes
     context = make_context(algo="cma_me", game="maze", model="plain", run=1, settings=settings, run_dir=tmp_path)
     session = LevelSearchSession(context)
-    batch = np.zeros(3, session._record_type)
-    batch["objective"] = 0.9, 0.5, 0.1  # all in one cell
-    session._add(batch)
-    session._batches.append(batch)
+    for objective in (0.9, 0.5, 0.1):  # all in one cell
+        batch = np.zeros(1, session._record_type)
+        batch["objective"] = objective
+        session._add(batch)
+        session._batches.append(batch)
+        session.progress += 1
     assert session.archive.data("objective").tolist() == [np.float32(0.1)]
     assert session.result().objectives.tolist() == [np.float32(0.9)]
 
