@@ -147,3 +147,19 @@ def test_a_screen_keeps_its_shape_when_drawing_fails_later_or_changes_its_size(m
     assert not played.screen.any()
     monkeypatch.setattr(Odd, "render", raises)
     assert played.screen.shape == played.screen_shape == (30, 40, 3)
+
+
+@pytest.mark.parametrize("reward", [np.nan, -np.inf, None, "much"])
+def test_a_reward_that_is_no_finite_number_is_refused(monkeypatch, reward):
+    played = world()
+    played.reset(seed=1)
+    monkeypatch.setattr(Odd, "step", lambda self, action: (self.see(), reward, False, False, {}))
+    with pytest.raises(NeurozooError, match="should give a finite number as reward, but gives"):
+        played.act(np.array([1.0, 0.0], np.float32))
+
+
+def test_a_vector_with_numbers_that_are_not_finite_is_refused(monkeypatch):
+    monkeypatch.setattr(Odd, "observation_space", gymnasium.spaces.Box(-1, 1, (2,), np.float32))
+    monkeypatch.setattr(Odd, "see", lambda self: np.array([0, np.nan], np.float32))
+    with pytest.raises(NeurozooError, match="shows numbers that are not finite"):
+        world()

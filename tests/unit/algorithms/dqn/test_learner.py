@@ -386,3 +386,18 @@ def test_a_masked_learner_continues_within_a_life(opened, tmp_path):
     assert min(state["seen"]) < 4
     second = opened(folder=tmp_path / "first", state=(state, arrays), **choices)
     np.testing.assert_array_equal(second._stacks(), first._stacks())
+
+
+@pytest.mark.parametrize("prioritised", [False, True])
+def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch, prioritised):
+    learner = opened(prioritised=prioritised)
+    update = StillNetwork.update
+    monkeypatch.setattr(StillNetwork, "update", lambda self, sample: update(self, sample) * np.float32(np.nan))
+    with pytest.raises(NeurozooError, match=r"diverges: after \d+ updates its loss is not finite. Lower learning_rate"):
+        report_of(learner)
+
+
+def test_no_ops_are_refused_where_the_first_action_may_do_something():
+    overrides = {"protocol": "gymnasium", "windows": "whole", "noop_steps": [2, 5]}
+    with pytest.raises(NeurozooError, match="noop_steps are for Atari games"):
+        resolve_settings("dqn", preset="neurozoo", overrides=overrides)

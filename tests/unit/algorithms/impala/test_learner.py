@@ -9,6 +9,7 @@ from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.playing import play_test
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.environments.protocols import get_protocol
+from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.description import Layer
 from neurozoo.networks.keras_networks import KerasNetwork
@@ -392,3 +393,9 @@ def test_catch_is_learned(model, changes):
 def test_toys_begin_with_their_own_seeds():
     toy = Catch(3, partial(lambda environment, episode: 10 * environment + episode))
     assert toy.fields[:, 1].tolist() == [int(np.random.default_rng(10 * n).integers(5)) for n in range(3)]
+
+
+@pytest.mark.parametrize("objective", ["vtrace", "ppo"])
+def test_a_training_that_diverges_ends_with_a_sentence(objective):
+    with pytest.raises(NeurozooError, match=r"diverges: after \d+ updates its loss is not finite. Lower learning_rate"):
+        finished(make(replace(SETTINGS, objective=objective, learning_rate=1e30)))

@@ -1,5 +1,7 @@
 """Wraps Gymnasium environments, with vectors or pictures as observations, as a `World`."""
 
+import math
+
 import gymnasium
 import numpy as np
 
@@ -61,13 +63,14 @@ class GymnasiumWorld(SingleFrameWorld):
         seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
         self._seen = self._checked(seen)
         self.is_truncated = bool(is_truncated and not is_terminated)
-        return float(reward), bool(is_terminated or is_truncated)
+        return self._checked_reward(reward), bool(is_terminated or is_truncated)
 
     def _checked(self, seen: object) -> np.ndarray:
         """Returns an observation that is what the environment's space says.
 
         Raises:
-            NeurozooError: It has another shape, or is a picture that does not consist of bytes.
+            NeurozooError: It has another shape, is a picture that does not consist of bytes, or has numbers that are
+                not finite.
         """
         array, space = np.asarray(seen), self._environment.observation_space
         if array.shape != space.shape or (self.shape.height > 1 and array.dtype != np.uint8):
@@ -75,7 +78,20 @@ class GymnasiumWorld(SingleFrameWorld):
                 f"{self.game!r} should show {space.dtype} of shape {space.shape}, as its observation_space says, but "
                 f"shows {array.dtype} of shape {array.shape}. Mend the environment."
             )
+        if not np.isfinite(array).all():
+            raise NeurozooError(f"{self.game!r} shows numbers that are not finite. Mend the environment.")
         return array
+
+    def _checked_reward(self, reward: object) -> float:
+        try:
+            value = float(reward)  # type: ignore[arg-type]  # an environment may return anything
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise NeurozooError(
+                f"{self.game!r} should give a finite number as reward, but gives {reward!r:.80}. Mend the environment."
+            )
+        return value
 
     def _new_plane(self) -> np.ndarray:
         plane = self._seen.astype(np.float32).reshape(self.shape.plane)

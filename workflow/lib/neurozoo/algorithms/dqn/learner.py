@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs
+from neurozoo.algorithms.divergence import check_finite
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
@@ -299,6 +300,7 @@ class DeepQLearner:
             return
         (future, sample, phase), self._learned = self._learned, None
         errors = future.result()
+        check_finite(errors, update=self._updates, learning_rate=self.settings.learning_rate)
         if self.settings.prioritised:
             self._replay.update(sample.rows, errors)
         phase.add_cost(float(np.mean(np.square(errors, dtype=np.float64))) / 2)

@@ -188,6 +188,10 @@ class DqnSettings(RunSettings):
         own = get_protocol(self.protocol).noop_steps
         if (self.noop_steps is None and own) or (self.noop_steps == (0, 0) and not own):
             object.__setattr__(self, "noop_steps", own)  # one form of each, by which states and records are compared
+        if self.noop_steps not in (None, (0, 0)) and get_protocol(self.protocol).world == "gymnasium":
+            raise NeurozooError(
+                "noop_steps are for Atari games: the first action of a gym. game may do something. Leave it out."
+            )
         if self.noop_steps not in (None, (0, 0)) and self.windows == "padded":
             raise NeurozooError(
                 f"noop_steps ({list(self.noop_steps)}, of the protocol {self.protocol!r} if you set none) leave gaps "

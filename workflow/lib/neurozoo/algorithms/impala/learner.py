@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neurozoo.algorithms.divergence import check_finite
 from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.minibatches import minibatches
@@ -249,8 +250,10 @@ class ImpalaLearner:
         self._statistics.lags.append(self._learned - rollout.version)
         for batch in self._batches(rollout):
             rate = self._schedule.learning_rate(self._updates)
-            self._statistics.add(self._network.update(batch, learning_rate=rate))
+            figures = self._network.update(batch, learning_rate=rate)
             self._updates += 1
+            check_finite(list(figures.values()), update=self._updates, learning_rate=self.settings.learning_rate)
+            self._statistics.add(figures)
         self._learned += 1
         return time.perf_counter()
 
