@@ -74,3 +74,14 @@ def test_the_command_plays_and_exports_a_level(tmp_path, ops, capsys):
         "The agent reaches the finish after 89 ticks, 0 jumps and 0 kills; 100% of the way.\n"
     )
     np.testing.assert_array_equal(read_level(tmp_path / "again.txt"), level)
+
+
+def test_files_with_another_ending_are_refused_and_left_alone(tmp_path, ops):
+    level = tmp_path / "level.txt"
+    level.write_text("mine")
+    with pytest.raises(NeurozooError, match=r"should be written to a .png, but the file is .*level.txt"):
+        draw_run(flat(), level, ops=ops)
+    with pytest.raises(NeurozooError, match=r"should be written to an .mp4, but the file is .*run.gif"):
+        film_level(flat(), tmp_path / "run.gif", ops=ops)
+    assert [path.name for path in tmp_path.iterdir()] == ["level.txt"]
+    assert level.read_text() == "mine"

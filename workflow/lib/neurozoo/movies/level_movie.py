@@ -68,9 +68,15 @@ def describe_run(level: np.ndarray, *, budget: int = BUDGET, ops: str | os.PathL
 def draw_run(
     level: np.ndarray, output: str | os.PathLike, *, budget: int = BUDGET, ops: str | os.PathLike = OPS
 ) -> None:
-    """Draws the agent's way through a level: a PNG of 896 x 256 pixels. See `describe_run`."""
+    """Draws the agent's way through a level: a PNG of 896 x 256 pixels. See `describe_run`.
+
+    Raises:
+        NeurozooError: `output` has another ending than `.png`.
+    """
     from PIL import Image
 
+    if Path(output).suffix != ".png":
+        raise NeurozooError(f"The picture of a level should be written to a .png, but the file is {output}.")
     picture = draw_way(level, _played(level, budget, ops)[1])
     with written_whole(output) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)

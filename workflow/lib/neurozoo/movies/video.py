@@ -81,8 +81,10 @@ def video_written_whole(
         A function that takes a frame: uint8, shape (height, width, 3), or packed pixels, uint32, shape (height, width).
 
     Raises:
-        NeurozooError: ffmpeg is missing or failed; the message quotes its last line.
+        NeurozooError: `path` has another ending, or ffmpeg is missing or failed; the message quotes its last line.
     """
+    if Path(path).suffix != ".mp4":
+        raise NeurozooError(f"A movie should be written to an .mp4, but the file is {path}.")
     audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound.rate), "-ac", "1", "-i", os.fspath(sound.path)]
     audio_out = [] if sound is None else ["-c:a", "aac", "-b:a", "96k", "-ar", str(SOUND_RATE), "-flags:a", "+bitexact"]
     pixels, colours = ("rgb0", HD_COLOURS) if is_packed else ("rgb24", [])
