@@ -60,6 +60,11 @@ def test_the_example_of_the_original_becomes_two_learners_and_three_actors(tmp_p
     assert not (tmp_path / "workers.hosts").exists()
 
 
+def test_a_batch_without_a_list_of_workers_is_played_by_as_many_environments():
+    _, settings = settings_of(translate(["--batch_size", "24", "--level_name", "PongNoFrameskip-v4"])[0])
+    assert (settings.learners, settings.batch_size, settings.num_envs) == (1, 24, 24)
+
+
 def test_other_hosts_become_those_of_mpirun_and_passwords_appear_nowhere(tmp_path, capsys):
     path = tmp_path / "my workers.csv"
     path.write_text(REMOTE)

@@ -138,6 +138,8 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         settings |= _processes(workers, settings)
         if not all(worker.is_local for worker in workers):
             launcher = ["--mpi", f"mpirun --map-by seq:OVERSUBSCRIBE --hostfile {shlex.quote(_hosts(path, workers))}"]
+    elif "batch_size" in settings:
+        settings["num_envs"] = settings["batch_size"]  # one learner plays what it learns from
     resolve_settings("impala", preset="impala_gym", overrides=settings)  # wrong values end here
     place = ["--run-dir", run_dir] if "logdir" in given else []
     words = ["train", "--algo", "impala", "--game", game, "--model", model, "--preset", "impala_gym", *place, *launcher]
