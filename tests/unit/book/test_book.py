@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,14 @@ from neurozoo import __version__
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.book import taking
-from neurozoo.book.claims import read_claims
+from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import read_record
-from neurozoo.book.shown import read_comparison, shown_elites
-from neurozoo.book.taking import read_configuration
+from neurozoo.book.shown import read_archives, read_comparison, shown_elites, shown_of_earlier
+from neurozoo.book.taking import at_equal_hours, read_configuration
 from neurozoo.cli.book import add_book_command
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.plan.planned_runs import planned_runs, run_settings
@@ -383,6 +385,41 @@ def test_archives_are_related_to_the_baseline(project):
     assert "DSAGE, full: 314, ratio 1.57<br>MAP-Elites, plain: 200, ratio 1.00" in row(root)
     assert "| DSAGE, full | 314 | 304 | 25.0% | 1.57 | 1 | 600 |" in page(root)
     assert "map_elites/maze/plain/1, dsage/maze/full/1: settings are not recorded." in page(root)
+
+
+def test_archives_of_several_games_have_a_baseline_each(project, tmp_path):
+    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
+    rows = [
+        f"{game},{algo},plain,3,600,{score},,,{score},0.1"
+        for game, algo, score in (
+            ("maze", "cma_me", 10), ("maze", "map_elites", 5), ("mario", "cma_me", 9), ("mario", "map_elites", 3),
+        )
+    ]  # fmt: skip
+    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
+    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
+    shown = read_archives(tmp_path / "archives.csv", claim)
+    assert [row[4] for row in shown.rows] == ["2.00", "1.00", "3.00", "1.00"]
+    assert len({row[0] for row in shown.rows}) == 4
+
+
+def test_runs_without_times_have_no_part_in_equal_hours():
+    rows = [("pong", 1, 3600.0), ("pong", 2, None), ("skiing", 1, None)]
+    metrics = pd.DataFrame(
+        [{"algo": "ga", "game": game, "model": "small", "run": run, "protocol": "uber2018",
+          "TimeElapsedTotal": seconds} for game, run, seconds in rows]
+    )  # fmt: skip
+    early, hours = at_equal_hours(metrics)
+    assert hours == {"pong": 1.0}
+    assert early[["game", "run"]].to_numpy().tolist() == [["pong", 1]]
+
+
+def test_one_game_over_and_over_has_no_interval(tmp_path):
+    protocol = asdict(get_protocol("hard_maze"))
+    episodes = [{"score": 5.0, "noops": 0, "steps": 9}] * 30
+    record = {"game": "hard_maze", "model": "simple", "protocol": protocol, "episodes": episodes}
+    (tmp_path / "evaluation.json").write_text(json.dumps(record))
+    earlier = Earlier(kind="evaluation", table="evaluation.json", how="one run", note="None.")
+    assert "[" not in shown_of_earlier(earlier, None, tmp_path).rows[0][3]
 
 
 def test_imported_genomes_have_intervals_over_episodes(project):

@@ -151,6 +151,17 @@ def test_a_run_in_training_shows_what_its_log_has(site):
     assert reasons == ["This run is still being trained. Files made from its result will follow."]
 
 
+@pytest.mark.parametrize(("former", "state", "shown"), [(1000, 9000, 9000), (9000, 1000, 9000)])
+def test_a_run_that_is_continued_shows_the_log_that_is_further(results, former, state, shown):
+    folder = results / "runs/es/pong/small/1"
+    (folder / "metrics.csv").unlink(missing_ok=True)
+    (folder / "state").mkdir(exist_ok=True)
+    for path, frames in ((folder / "log.jsonl", former), (folder / "state" / "log.jsonl", state)):
+        path.write_text(json.dumps({"frames": frames, "score": 1.0, "test_score": None}) + "\n")
+    (run,) = [run for run in build_site(results, replications=100).runs if run.id == "es/pong/small/1"]
+    assert run.frames == shown
+
+
 def test_what_is_not_made_yet_is_named(site):
     missing = {entry.path: entry.reason for entry in site.manifest.missing if not entry.is_damaged}
     assert f"{RUN}/rollout.npz" in missing

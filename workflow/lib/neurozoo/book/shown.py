@@ -315,14 +315,17 @@ def shown_elites(elites: pd.DataFrame) -> Shown:
 
 def _excess(sources: Sequence[pd.DataFrame]) -> str:
     """Returns by how much the reported scores are above the tested ones, over some sources with at least one run."""
-    # A run is a complex number, so that resampling keeps its two scores together.
-    runs = [each["reported"].to_numpy(float) + 1j * each["tested"].to_numpy(float) for each in sources]
+    scores = [(runs["reported"].to_numpy(float), runs["tested"].to_numpy(float)) for runs in sources]
 
-    def excess(resampled: Sequence[np.ndarray]) -> np.ndarray:
-        means = [each.mean(axis=-1) for each in resampled]
+    def excess(drawn: Sequence[np.ndarray]) -> np.ndarray:
+        ratios = []
         with np.errstate(divide="ignore", invalid="ignore"):  # all drawn runs may have a test score of 0
-            return np.mean([(mean.real - mean.imag) / np.abs(mean.imag) for mean in means], axis=0)
+            for (reported, tested), runs in zip(scores, drawn, strict=True):
+                mean = tested[runs].mean(axis=-1)
+                ratios.append((reported[runs].mean(axis=-1) - mean) / np.abs(mean))
+        return np.mean(ratios, axis=0)
 
+    runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
     value = float(excess(runs))
     low, high = bootstrap_intervals(runs, {"": excess})[""]
     return f"{value:+.1%} [{low:+.1%}, {high:+.1%}]" if np.isfinite([low, high]).all() else f"{value:+.1%}"

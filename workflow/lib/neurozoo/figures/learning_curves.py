@@ -44,7 +44,7 @@ FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
 _OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
 _POINTS = 200  # points of a curve, evenly spaced
-OWN_SCORE = ", own score"  # end of a label, where other runs of the same kind have a curve of tests
+_OWN_SCORE = ", own score"  # end of a label, where other runs of the same kind have a curve of tests
 _RESAMPLES = 5_000  # bootstrap resamples of a ribbon, as in the published figure
 
 
@@ -175,8 +175,10 @@ def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.D
     ids, _ = pd.factorize(drawn["kind"])
     runs = with_names(metrics.loc[drawn.index[~drawn["kind"].duplicated()], facts])
     drawn = drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=curve_labels(runs, colour_by).array.take(ids))
-    has_both = drawn.groupby("curve")["is_test"].transform("nunique") > 1
-    return drawn.assign(curve=drawn["curve"].mask(has_both & ~drawn["is_test"], drawn["curve"] + OWN_SCORE)), runs
+    tested, own = (set(drawn.loc[drawn["is_test"] == is_test, "curve"].unique()) for is_test in (True, False))
+    for curve in tested & own:
+        drawn.loc[~drawn["is_test"] & (drawn["curve"] == curve), "curve"] = curve + _OWN_SCORE
+    return drawn, runs
 
 
 def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:

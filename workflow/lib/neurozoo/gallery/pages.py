@@ -290,13 +290,13 @@ class _Drawings:
             if run.final_test and run.over_runs:
                 ends[run.game] |= {run.final_test.mean, run.over_runs.low, run.over_runs.high} - {None}
         self._limits = {game: (min(values), max(values)) for game, values in ends.items()}
-        self._kinds_of_games: dict[str, dict[tuple[str, ...], None]] = defaultdict(dict)
+        self._colours: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
         for run in manifest.runs:
-            self._kinds_of_games[run.game][run.kind] = None
+            self._colours[run.game].setdefault(run.kind, len(self._colours[run.game]))
 
     def colour(self, run: Run) -> int:
         """Returns the colour index of the run's kind among those of its game; it is the same on all pages."""
-        return list(self._kinds_of_games[run.game]).index(run.kind) % _COLOURS
+        return self._colours[run.game][run.kind] % _COLOURS
 
     def small(self, run: Run) -> Chart | None:
         """Draws a run's curve and the median of its kind, for a card."""

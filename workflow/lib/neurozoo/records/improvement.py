@@ -102,18 +102,11 @@ def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, Any]) -> dict[s
     scores = [runs["test_score"].to_numpy(float) for runs in (*own, *other)]
 
     names = [games.game for games in shared]
+    weights = [1 / names.count(name) for name in names]  # a game that was played in several ways counts once
 
     def improvement(games: Sequence[np.ndarray]) -> np.ndarray:
-        first, second = games[: len(shared)], games[len(shared) :]
-        ways = [probability_of_improvement([own], [other]) for own, other in zip(first, second, strict=True)]
-        # A game that was played in several ways counts once.
-        return np.mean(
-            [
-                np.mean([p for p, of in zip(ways, names, strict=True) if of == game], axis=0)
-                for game in dict.fromkeys(names)
-            ],
-            axis=0,
-        )
+        pairs = zip(games[: len(shared)], games[len(shared) :], strict=True)
+        return np.average([probability_of_improvement([own], [other]) for own, other in pairs], axis=0, weights=weights)
 
     low, high = bootstrap_intervals(scores, {"": improvement}, **bootstrap)[""]
     return {
