@@ -320,7 +320,7 @@ def _scores(project: Path, path: Path) -> None:
     from neurozoo.records.tables import describe_results
 
     describe_results(project / "results")
-    aggregates._read_rows_over_games(path, needs=("human_normalised_iqm",), names=("variant", "played"))
+    aggregates._read_rows(path, needs=("human_normalised_iqm",), names=("variant", "played"))
 
 
 def _lineage(project: Path, path: Path) -> None:

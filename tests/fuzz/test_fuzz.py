@@ -26,6 +26,7 @@ def verdicts():
         if line.startswith("{"):
             entry = json.loads(line)
             found[entry["format"]].append(entry)
+    assert "Traceback" not in run.stderr, run.stderr[-2000:]  # the fuzzer itself failed, and no input after it was read
     assert found, run.stderr[-2000:]
     return found
 
