@@ -14,7 +14,8 @@ from neurozoo.rollouts.rollout import record_rollout
 from training_processes import PATIENCE, assert_same_results, reports
 
 ARGUMENTS = {"algo": "impala", "game": "breakout", "model": "impala_shallow_lstm"}
-OVERRIDES = {"frames": 1200, "epoch_steps": 100, "test_cutoff": 10, "snapshot_frames": 600}
+# In two shards, which two threads compute side by side.
+OVERRIDES = {"frames": 1200, "epoch_steps": 100, "test_cutoff": 10, "snapshot_frames": 600, "shards": 2}
 
 
 @pytest.fixture(scope="module")

@@ -60,9 +60,9 @@ def parts(network):
     return [arrays[name].astype(np.float64) for name in ("online-0", "online-1", "target-0", "target-1")]
 
 
-@pytest.mark.parametrize(("steps", "double"), [(1, False), (1, True), (3, False)])
-def test_three_updates_follow_the_formulas_of_neons_rmsprop(steps, double):
-    settings = dataclasses.replace(PLAIN, n_steps=steps, double=double)
+@pytest.mark.parametrize(("steps", "double", "shards"), [(1, False, 1), (1, True, 1), (3, False, 1), (1, True, BATCH)])
+def test_three_updates_follow_the_formulas_of_neons_rmsprop(steps, double, shards):
+    settings = dataclasses.replace(PLAIN, n_steps=steps, double=double, shards=shards)
     network = network_of(settings)
     network.online.weights[0].assign(network.online.weights[0] + 0.3)  # online and target differ
     mean_square = 0.0

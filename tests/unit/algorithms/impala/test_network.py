@@ -89,6 +89,20 @@ def test_an_update_has_the_loss_of_the_twin(model):
     assert 0 < figures["rho_clipped_share"] < 1
 
 
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
+def test_an_update_in_shards_is_that_of_the_whole_batch_up_to_rounding(model):
+    changes = {"decay_rate": 1.0, "optimizer_epsilon": 0.0, "max_gradient_norm": None}
+    layout, whole = make(model, **changes)
+    _, divided = make(model, shards=BATCH, **changes)
+    rollout = rollout_of(layout)
+    before = whole.theta()
+    figures = [each.update(rollout.batch(slice(None)), learning_rate=1.0) for each in (whole, divided)]
+    assert figures[1] == pytest.approx(figures[0], rel=1e-5)
+    gradients = [before - each.theta() for each in (whole, divided)]
+    assert np.linalg.norm(gradients[1] - gradients[0]) < 1e-5 * np.linalg.norm(gradients[0])
+    assert (gradients[0] != gradients[1]).any()  # otherwise the batch was not divided
+
+
 def test_an_update_goes_down_the_gradient_of_finite_differences():
     # The average of RMSProp stays 1, so a step is the gradient times the learning rate.
     layout, network = make(decay_rate=1.0, optimizer_epsilon=0.0, max_gradient_norm=None)

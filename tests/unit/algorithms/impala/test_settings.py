@@ -12,6 +12,7 @@ from neurozoo.errors import NeurozooError
     ("values", "sentence"),
     [
         ({"num_envs": 30}, "num_envs should be a multiple of batch_size"),
+        ({"shards": 3}, "batch_size is 32 and shards 3"),
         ({"protocol": "uber2018"}, "impala plays under one of the protocols machado2018"),
         (
             {"protocol": "simple_dqn"},

@@ -6,8 +6,8 @@ update and a third of that of a prediction. Other backends use these methods.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +46,38 @@ def stepper(model: "keras.Model") -> Callable[[Sequence[np.ndarray]], list[np.nd
     step = tf.function(model, autograph=False).get_concrete_function(specifications)
     # One list, as the function was traced: with the tensors one by one, TensorFlow takes twice the time.
     return lambda inputs: [each.numpy() for each in step(list(map(tf.constant, inputs)))]
+
+
+def in_shards(
+    call: Callable[[dict[str, Any]], tuple[Any, ...]],
+    batch: Mapping[str, Any],
+    *,
+    shards: int,
+    axes: Mapping[str, int],
+    axis: int,
+) -> tuple[Any, ...]:
+    """Calls a function with equal parts of a batch and joins the results; for use inside of a compiled update.
+
+    No part depends on another, so threads compute them side by side, and their gradients, too. The gradients are added
+    up in the order of the parts: they depend on the number of parts, but not on the number of threads.
+
+    Args:
+        call: Takes arrays by name, as `batch`, and returns tensors.
+        batch: Tensors by name.
+        shards: Number of parts.
+        axes: The axis along which each tensor is divided.
+        axis: That along which the results are joined.
+
+    Returns:
+        The tensors that `call` would return for the whole batch, up to rounding.
+    """
+    if shards == 1:
+        return call(dict(batch))
+    import keras
+
+    parts = {name: keras.ops.split(batch[name], shards, axis=axes[name]) for name in batch}
+    results = [call({name: part[shard] for name, part in parts.items()}) for shard in range(shards)]
+    return tuple(keras.ops.concatenate(each, axis=axis) for each in zip(*results, strict=True))
 
 
 def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callable[[dict[str, np.ndarray]], object]:

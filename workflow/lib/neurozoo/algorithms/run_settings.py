@@ -143,6 +143,27 @@ Frames = Annotated[Whole, Field(ge=1, description="Budget: emulator frames of al
 ProtocolName = Annotated[
     str | None, Field(description="How episodes are played, such as `uber2018`; empty for the game's own.")
 ]
+Shards = Annotated[
+    Whole,
+    Field(
+        ge=1,
+        description="Equal parts of each batch, which as many threads of an update compute side by side. Other numbers "
+        "round in other ways, so this is a setting of the run; the number of threads is not.",
+    ),
+]
+
+
+def check_shards(shards: int, batch_size: int) -> None:
+    """Checks that a batch has equal parts.
+
+    Raises:
+        NeurozooError: It has not.
+    """
+    if batch_size % shards:
+        raise NeurozooError(
+            f"batch_size should be a multiple of shards, so that all parts of a batch are equal, but batch_size is "
+            f"{batch_size} and shards {shards}. Change one of them."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neurozoo.algorithms.compiled import copier, fused, predictor, training_step
+from neurozoo.algorithms.compiled import copier, fused, in_shards, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.description import Layout, PlacedLayer
@@ -231,9 +231,13 @@ def _trainer(online: "keras.Model", target: "keras.Model", settings: DqnSettings
             )
 
         def call(self, batch):
+            (errors,) = in_shards(self._errors, batch, shards=settings.shards, axes=dict.fromkeys(batch, 0), axis=0)
+            return errors
+
+        def _errors(self, batch):
             wanted = self._wanted(batch, _seen(batch["after"]))
             taken = ops.one_hot(batch["actions"], self.online.output_shape[-1])
-            return ops.sum(self.online(_seen(batch["before"])) * taken, axis=-1) - wanted
+            return (ops.sum(self.online(_seen(batch["before"])) * taken, axis=-1) - wanted,)
 
         def _wanted(self, batch, after):
             bootstrap = self.online if settings.target_update_period == 0 else self.target

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
+from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings, Shards, check_shards
 from neurozoo.environments.protocols import PROTOCOLS, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Pair, Whole
@@ -34,7 +34,9 @@ class DqnSettings(RunSettings):
         "priority_correction": "importance_exponent",
         "priority_steps": "importance_steps",
     }
-    ADDED: ClassVar[Mapping[str, object]] = {"masks_lost_lives": False, "finishes_test": False, "reward_scale": 1.0}
+    ADDED: ClassVar[Mapping[str, object]] = {
+        "masks_lost_lives": False, "finishes_test": False, "reward_scale": 1.0, "shards": 1
+    }  # fmt: skip
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -113,6 +115,7 @@ class DqnSettings(RunSettings):
     )
     # learning
     batch_size: Whole = Field(default=32, ge=1, description="Transitions of a minibatch.")
+    shards: Shards = 1
     learning_rate: Number = Field(
         default=0.00025, ge=0, description="Learning rate of the optimizer; adadelta has none."
     )
@@ -185,6 +188,7 @@ class DqnSettings(RunSettings):
                 f"dqn plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
                 f"{self.protocol!r}."
             )
+        check_shards(self.shards, self.batch_size)
         own = get_protocol(self.protocol).noop_steps
         if (self.noop_steps is None and own) or (self.noop_steps == (0, 0) and not own):
             object.__setattr__(self, "noop_steps", own)  # one form of each, by which states and records are compared

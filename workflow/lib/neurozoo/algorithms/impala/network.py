@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
-from neurozoo.algorithms.compiled import copier, fused, shared_training_step, stepper, training_step
+from neurozoo.algorithms.compiled import copier, fused, in_shards, shared_training_step, stepper, training_step
 from neurozoo.algorithms.impala.objectives import FIGURES, OBJECTIVES
 from neurozoo.algorithms.impala.optimizers import make_optimizer
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.compute.mpi import Group
-from neurozoo.networks.keras_networks import INPUTS, MEMORY, KerasLayout
+from neurozoo.networks.keras_networks import MEMORY, KerasLayout
 
 if TYPE_CHECKING:
     import keras
+
+SEEN = ("observations", "previous_actions", "previous_rewards", "is_first")  # what the network sees of a batch
 
 
 class ActingNetwork:
@@ -196,10 +198,14 @@ def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSetting
 
         def call(self, batch):
             """Returns logits (or action values) and baseline of all steps that the batch has observations of."""
-            seen = _seen(self.online, batch["observations"], byte_scale)
-            inputs = [seen, batch["previous_actions"], batch["previous_rewards"]]
-            state = [batch[name] for name, _ in zip(MEMORY, layout.state_shapes, strict=False)]
-            return layout.unroll(self.online, inputs[: len(INPUTS)], batch["is_first"], state)
+            axes = {name: 0 if name in MEMORY else 1 for name in (*SEEN, *MEMORY) if name in batch}
+            seen = {name: batch[name] for name in axes}
+            return in_shards(self._answer, seen, shards=settings.shards, axes=axes, axis=1)
+
+        def _answer(self, batch):
+            observations, *others, is_first = (batch[name] for name in SEEN)
+            inputs = [_seen(self.online, observations, byte_scale), *others]
+            return layout.unroll(self.online, inputs, is_first, [batch[name] for name in MEMORY if name in batch])
 
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
             figures = OBJECTIVES[settings.objective](settings, x, *y_pred).figures()

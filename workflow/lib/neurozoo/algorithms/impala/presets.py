@@ -97,6 +97,7 @@ PRESETS = {
         num_envs=32,
         unroll_length=32,
         batch_size=8,
+        shards=2,
         epochs=3,
     ),
     # The same for action values, with `small_layer_norm`. Rewards in Pong come late: longer returns than CleanRL's.
@@ -110,6 +111,7 @@ PRESETS = {
         num_envs=32,
         unroll_length=32,
         batch_size=8,
+        shards=2,
         learning_rate=0.0005,
         gae_lambda=0.85,
         epsilon_steps=250_000,

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings
+from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings, Shards, check_shards
 from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, KerasNetwork, Precision
@@ -32,7 +32,7 @@ class ImpalaSettings(RunSettings):
         **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
         **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
         **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
-        **{"dtype": "float32", "reward_scale": 1.0},
+        **{"dtype": "float32", "reward_scale": 1.0, "shards": 1},
         **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
     }
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
@@ -90,6 +90,7 @@ class ImpalaSettings(RunSettings):
         "Acting and tests are float32.",
     )
     batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
+    shards: Shards = 1
     discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
     baseline_cost: Number = Field(default=0.5, ge=0, description="Factor on the loss of the baseline.")
     entropy_cost: Number = Field(default=0.01, ge=0, description="Factor on the entropy of the policy.")
@@ -215,6 +216,7 @@ class ImpalaSettings(RunSettings):
                 f"num_envs should be a multiple of batch_size, so that every unroll is learned from once, but num_envs "
                 f"is {self.num_envs} and batch_size {self.batch_size}. Change one of them."
             )
+        check_shards(self.shards, self.batch_size)
         if self.objective == "vtrace" and (self.epochs != 1 or self.minibatches != "unrolls"):
             raise NeurozooError(
                 "With objective vtrace, each unroll is learned from once: set epochs to 1 and minibatches to unrolls, "
