@@ -1,6 +1,7 @@
 """Settings that do not fit together are refused with a sentence, and presets are what their sources say."""
 
 import pytest
+from neurozoo.algorithms.impala import session
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.registry import ALGORITHMS
@@ -38,6 +39,21 @@ def test_a_network_that_computes_in_float32_only_is_named():
     with pytest.raises(NeurozooError, match="'maze_recurrent' computes in float32, but dtype is mixed_bfloat16"):
         ALGORITHMS["impala"].check_model("maze_recurrent", settings)
     ALGORITHMS["impala"].check_model("impala_deep", settings)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "features", "is_said"),
+    [
+        ("mixed_bfloat16", {"avx2"}, True),
+        ("mixed_bfloat16", {"avx2", "amx_bf16"}, False),
+        ("float32", {"avx2"}, False),
+    ],
+)
+def test_bfloat16_that_will_be_slow_is_announced(monkeypatch, dtype, features, is_said):
+    monkeypatch.setattr(session, "processor_flags", lambda: features)
+    said = session.slow_precision(dtype)
+    assert len(said) == is_said
+    assert all("updates take longer than with float32" in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -15,7 +15,10 @@ from neurozoo.compute.mpi import Ranks
 from neurozoo.environments.protocols import check_engine, keras_layout_of
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
+from neurozoo.native import processor_flags
+from neurozoo.networks.keras_networks import Precision
 
+COMPUTE_BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # features of a processor, as Linux names them
 TABLE = (
     "Iteration", "frames", "score", "score_episodes", "test_score", "test_episodes", "update", "learning_rate",
     "loss_pg", "loss_baseline", "entropy_mean", "value_mean", "rho_mean", "rho_clipped_share", "grad_norm", "lag_max",
@@ -56,7 +59,7 @@ class ImpalaSession(LearnerSession):
     def __enter__(self) -> Self:
         keep_to_threads(self._context.threads)
         self._ops, said = find_ops(self._context.ops, self._protocol)
-        self.announcements += said
+        self.announcements += said + slow_precision(self._context.settings.dtype)
         try:
             self._learner.open()
         except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
@@ -107,3 +110,13 @@ class ImpalaSession(LearnerSession):
             curriculum=settings.curriculum(self._protocol.frame_skip),
             ops=self._ops,
         )
+
+
+def slow_precision(dtype: Precision) -> list[str]:
+    """Returns a sentence if the processor computes in `dtype` more slowly than in float32; otherwise nothing."""
+    if dtype == "float32" or COMPUTE_BFLOAT16 & processor_flags():
+        return []
+    return [
+        f"The setting dtype is {dtype}, but this processor has no instructions for bfloat16 (AVX512-BF16 or AMX), so "
+        "updates take longer than with float32, unless a GPU computes them."
+    ]
