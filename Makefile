@@ -37,7 +37,7 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@touch $@
 
 demo: setup ## run config.yaml, from source to activation movies in some minutes, and open the gallery
-	@$(SNAKEMAKE) --profile profiles/local --logger neurozoo
+	@$(SNAKEMAKE) --profile profiles/local
 	@$(BIN)/python -m neurozoo show --open
 
 foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the op, the noise table

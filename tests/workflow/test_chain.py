@@ -18,7 +18,7 @@ RUN_FILES = (
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
     "rollout.parquet", "activation.mp4", "loop.webp", "game.mp4",
 )  # fmt: skip
-OPTIONS = ("--profile", "profiles/local", "--configfile", "config/test.yaml")
+OPTIONS = ("--profile", "profiles/local", "-p", "--configfile", "config/test.yaml")  # with every step
 
 
 @pytest.fixture(scope="module")

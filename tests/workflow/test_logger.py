@@ -74,18 +74,35 @@ def test_errors_and_warnings_are_shown_as_always(logger):
     assert stream.getvalue().splitlines() == ["Error in rule train: ...", "Disk is nearly full."]
 
 
-@pytest.mark.parametrize("setting", ["dryrun", "verbose", "printshellcmds", "debug_dag"])
+def test_a_plan_names_the_runs_to_train_and_the_reason_if_they_are_not_new(logger):
+    send, stream, _ = logger(dryrun=True)
+    for _ in range(2):  # Snakemake says it at the beginning and at the end
+        send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"train": 2, "rollout": 1, "total": 3})
+    reasons = {"1": "Missing output files: checkpoint.npz", "2": "Params have changed since last execution: frames"}
+    for run, reason in reasons.items():
+        wildcards = {"algo": "ga", "game": "pong", "model": "large", "run": run}
+        for rule in ("train", "rollout"):
+            send(event=LogEvent.JOB_INFO, jobid=1, rule_name=rule, wildcards=wildcards, reason=reason)
+    assert stream.getvalue().splitlines() == [
+        "3 steps, 2 runs to train. This is a plan; -p shows every step.",
+        "Job stats: ...",
+        "ga/pong/large/1: new",
+        "ga/pong/large/2: Params have changed since last execution: frames",
+    ]
+
+
+@pytest.mark.parametrize("setting", ["verbose", "printshellcmds", "debug_dag"])
 def test_who_asks_for_more_gets_everything(logger, setting):
     send, stream, _ = logger(**{setting: True})
     send("rule train: ...", event=LogEvent.JOB_INFO, jobid=1, rule_name="train", wildcards={})
     assert stream.getvalue() == "rule train: ...\n"
 
 
-def test_a_dry_run_and_an_error_look_as_without_the_logger(snakemake):
-    def rules(*arguments):
-        return sorted(line for line in snakemake(*arguments).stdout.splitlines() if line.startswith(("rule ", "total")))
+def test_a_dry_run_has_the_steps_and_an_error_its_sentence(snakemake):
+    def totals(*arguments):
+        return {line for line in snakemake(*arguments).stdout.splitlines() if line.startswith("total")}
 
-    assert rules("-n", "--logger", "neurozoo") == rules("-n")
+    assert totals("-n", "--logger", "neurozoo") == totals("-n") != set()
     run = snakemake("-n", "--logger", "neurozoo", "--", "results/runs/ga/pnog/large/1/metrics.csv")
     assert run.returncode != 0
     assert "game 'pnog' is unknown; did you mean 'pong'?" in run.stdout

@@ -1,7 +1,8 @@
 """Snakemake's output in a few lines: `snakemake --logger neurozoo` shows a line per run, and a bar of all steps.
 
-Snakemake finds the plugin by the name of this package. Everything that it leaves out is in Snakemake's own log. Errors
-and warnings look as always, and so do dry runs and `--verbose`, `--printshellcmds` and `--debug-dag`.
+A dry run shows the number of steps of each rule, and a line per run that would be trained, with the reason. Snakemake
+finds the plugin by the name of this package. Everything that it leaves out is in Snakemake's own log. Errors and
+warnings look as always, and so does everything with `--verbose`, `--printshellcmds` (`-p`) and `--debug-dag`.
 """
 
 import logging
@@ -17,6 +18,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 TRAINING = ("train", "train_archive")  # rules whose end is worth a line; `neurozoo_train` if the project is a module
 BAR = 24  # characters
 USUAL = "were not present when the DAG was created"  # training makes result.json, which another rule can make, too
+MISSING = "Missing output files"  # the reason of a job that has never run
 CLEAR = "\r\x1b[K"  # to the first column, and the rest of the line is empty
 
 
@@ -27,7 +29,9 @@ class LogHandler(LogHandlerBase):
         """Looks at Snakemake's settings, which the base class has stored."""
         settings = self.common_settings
         self._stream = sys.stdout if settings.stdout else sys.stderr
-        self._shows_all = any((settings.dryrun, settings.verbose, settings.printshellcmds, settings.debug_dag))
+        self._shows_all = any((settings.verbose, settings.printshellcmds, settings.debug_dag))
+        self._is_plan = settings.dryrun
+        self._is_announced = False
         self._has_bar = self._stream.isatty()
         self._bar = ""
         self._jobs: dict[int, tuple[str, str, float]] = {}  # rule, run and start of a job that runs
@@ -64,28 +68,38 @@ class LogHandler(LogHandlerBase):
             event = getattr(record, "event", None)
             if self._shows_all or (record.levelno >= logging.WARNING and USUAL not in record.getMessage()):
                 self._say(self.format(record))
+            elif event == LogEvent.JOB_INFO and self._is_plan:
+                self._plan(record)
             elif event == LogEvent.JOB_INFO:
                 self._begin(record)
             elif event == LogEvent.JOB_FINISHED:
                 self._end(record)
             elif event == LogEvent.PROGRESS:
                 self._draw(record)
-            elif event == LogEvent.RUN_INFO:
-                self._announce(getattr(record, "stats", {}))
+            elif event == LogEvent.RUN_INFO and not self._is_announced:
+                self._is_announced = True  # Snakemake says it again after a dry run
+                self._announce(record)
             elif event is None and not self._jobs and record.getMessage().startswith("Nothing to be done"):
                 self._say(record.getMessage())
         except Exception:
             self.handleError(record)  # output is never a reason to stop
 
-    def _announce(self, stats: Mapping[str, Any]) -> None:
+    def _announce(self, record: Any) -> None:
+        stats: Mapping[str, Any] = getattr(record, "stats", {})
         steps, runs = stats.get("total", 0), sum(stats.get(rule, 0) for rule in TRAINING)
         trained = f", {runs} {'run' if runs == 1 else 'runs'} to train" if runs else ""
-        self._say(f"{steps} {'step' if steps == 1 else 'steps'}{trained}. Details are in .snakemake/log/.")
+        where = "This is a plan; -p shows every step." if self._is_plan else "Details are in .snakemake/log/."
+        self._say(f"{steps} {'step' if steps == 1 else 'steps'}{trained}. {where}")
+        if self._is_plan:
+            self._say(self.format(record))
+
+    def _plan(self, record: Any) -> None:
+        if record.rule_name in TRAINING:
+            reason = str(record.reason)
+            self._say(f"{_run_of(record)}: {'new' if reason.startswith(MISSING) else reason}")
 
     def _begin(self, record: Any) -> None:
-        wildcards = dict(record.wildcards or {})
-        run = "/".join(str(wildcards[name]) for name in ("algo", "game", "model", "run") if name in wildcards)
-        self._jobs[record.jobid] = (record.rule_name, run, time.monotonic())
+        self._jobs[record.jobid] = (record.rule_name, _run_of(record), time.monotonic())
 
     def _end(self, record: Any) -> None:
         rule, run, start = self._jobs.pop(record.job_id, ("", "", 0.0))
@@ -117,6 +131,11 @@ class LogHandler(LogHandlerBase):
             self._stream.write(CLEAR)
             self._stream.flush()
         super().close()
+
+
+def _run_of(record: Any) -> str:
+    wildcards = dict(record.wildcards or {})
+    return "/".join(str(wildcards[name]) for name in ("algo", "game", "model", "run") if name in wildcards)
 
 
 def _duration(seconds: float) -> str:
