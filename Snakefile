@@ -43,7 +43,9 @@ include: "workflow/rules/site.smk"
 
 onstart:
     in_a_sentence(check_folders, folders_to_make())
-    in_a_sentence(check_scheduler, workflow.executor_plugin.name)
+    in_a_sentence(
+        check_scheduler, workflow.executor_plugin.name, getattr(workflow.executor_settings, "submit_cmd", None)
+    )
     in_a_sentence(end_leftover_jobs, workflow.workdir_init, has_to_answer=workflow.executor_plugin.name == "slurm")
 
 

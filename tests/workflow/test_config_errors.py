@@ -26,6 +26,7 @@ def test_a_mistake_in_config_yaml_stops_before_the_dag_is_built(project, snakema
     assert "config.yaml has one problem:" in run.stdout
     assert sentence in run.stdout
     assert "Building DAG" not in run.stdout
+    assert "common.smk" not in run.stdout  # no lines of ours around the sentence
 
 
 def test_all_mistakes_in_a_file_are_listed_at_once(project, snakemake):
@@ -79,6 +80,7 @@ def test_a_mistake_in_a_target_is_explained_with_the_nearest_name(snakemake, tar
     run = snakemake("-n", target)
     assert run.returncode != 0
     assert sentence in run.stdout
+    assert "Traceback" not in run.stdout
 
 
 @pytest.mark.parametrize("arguments", [(), pytest.param(("--configfile", "config.yaml"), marks=pytest.mark.long)])
@@ -102,11 +104,12 @@ def test_a_target_that_follows_configfile_is_told_from_a_configuration(snakemake
     assert "Traceback" not in run.stdout
 
 
-@pytest.mark.long(seconds=10)
-def test_a_file_in_the_place_of_a_runs_folder_stops_before_any_job(project, snakemake):
-    (project / "results" / "runs").mkdir(parents=True)
-    (project / "results" / "runs" / "ga").touch()
-    run = snakemake("--cores", "1")
+@pytest.mark.parametrize("place", ["ga", pytest.param("ga/frostbite/large/1", marks=pytest.mark.long)])
+def test_a_file_in_the_place_of_a_runs_folder_is_named_by_the_plan(project, snakemake, place):
+    file = project / "results" / "runs" / place
+    file.parent.mkdir(parents=True)
+    file.touch()
+    run = snakemake("-n")
     assert run.returncode != 0
-    assert "results/runs/ga is not a folder, but results/runs/ga/frostbite/large/1 should be one." in run.stdout
+    assert f"results/runs/{place} is a file, but a folder is needed: results/runs/ga/frostbite/large/1." in run.stdout
     assert "Traceback" not in run.stdout

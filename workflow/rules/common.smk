@@ -53,10 +53,15 @@ from neurozoo.agents.tags import parse_tag
 
 
 def in_a_sentence(function, *arguments, **named):
-    """Calls a function of the library; if it fails, the user sees only the message."""
+    """Calls a function of the library; if it fails, the user sees only the message.
+
+    Snakemake would put tracebacks around it, so it ends the process, except in jobs and in other people's workflows.
+    """
     try:
         return function(*arguments, **named)
     except NeurozooError as error:
+        if IS_STARTED_BY_USER:
+            sys.exit(f"neurozoo: {error}")
         raise WorkflowError(str(error)) from None
 
 
@@ -170,6 +175,10 @@ def folders_to_make():
     runs = [*PLANNED_RUNS, *IMPORTED_RUNS]
     paths = [results / "runs" / run.algo / run.game / run.model / str(run.run) for run in runs]
     return [results, *paths, *(Path(file).parent for file in requested_files())]
+
+
+if workflow.is_main_process:
+    in_a_sentence(check_folders, folders_to_make(), are_needed=False)
 
 
 def model_with_layer(wildcards):

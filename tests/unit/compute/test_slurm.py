@@ -143,6 +143,16 @@ def test_without_sbatch_the_profile_slurm_is_refused_in_a_sentence(tmp_path, mon
     slurm.check_scheduler("slurm")
 
 
+def test_without_qsub_the_profile_sge_is_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    slurm.check_scheduler("cluster-generic", "bsub")  # of somebody else's scheduler
+    with pytest.raises(NeurozooError, match=r"--profile sge submits jobs with qsub, but this machine has none"):
+        slurm.check_scheduler("cluster-generic", str(PROJECT / "profiles" / "sge" / "submit.py"))
+    (tmp_path / "qsub").write_text("#!/bin/sh\n")
+    (tmp_path / "qsub").chmod(0o755)
+    slurm.check_scheduler("cluster-generic", str(PROJECT / "profiles" / "sge" / "submit.py"))
+
+
 def test_without_qsub_a_submission_is_refused_in_a_sentence(tmp_path):
     script = tmp_path / "job.sh"
     script.write_text('# properties = {"rule": "train", "output": ["x/y"], "jobid": 1, "threads": 1}\n')

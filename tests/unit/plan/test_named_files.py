@@ -54,13 +54,13 @@ def test_a_file_in_the_way_of_a_folder_is_named(tmp_path):
     (tmp_path / "a").touch()
     with pytest.raises(NeurozooError) as caught:
         check_folders([tmp_path / "x", tmp_path / "a/b/c"])
-    assert str(caught.value).startswith(f"{tmp_path}/a is not a folder, but {tmp_path}/a/b/c should be one. Move it")
+    assert str(caught.value).startswith(f"{tmp_path}/a is a file, but a folder is needed: {tmp_path}/a/b/c. Move the")
 
 
 def test_a_file_in_the_place_of_the_results_is_named_while_planning(tmp_path):
     for name in ("curve.csv", "genome.json", "results"):
         (tmp_path / name).touch()
-    with pytest.raises(NeurozooError, match=r"results is not a folder, but .*/results should be one. Move it"):
+    with pytest.raises(NeurozooError, match=r"results is a file, but a folder is needed: .*/results\. Move the file"):
         check_named_files(config_of(tmp_path))
 
 
@@ -68,6 +68,7 @@ def test_a_folder_of_somebody_else_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda place, mode: str(place) != str(tmp_path))  # root may write everywhere
     with pytest.raises(NeurozooError, match=r"may not be written by you, but .*/a/b should be made"):
         check_folders([tmp_path / "a/b"])
+    check_folders([tmp_path / "a/b"], are_needed=False)  # who only plans may look
 
 
 def test_jobs_run_in_a_container_only_if_there_is_an_image(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError
 
+GRID_ENGINE = "sge/submit.py"  # end of the path of our profile's submit command
 PATIENCE = 120  # seconds for cancelled jobs to end
 _NAME = re.compile(r"([\w-]+)-(\d+)_[0-9a-f-]{36}")
 
@@ -18,19 +19,22 @@ def sender() -> str:
     return f"{_host()}-{os.getpid()}"
 
 
-def check_scheduler(executor: str) -> None:
-    """Checks that jobs can be submitted to Slurm, if Snakemake is about to.
+def check_scheduler(executor: str, submit_command: str | None = None) -> None:
+    """Checks that jobs can be submitted to Slurm or Grid Engine, if Snakemake is about to.
 
     Args:
-        executor: Name of Snakemake's executor; all but `slurm` are left alone.
+        executor: Name of Snakemake's executor. Those of neither scheduler are left alone.
+        submit_command: What the executor `cluster-generic` submits jobs with. Only the project's own is checked.
 
     Raises:
-        NeurozooError: This machine has no `sbatch`.
+        NeurozooError: This machine has no `sbatch` or `qsub`.
     """
-    if executor == "slurm" and shutil.which("sbatch") is None:
+    command = {"slurm": "sbatch", "sge": "qsub"}
+    profile = "sge" if executor == "cluster-generic" and str(submit_command).endswith(GRID_ENGINE) else executor
+    if profile in command and shutil.which(command[profile]) is None:
         raise NeurozooError(
-            "--profile slurm submits jobs with sbatch, but this machine has none in its PATH. Start Snakemake on a "
-            "login node of the cluster, or take --profile local."
+            f"--profile {profile} submits jobs with {command[profile]}, but this machine has none in its PATH. Start "
+            "Snakemake on a login node of the cluster, or take --profile local."
         )
 
 

@@ -21,10 +21,7 @@ def check_named_files(config: Mapping) -> None:
         NeurozooError: A file is in the way of a folder under `pathvars`; or files are missing: one per line, with the
             keys that name them.
     """
-    for path in map(Path, config["pathvars"].values()):
-        place = next(place for place in (path, *path.parents) if os.path.lexists(place))
-        if not place.is_dir():
-            raise _in_the_way(place, path)
+    check_folders(config["pathvars"].values(), are_needed=False)
     results = Path(config["pathvars"]["results"])
     curves = config["figures"]["learning_curves"]["references"]["files"]
     named = [
@@ -66,11 +63,12 @@ def _is_imported(entry: Mapping, results: Path) -> bool:
     return (results / "runs" / run.algo / run.game / run.model / str(run.run) / "checkpoint.npz").is_file()
 
 
-def check_folders(paths: Iterable[str | os.PathLike]) -> None:
+def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True) -> None:
     """Checks before any work that folders can be made, or written if they exist.
 
     Args:
         paths: Folders that will be needed.
+        are_needed: Whether they will be written now; a plan only checks that no file is in the way.
 
     Raises:
         NeurozooError: Names the first that cannot be made, with the reason.
@@ -82,17 +80,14 @@ def check_folders(paths: Iterable[str | os.PathLike]) -> None:
                 break
             sound.add(place)
             if place.is_dir():
-                if not os.access(place, os.W_OK | os.X_OK):
+                if are_needed and not os.access(place, os.W_OK | os.X_OK):
                     raise NeurozooError(
                         f"{place} may not be written by you, but {path} should be made. Look at its owner and "
                         "permissions (ls -ld), or choose another folder under pathvars.results."
                     )
                 break
             if os.path.lexists(place):
-                raise _in_the_way(place, path)
-
-
-def _in_the_way(place: Path, path: Path) -> NeurozooError:
-    return NeurozooError(
-        f"{place} is not a folder, but {path} should be one. Move it, or choose another folder under pathvars."
-    )
+                raise NeurozooError(
+                    f"{place} is a file, but a folder is needed: {path}. Move the file, or choose another folder under "
+                    "pathvars."
+                )
