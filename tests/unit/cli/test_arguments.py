@@ -1,7 +1,7 @@
 import argparse
 
 import pytest
-from neurozoo.cli.arguments import add_settings, chosen, read_overrides, read_setting, whole
+from neurozoo.cli.arguments import add_settings, check_run_dirs, chosen, read_overrides, read_setting, whole
 from neurozoo.errors import NeurozooError
 
 
@@ -34,14 +34,24 @@ def test_options_are_handed_on_under_their_names():
     assert chosen(argparse.Namespace(seed=1, game="pong", noise=None), "noise", "seed") == {"noise": None, "seed": 1}
 
 
-def test_a_folder_of_runs_is_not_taken_for_a_run(tmp_path):
-    from neurozoo.cli.arguments import check_is_run
+def test_only_the_folder_of_a_run_is_taken_for_one(tmp_path):
+    def refusal(path):
+        with pytest.raises(NeurozooError) as caught:
+            check_run_dirs(argparse.Namespace(run_dir=path, needs_run=True))
+        return str(caught.value).replace(f"{tmp_path}/", "")
 
-    for number in ("10", "2"):
-        (tmp_path / number).mkdir()
-    with pytest.raises(NeurozooError, match=r"should be the folder of one run, but holds 2 of them\. Name one, .*/2$"):
-        check_is_run(tmp_path)
-    check_is_run(tmp_path / "2")
+    large = tmp_path / "large"
+    assert refusal(large).startswith("large does not exist. Give the folder of a run, such as results/runs/")
+    large.mkdir()
+    assert refusal(large).startswith("large is not the folder of a run: it has neither a config.yaml nor a checkpoint.")
+    (large / "10").mkdir()
+    assert refusal(large) == "large is not the folder of a run, but holds the run large/10."
+    (large / "2").mkdir()
+    assert refusal(large) == "large is not the folder of a run, but holds 2 runs. Name one, such as large/2."
+    (large / "2" / "train.log").touch()
+    assert refusal(large / "2" / "train.log").startswith("large/2/train.log is a file. Give the folder")
+    check_run_dirs(argparse.Namespace(run_dir=[large / "2"], needs_run=True))
+    check_run_dirs(argparse.Namespace(run_dir=large))  # of a command that makes it
 
 
 def test_runs_are_counted_from_1():

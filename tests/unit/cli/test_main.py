@@ -229,6 +229,7 @@ def test_comparing_a_folder_without_an_agent_is_answered_by_one_sentence(tmp_pat
 
 @pytest.mark.parametrize("command", [["rollout"], ["movie"], ["movie", "--grid"]], ids=" ".join)
 def test_a_tag_is_read_before_it_is_a_folders_name(tmp_path, capsys, command):
+    (tmp_path / "train.log").touch()
     for tag, sentence in (("400Q", "but is '400Q'"), ("1B", f"python -m neurozoo freeze {tmp_path} --tag 1B")):
         with pytest.raises(SystemExit):
             main([*command, str(tmp_path), "--tag", tag])
@@ -266,6 +267,7 @@ def test_a_reader_that_has_read_enough_ends_a_command_quietly(python):
 )
 def test_freezing_keeps_all_forms_unless_others_are_wanted(tmp_path, monkeypatch, words, forms):
     seen = {}
+    (tmp_path / "checkpoint.npz").touch()
     check = {"steps": 1, "ties": 0}
     monkeypatch.setattr("neurozoo.agents.freeze.freeze_run", lambda folder, **options: seen.update(options) or check)
     main(["freeze", str(tmp_path), *words])

@@ -255,7 +255,7 @@ def test_the_command_says_what_it_runs_and_ends_with_2_after_a_mistake(tmp_path,
     assert stop.value.code == 1
     said, complaint = capsys.readouterr().err.splitlines()
     assert said == f"python -m neurozoo resume {tmp_path}"
-    assert "config.yaml is missing" in complaint
+    assert "it has neither a config.yaml nor a checkpoint" in complaint
 
 
 def test_every_option_and_command_is_in_the_documentation():

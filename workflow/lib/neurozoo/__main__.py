@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from neurozoo import __version__
 from neurozoo.cli.agents import add_agent_commands
+from neurozoo.cli.arguments import check_run_dirs
 from neurozoo.cli.benchmarks import add_benchmark_commands
 from neurozoo.cli.book import add_book_command
 from neurozoo.cli.cloud import add_cloud_commands
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     options = build_parser().parse_args(arguments)
     with plain_errors():
+        check_run_dirs(options)
         options.command(options)
 
 

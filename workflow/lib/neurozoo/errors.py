@@ -1,9 +1,11 @@
 """The exception for errors that users can fix, and helpers that word its message."""
 
+import bisect
 import contextlib
 import difflib
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -25,15 +27,20 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
     Returns:
         The most similar valid name, or None if none is similar.
     """
-    by_letters = {each.lower(): each for each in map(str, allowed)}
-    matches = difflib.get_close_matches(str(name).lower(), by_letters, n=1, cutoff=0.6)
+    by_letters = {_letters(each): each for each in map(str, allowed)}
+    matches = difflib.get_close_matches(_letters(str(name)), by_letters, n=1, cutoff=0.6)
     return by_letters[matches[0]] if matches else None
+
+
+def _letters(name: str) -> str:
+    """Returns a name without what people write in several ways: `Atari-5` and `atari_5` are `atari5`."""
+    return re.sub(r"[\W_]", "", name.lower()) or name
 
 
 def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     """Makes the error for an unknown name, with the most similar valid name as a suggestion.
 
-    All valid names are listed; if they are many and one is similar, only its neighbours in the alphabet.
+    All valid names are listed; if they are many, only the neighbours in the alphabet.
 
     Args:
         kind: What the name stands for, such as "game".
@@ -48,8 +55,8 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
     guess = nearest(shown.strip("'"), allowed)
     hint = f"; did you mean {guess!r}?" if guess else "."
-    if guess and len(allowed) > _MANY_NAMES:
-        place = allowed.index(guess)
+    if len(allowed) > _MANY_NAMES:
+        place = allowed.index(guess) if guess else bisect.bisect(allowed, shown.strip("'"))
         some = allowed[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
         return NeurozooError(
             f"{kind} {shown} is unknown{hint} Known: {len(allowed)} names, among them {', '.join(some)}."

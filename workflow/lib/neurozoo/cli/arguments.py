@@ -11,6 +11,8 @@ from neurozoo.native import OPS as OPS  # other modules of commands take it from
 from neurozoo.yaml_files import parse_yaml
 
 NOISE = "results/noise/table.f32"
+SOME_RUN = "results/runs/ga/frostbite/large/1"
+RUN_FILES = ("config.yaml", "checkpoint.npz", "frozen", "rollout.npz", "train.log", "state")  # a run has one of them
 
 Commands = argparse._SubParsersAction  # `add_command` adds commands to it
 
@@ -32,9 +34,10 @@ def add_command(commands: Commands, name: str, function, summary: str) -> argpar
     return command
 
 
-def add_run_dir(command: argparse.ArgumentParser) -> None:
-    """Adds the folder of one run."""
-    command.add_argument("run_dir", type=Path, help="folder of a run, such as results/runs/ga/frostbite/large/1")
+def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
+    """Adds the folder of a run, which `check_run_dirs` checks; `choices` may be `nargs`, for several."""
+    command.add_argument("run_dir", type=Path, help=f"folder of a run, such as {SOME_RUN}", **choices)
+    command.set_defaults(needs_run=True)
 
 
 def run_number(text: str) -> int:
@@ -45,17 +48,31 @@ def run_number(text: str) -> int:
     return number
 
 
-def check_is_run(run_dir: Path) -> None:
-    """Refuses a folder that holds runs but is none itself.
+def check_run_dirs(options: argparse.Namespace) -> None:
+    """Checks the option of `add_run_dir`.
 
     Raises:
-        NeurozooError: The folder has numbered folders, and neither a frozen agent nor settings.
+        NeurozooError: A folder is missing, or is not that of a run.
     """
-    runs = sorted((each for each in run_dir.glob("*") if each.name.isdigit()), key=lambda each: int(each.name))
-    if runs and not any((run_dir / name).exists() for name in ("frozen", "config.yaml", "rollout.npz")):
-        raise NeurozooError(
-            f"{run_dir} should be the folder of one run, but holds {len(runs)} of them. Name one, such as {runs[0]}"
-        )
+    if getattr(options, "needs_run", False):
+        for folder in options.run_dir if isinstance(options.run_dir, list) else [options.run_dir]:
+            _check_is_run(folder)
+
+
+def _check_is_run(folder: Path) -> None:
+    if not folder.is_dir():
+        reason = "is a file" if folder.exists() else "does not exist"
+        raise NeurozooError(f"{folder} {reason}. Give the folder of a run, such as {SOME_RUN}.")
+    if any((folder / name).exists() for name in RUN_FILES):
+        return
+    runs = sorted((each for each in folder.glob("*") if each.name.isdigit()), key=lambda each: int(each.name))
+    if runs:
+        held = "the run" if len(runs) == 1 else f"{len(runs)} runs. Name one, such as"
+        raise NeurozooError(f"{folder} is not the folder of a run, but holds {held} {runs[0]}.")
+    raise NeurozooError(
+        f"{folder} is not the folder of a run: it has neither a config.yaml nor a checkpoint. Give one, such as "
+        f"{SOME_RUN}."
+    )
 
 
 def add_results(command: argparse.ArgumentParser, meaning: str = "folder of all results") -> None:

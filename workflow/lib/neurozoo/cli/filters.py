@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from neurozoo.cli.arguments import Commands, add_command, chosen
+from neurozoo.cli.arguments import Commands, add_command, add_run_dir, chosen
 from neurozoo.feature_visualization.objectives import OBJECTIVES
 from neurozoo.feature_visualization.parameterisations import PARAMETERISATIONS
 
@@ -81,9 +81,7 @@ def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
     command = add_command(kinds, name, function, summary)
     suffix = {"lean": "csv", "guided-page": "html"}.get(name, "png")
     command.set_defaults(name=name.removesuffix("-page"), suffix=suffix, layer=None)
-    command.add_argument(
-        "run_dir", type=Path, help="folder of a run with frozen/, such as results/runs/ga/frostbite/large/1"
-    )
+    add_run_dir(command)
     if layer:
         command.add_argument("--layer", required=True, help="name of a layer, such as conv1")
     if rollout:

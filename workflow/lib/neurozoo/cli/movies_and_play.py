@@ -14,7 +14,6 @@ from neurozoo.cli.arguments import (
     add_engine,
     add_json,
     add_run_dir,
-    check_is_run,
     chosen,
 )
 from neurozoo.errors import NeurozooError
@@ -28,9 +27,7 @@ def add_movie_and_play_commands(commands: Commands) -> None:
         show_movie,
         "make a movie of a rollout: all layers, one layer, the game alone, or several runs",
     )
-    movie.add_argument(
-        "run_dir", type=Path, nargs="+", help="folder of a run, such as results/runs/ga/frostbite/large/1"
-    )
+    add_run_dir(movie, nargs="+")
     movie.add_argument("--tag", default=FINAL, help="show the agent of this moment (default: final, the run's result)")
     kind = add_looks(movie)
     kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
@@ -116,8 +113,6 @@ def show_movie(options: argparse.Namespace) -> None:
     from neurozoo.movies.grid import GridMovie, film_grid
     from neurozoo.movies.loop import make_loop
 
-    for run_dir in options.run_dir:
-        check_is_run(run_dir)
     if options.grid:  # a grid shows the runs that are frozen already, and names the others
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError, nearest, unknown_name
 
 if TYPE_CHECKING:
     import gymnasium
@@ -68,7 +68,9 @@ def check_game(game: str) -> str:
 
 
 def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
-    """Explains an unknown game; ids of Gymnasium's Atari games, such as FrostbiteNoFrameskip-v4, name theirs."""
+    """Explains an unknown game, also what is not a game but a list, an id of Gymnasium's or a domain of levels."""
+    import gymnasium
+
     from neurozoo.environments.game_lists import GAME_LISTS  # which needs this module
 
     if game in _GAMES_FOR_SEVERAL:
@@ -83,6 +85,19 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
         return NeurozooError(
             f"game {game!r} is unknown: this is Gymnasium's id of it. Write {known[own.lower()]!r}; the protocol "
             "decides about frame skip and sticky actions."
+        )
+    if str(game) in gymnasium.registry:
+        return NeurozooError(
+            f"game {game!r} is unknown; did you mean '{GYMNASIUM_PREFIX}{game}', the environment of Gymnasium?"
+        )
+    if game == "mario":
+        return NeurozooError(
+            f"'mario' is for searches through levels (cma_me, dsage ...). Agents play it as {PLATFORMER_GAMES[0]!r} "
+            f"(vectors) or {PLATFORMER_GAMES[1]!r} (pictures)."
+        )
+    if (close := nearest(str(game), [*games, *GAME_LISTS])) in GAME_LISTS:
+        return NeurozooError(
+            f"game {game!r} is unknown; did you mean {close!r}, a list for the games of an experiment?"
         )
     return unknown_name("game", str(game), games)
 
