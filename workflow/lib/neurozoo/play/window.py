@@ -10,6 +10,7 @@ from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME
 from neurozoo.errors import NeurozooError
 
 _WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels: the picture at the start, and the status line
+UNSEEN = ("offscreen", "dummy")  # drivers that SDL chooses where there is no desktop; a window crashes in the first
 _INK, _PAPER = (220, 220, 216), (18, 19, 20)
 _CHUNK = 4  # frames of sound that are queued together; fewer would stutter
 
@@ -46,6 +47,8 @@ class WindowDisplay:
         pygame = self._pygame
         try:
             pygame.display.init()
+            if pygame.display.get_driver() in UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
+                raise pygame.error("no display is available")
             self._window = pygame.display.set_mode((_WIDTH, _HEIGHT + _LINE), pygame.RESIZABLE)
         except pygame.error as error:
             pygame.quit()
