@@ -1,7 +1,17 @@
 import argparse
+from pathlib import Path
 
 import pytest
-from neurozoo.cli.arguments import add_settings, check_run_dirs, chosen, read_overrides, read_setting, whole
+from neurozoo.cli.arguments import (
+    add_settings,
+    check_endings,
+    check_run_dirs,
+    chosen,
+    positive,
+    read_overrides,
+    read_setting,
+    whole,
+)
 from neurozoo.errors import NeurozooError
 
 
@@ -54,9 +64,13 @@ def test_only_the_folder_of_a_run_is_taken_for_one(tmp_path):
     check_run_dirs(argparse.Namespace(run_dir=large))  # of a command that makes it
 
 
-def test_runs_are_counted_from_1():
-    from neurozoo.cli.arguments import run_number
-
-    assert run_number("7") == 7
+def test_numbers_of_runs_and_threads_begin_with_1():
+    assert positive("7") == 7
     with pytest.raises(argparse.ArgumentTypeError, match="should be >= 1, but is 0"):
-        run_number("0")
+        positive("0")
+
+
+def test_files_with_another_ending_are_refused():
+    check_endings((None, ".png"), (Path("a/level.txt"), ".txt"))
+    with pytest.raises(NeurozooError, match=r"^a/way\.gif should end in \.png\. Nothing was written\.$"):
+        check_endings((Path("a/level.txt"), ".txt"), (Path("a/way.gif"), ".png"))

@@ -1,12 +1,19 @@
 """A movie of the agent in a level has a frame per tick, and says how the game ended."""
 
+import json
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
+import yaml
 from neurozoo.__main__ import main
+from neurozoo.environments.platformer.evolved_runner import GAME
 from neurozoo.environments.platformer.tiles import from_text, read_level, write_level
+from neurozoo.environments.protocols import layout_of, protocol_of
 from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of
 from neurozoo.movies.level_movie import draw_run, film_level, level_of
+from neurozoo.records.run_log import IDENTITY
 
 
 def flat() -> np.ndarray:
@@ -52,6 +59,11 @@ def test_a_level_is_taken_from_an_archive_by_its_cell(run_dir, monkeypatch):
     assert level_of(run_dir, cell=5)[3, 20] == 7
     with pytest.raises(NeurozooError, match=r"Cell 6 of .* is empty. The nearest one with a level is 5"):
         level_of(run_dir, cell=6)
+    arrays = dict(np.load(run_dir / "archive.npz"))
+    arrays.pop("metadata_cell")
+    np.savez(run_dir / "archive.npz", **arrays)
+    with pytest.raises(NeurozooError, match=r"Cell 6 of .* is empty\. The archive's page shows all"):
+        level_of(run_dir, cell=6)
 
 
 def test_a_file_has_no_cells(tmp_path):
@@ -71,9 +83,48 @@ def test_the_command_plays_and_exports_a_level(tmp_path, ops, capsys):
     write_level(tmp_path / "level.txt", level)
     main(["level", str(tmp_path / "level.txt"), "--text", str(tmp_path / "again.txt"), "--ops", str(ops)])
     assert capsys.readouterr().out == (
-        "The agent reaches the finish after 89 ticks, 0 jumps and 0 kills; 100% of the way.\n"
+        "The agent a_star reaches the finish after 89 ticks, 0 jumps and 0 kills; 100% of the way.\n"
     )
     np.testing.assert_array_equal(read_level(tmp_path / "again.txt"), level)
+
+
+def test_the_agent_of_a_run_plays_its_levels(run_dir, ops, capsys, monkeypatch):
+    monkeypatch.setattr("neurozoo.movies.level_movie.read_archive", lambda path: dict(np.load(path)))
+    runner = run_dir / "runner.npz"
+
+    def said(sha256):
+        settings = {**dict.fromkeys(IDENTITY, "x"), "run": 1, "agent": str(runner), "agent_sha256": sha256}
+        (run_dir / "config.yaml").write_text(yaml.safe_dump(settings))
+        main(["level", str(run_dir), "--ops", str(ops)])
+        return capsys.readouterr()
+
+    lost = said("0")
+    assert lost.out.startswith("The agent a_star reaches the finish after 89 ticks")
+    assert lost.err == f"The run's agent {runner} is missing or has changed, so a_star plays.\n"
+    weights = np.zeros(layout_of(GAME, "simple", protocol_of(GAME)).parameter_count, np.float32)
+    about = {"game": GAME, "model": "simple", "num_actions": 8}
+    np.savez(runner, theta=weights, about=np.array(json.dumps(about)))
+    assert said(sha256_of(runner)) == (  # the first of equal actions is to do nothing
+        f"The agent {runner} runs out of time after 666 ticks, 0 jumps and 0 kills; 1% of the way.\n",
+        "",
+    )
+
+
+def test_nothing_is_written_if_one_of_the_files_has_another_ending(tmp_path, capsys):
+    write_level(tmp_path / "level.txt", flat())
+    with pytest.raises(SystemExit):
+        main(
+            [
+                "level",
+                str(tmp_path / "level.txt"),
+                "--text",
+                str(tmp_path / "b.txt"),
+                "--movie",
+                str(tmp_path / "b.gif"),
+            ]
+        )
+    assert "b.gif should end in .mp4. Nothing was written." in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["level.txt"]
 
 
 def test_files_with_another_ending_are_refused_and_left_alone(tmp_path, ops):

@@ -159,7 +159,7 @@ def test_a_page_in_a_browser_shows_a_level_and_its_way(run_dir, tmp_path, browse
 
 
 def test_a_page_without_ways_shows_levels_all_the_same(run_dir, tmp_path, browser, monkeypatch):
-    monkeypatch.setattr(archive_page, "_agent_of", lambda *_: (None, "none, because it is missing or has changed"))
+    monkeypatch.setattr(archive_page, "agent_of_run", lambda *_: ("it", False))
     write_archive_page(run_dir, tmp_path / "archive.html")
     browser.get((tmp_path / "archive.html").as_uri())
     assert "none, because it is missing" in browser.find_element("id", "details").text

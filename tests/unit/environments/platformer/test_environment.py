@@ -129,6 +129,15 @@ def test_the_seed_decides_the_level_and_an_archive_gives_its_own(tmp_path):
         PlatformerEnvironment(render_mode="svg")
 
 
+def test_steps_that_cannot_be_made_are_refused(made):
+    environment = made()
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        environment.step(0)
+    environment.reset(seed=0)
+    with pytest.raises(gymnasium.error.InvalidAction, match="Actions go from 0 to 7, but this one is 99"):
+        environment.step(99)
+
+
 def test_it_is_a_game_for_searches():
     assert check_game(GAME) == GAME
     assert gymnasium_spaces(GAME) == ((227,), tuple(ACTIONS))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from neurozoo.environments.platformer.tiles import (
     ALPHABET,
+    checked_levels,
     ends_of,
     from_text,
     read_level,
@@ -55,11 +56,41 @@ def test_a_level_that_cannot_be_played_is_refused(text, message):
 
 
 def test_a_file_that_is_no_level_is_refused(tmp_path):
-    with pytest.raises(NeurozooError, match="cannot be read"):
+    with pytest.raises(NeurozooError, match=r"missing.txt is missing\. Check the path"):
         read_level(tmp_path / "missing.txt")
     (tmp_path / "level.txt").write_bytes(b"\xff\xfe" * 50)
-    with pytest.raises(NeurozooError, match="cannot be read"):
+    with pytest.raises(NeurozooError, match="is not a text file, as a level should be"):
         read_level(tmp_path / "level.txt")
+
+
+def test_a_level_that_an_editor_has_changed_a_little_is_read(tmp_path):
+    text = "\r\n".join(line + "  " for line in ["", *text_of().splitlines(), "", ""])
+    (tmp_path / "level.txt").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    np.testing.assert_array_equal(read_level(tmp_path / "level.txt"), from_text(text_of()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda levels: levels.astype(float), "whole numbers of shape"),
+        (lambda levels: levels.astype(str), "whole numbers of shape"),
+        (lambda levels: levels[:, :10], r"but holds uint8 of shape \(10, 56\)"),
+        (lambda levels: levels.astype(np.int64) - 20, "tiles from -20 to"),
+        (lambda levels: levels + 17, "numbered from 0 to 16"),
+        (lambda levels: with_ends(levels, start=40, finish=3), "its finish in column 4, but its start in column 41"),
+    ],
+)
+def test_levels_of_a_strangers_archive_that_cannot_be_played_are_refused(change, message):
+    levels = np.stack([from_text(text_of())] * 2)
+    np.testing.assert_array_equal(checked_levels(levels.astype(np.int64), source="archive.npz"), levels)
+    with pytest.raises(NeurozooError, match=message):
+        checked_levels(change(levels), source="archive.npz")
+
+
+def with_ends(levels, *, start, finish):
+    levels = levels.copy()
+    levels[1, 13, start], levels[1, 13, finish] = ALPHABET.index("M"), ALPHABET.index("F")
+    return levels
 
 
 def test_wrong_ends_are_taken_away_and_right_ones_stay():

@@ -221,6 +221,12 @@ def read_archive(path: str | os.PathLike) -> dict[str, np.ndarray]:
             f"The archive {path} has {rows['solutions']} solutions, but {rows[odd[0]]} rows of {odd[0]}. Train the run "
             "again."
         )
+    for name, axes in (("objectives", 1), ("measures", 2), ("solutions", 2)):
+        if found[name].ndim != axes or found[name].dtype.kind not in "fiub":
+            raise NeurozooError(
+                f"The archive {path} has {name} of type {found[name].dtype} and shape {found[name].shape}, but they "
+                f"should be numbers with {axes} {'axis' if axes == 1 else 'axes'}. Train the run again."
+            )
     if not all(np.isfinite(found[name]).all() for name in ("objectives", "measures")):
         raise NeurozooError(f"The archive {path} has elites without finite measures or objective. Train the run again.")
     return found

@@ -12,8 +12,8 @@ from neurozoo.cli.arguments import (
     add_protocol,
     chosen,
     named_game,
+    positive,
     protocol_choices,
-    run_number,
     whole,
 )
 from neurozoo.errors import NeurozooError
@@ -25,7 +25,7 @@ def add_agent_commands(commands: Commands) -> None:
     brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file that holds one")
     brought.add_argument("--game", type=named_game, help="default: the game in the genome's file")
     brought.add_argument("--model", help="network, such as large (default: the network in the genome's file)")
-    brought.add_argument("--run", type=run_number, default=1, help="number of the run (default: %(default)s)")
+    brought.add_argument("--run", type=positive, default=1, help="number of the run (default: %(default)s)")
     add_protocol(brought)
     brought.add_argument(
         "--format",
@@ -50,7 +50,7 @@ def add_agent_commands(commands: Commands) -> None:
     evaluate.add_argument("--model", help="network (default: the genome's network)")
     add_protocol(evaluate)
     evaluate.add_argument("--noops", type=int, help="no-op frames at the start of an episode (default: random)")
-    evaluate.add_argument("--episodes", type=int, default=30, help="number of episodes (default: %(default)s)")
+    evaluate.add_argument("--episodes", type=positive, default=30, help="number of episodes (default: %(default)s)")
     evaluate.add_argument("--max-frames", type=whole, help="longest episode in frames (default: the protocol's)")
     evaluate.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add_json(evaluate)

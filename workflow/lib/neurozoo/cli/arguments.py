@@ -40,12 +40,26 @@ def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
     command.set_defaults(needs_run=True)
 
 
-def run_number(text: str) -> int:
-    """Reads the number of a run, which is at least 1, as the workflow demands."""
+def positive(text: str) -> int:
+    """Reads a whole number from 1, such as how many, or which run."""
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"should be >= 1, but is {number}: runs are counted from 1")
+        raise argparse.ArgumentTypeError(f"should be >= 1, but is {number}")
     return number
+
+
+def check_endings(*files: tuple[Path | None, str]) -> None:
+    """Checks that files to write have the ending of what will be in them, before any of them is written.
+
+    Args:
+        files: A file, or None if it is not wanted, and its ending.
+
+    Raises:
+        NeurozooError: A file has another ending, and may be something else.
+    """
+    for file, ending in files:
+        if file is not None and file.suffix != ending:
+            raise NeurozooError(f"{file} should end in {ending}. Nothing was written.")
 
 
 def check_run_dirs(options: argparse.Namespace) -> None:
@@ -106,7 +120,7 @@ def add_engine(command: argparse.ArgumentParser, *, ops: bool = True, threads: b
     command.add_argument("--noise", type=Path, default=NOISE, help="noise table (default: %(default)s)")
     if threads:
         command.add_argument(
-            "--threads", type=int, default=os.cpu_count(), help="number of threads (default: all cores)"
+            "--threads", type=positive, default=os.cpu_count(), help="number of threads (default: all cores)"
         )
 
 

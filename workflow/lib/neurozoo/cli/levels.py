@@ -5,7 +5,16 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from neurozoo.cli.arguments import OPS, Commands, add_command, add_json, add_settings, read_overrides
+from neurozoo.cli.arguments import (
+    OPS,
+    Commands,
+    add_command,
+    add_json,
+    add_settings,
+    check_endings,
+    positive,
+    read_overrides,
+)
 
 
 def add_level_commands(commands: Commands) -> None:
@@ -23,20 +32,30 @@ def add_level_commands(commands: Commands) -> None:
 
 
 def _level(options):
+    from neurozoo.environments.platformer.domain import A_STAR
     from neurozoo.environments.platformer.tiles import write_level
-    from neurozoo.movies.level_movie import describe_run, draw_run, film_level, level_of
+    from neurozoo.movies.level_movie import agent_of, describe_run, draw_run, film_level, level_of
 
-    level = level_of(options.source, cell=options.cell)
+    check_endings((options.text, ".txt"), (options.picture, ".png"), (options.movie, ".mp4"))
+    level, (agent, is_there) = level_of(options.source, cell=options.cell), agent_of(options.source)
+    if not is_there:
+        print(f"The run's agent {agent} is missing or has changed, so {A_STAR} plays.", file=sys.stderr)
+    choices = {"agent": agent if is_there else A_STAR, "ops": options.ops}
     if options.text:
         write_level(options.text, level)
     if options.picture:
-        draw_run(level, options.picture, ops=options.ops)
-    made = film_level(level, options.movie, ops=options.ops) if options.movie else describe_run(level, ops=options.ops)
-    outcomes = {1: "The agent reaches the finish", 2: "The agent is lost", 3: "The agent's time is out"}
-    sentence = (
-        f"{outcomes[int(made['status'])]} after {made['ticks']} ticks, {made['jumps']} jumps and {made['kills']} kills"
-    )
-    print(json.dumps(made) if options.json else f"{sentence}; {made['completion']:.0%} of the way.")
+        draw_run(level, options.picture, **choices)
+    made = film_level(level, options.movie, **choices) if options.movie else describe_run(level, **choices)
+    if options.json:
+        print(json.dumps(made))
+        return
+    outcome = {1: "reaches the finish", 2: "is lost", 3: "runs out of time"}[int(made["status"])]
+    counts = f"{made['ticks']} ticks, {_counted(made['jumps'], 'jump')} and {_counted(made['kills'], 'kill')}"
+    print(f"The agent {choices['agent']} {outcome} after {counts}; {made['completion']:.0%} of the way.")
+
+
+def _counted(count: float, what: str) -> str:
+    return f"{count:g} {what}{'' if count == 1 else 's'}"
 
 
 def _add_generator(commands: Commands) -> None:
@@ -50,7 +69,7 @@ def _add_generator(commands: Commands) -> None:
     )
     command.add_argument("--preset", choices=tuple(GENERATOR_PRESETS), default="laptop", help="default: %(default)s")
     add_settings(command)
-    command.add_argument("--threads", type=int, default=1, help="number of threads (default: %(default)s)")
+    command.add_argument("--threads", type=positive, default=1, help="number of threads (default: %(default)s)")
     command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
     add_json(command, "the judgement as JSON")
 
@@ -86,10 +105,10 @@ def _add_mazes(commands: Commands) -> None:
         "agent", help="file of a trained agent (.npz), such as the checkpoint.npz of a run, or wall_follower"
     )
     command.add_argument("--walls", type=float, nargs="+", help="probabilities of a wall (default: 0.1 to 0.5)")
-    command.add_argument("--mazes", type=int, default=200, help="mazes per probability (default: %(default)s)")
-    command.add_argument("--episodes", type=int, default=10, help="episodes per maze (default: %(default)s)")
+    command.add_argument("--mazes", type=positive, default=200, help="mazes per probability (default: %(default)s)")
+    command.add_argument("--episodes", type=positive, default=10, help="episodes per maze (default: %(default)s)")
     command.add_argument("--seed", type=int, default=0, help="seed of mazes and actions (default: %(default)s)")
-    command.add_argument("--threads", type=int, default=1, help="number of threads (default: %(default)s)")
+    command.add_argument("--threads", type=positive, default=1, help="number of threads (default: %(default)s)")
     command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
     add_json(command)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from neurozoo.cli.arguments import Commands, add_command, chosen, named_game, run_number
+from neurozoo.cli.arguments import Commands, add_command, chosen, named_game, positive
 
 
 def add_log_commands(commands: Commands) -> None:
@@ -14,7 +14,7 @@ def add_log_commands(commands: Commands) -> None:
     parse.add_argument("--algo", default="ga", help="algorithm (default: %(default)s)")
     parse.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     parse.add_argument("--model", required=True, help="network, such as large")
-    parse.add_argument("--run", type=run_number, required=True, help="number of the run")
+    parse.add_argument("--run", type=positive, required=True, help="number of the run")
     parse.add_argument("--protocol", default="uber2018", help="evaluation protocol (default: %(default)s)")
     parse.add_argument("--columns", nargs="+", help="published field names (default: all except the genome)")
 

@@ -18,8 +18,8 @@ from neurozoo.cli.arguments import (
     add_settings,
     chosen,
     named_game,
+    positive,
     read_overrides,
-    run_number,
     whole,
 )
 
@@ -31,7 +31,7 @@ def add_training_commands(commands: Commands) -> None:
     train.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     train.add_argument("--model", required=True, help="network, such as large")
     train.add_argument(
-        "--run", type=run_number, default=1, help="number of the run; part of the seed (default: %(default)s)"
+        "--run", type=positive, default=1, help="number of the run; part of the seed (default: %(default)s)"
     )
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
     add_settings(train)

@@ -17,8 +17,8 @@ from neurozoo.cli.arguments import (
     add_results,
     chosen,
     named_game,
+    positive,
     protocol_choices,
-    run_number,
 )
 from neurozoo.cli.movies_and_play import add_looks, add_play_options, show_movie, show_play
 
@@ -71,7 +71,7 @@ def add_zoo_commands(commands: Commands) -> None:
     brought.add_argument("graph", type=Path, help="such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb")
     brought.add_argument("--game", type=named_game, help="default: from the folder's name")
     brought.add_argument("--model", help="network (default: the network with these layers)")
-    brought.add_argument("--run", type=run_number, help="number of the run (default: from the file's name, or 1)")
+    brought.add_argument("--run", type=positive, help="number of the run (default: from the file's name, or 1)")
     add_protocol(brought)
     add_results(brought)
     brought.add_argument("--run-dir", type=Path, help="folder to write (default: RESULTS/runs/imported/GAME/MODEL/RUN)")
@@ -95,7 +95,7 @@ def _add_selection(command):
     add_results(command, "folder with runs/")
     for name in ("algo", "game", "model", "tag"):
         command.add_argument(f"--{name}", help=f"only agents of this {name}")
-    command.add_argument("--run", type=run_number, help="only agents of this run")
+    command.add_argument("--run", type=positive, help="only agents of this run")
 
 
 def _trained(options):

@@ -10,10 +10,9 @@ from neurozoo.algorithms.results import read_archive
 from neurozoo.comparison.page import fill_template
 from neurozoo.environments.level_domains import LevelDomain, get_level_domain, measure_title
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json, sha256_of, write_text
+from neurozoo.files import read_json, write_text
 from neurozoo.records.archives import CORRECTED
-from neurozoo.records.run_log import read_run_settings
-from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
+from neurozoo.records.stored_archive import StoredArchive, agent_of_run, read_stored_archive
 
 MOST_LEVELS = 6_000  # on a page: about a kilobyte each
 _SHADES = 255  # of an occupancy; the largest value of a level is stored beside it
@@ -49,7 +48,8 @@ def write_archive_page(
     domain = get_level_domain(str(facts.get("game")))
     every = max(1, -(-len(stored.cells) // most_levels))
     shown = np.arange(0, len(stored.cells), every)
-    agent, way = _agent_of(run_dir, domain)
+    agent, is_there = agent_of_run(run_dir, domain)
+    way = f"of {agent}" if is_there else f"none, because {agent} is missing or has changed"
     data = {
         "run": "/".join(str(facts.get(name)) for name in ("algo", "game", "model", "run")),
         "facts": {name: facts.get(name) for name in ("qd_score", "coverage", "elites", "evaluations", "iteration")},
@@ -71,7 +71,7 @@ def write_archive_page(
         },
         "repeated": [_words(name) for name in stored.measures],  # among the colours
         "every": every,
-        "levels": _levels(domain, stored, arrays, shown, agent, ops),
+        "levels": _levels(domain, stored, arrays, shown, agent if is_there else None, ops),
         "way": way,
     }
     title = f"Archive of {data['run']}"
@@ -81,19 +81,6 @@ def write_archive_page(
 
 def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
-
-
-def _agent_of(run_dir: Path, domain: LevelDomain) -> tuple[str | None, str]:
-    """Returns the run's agent, if it can still play as it did, and what the page says about the ways."""
-    settings = read_run_settings(run_dir / "config.yaml")
-    agent = str(settings.get("agent", domain.agents[0]))
-    if agent in domain.agents:
-        return agent, f"of {agent}"
-    try:
-        is_same = domain.read_agent is not None and sha256_of(agent) == settings.get("agent_sha256")
-    except OSError:
-        is_same = False
-    return (agent, f"of {agent}") if is_same else (None, f"none, because {agent} is missing or has changed")
 
 
 def _corrected(run_dir: Path) -> dict | None:
@@ -113,6 +100,8 @@ def _levels(
     ops: str | os.PathLike | None,
 ) -> list[dict]:
     try:
+        if arrays["metadata_level"].dtype.kind not in "iu":
+            raise ValueError(f"they are {arrays['metadata_level'].dtype}")
         levels = arrays["metadata_level"][shown].astype(np.uint8).reshape(len(shown), *domain.shape)
         occupancy = arrays["metadata_occupancy"][shown].astype(float).reshape(len(shown), -1)
         evaluations = arrays["metadata_evaluation"][shown]

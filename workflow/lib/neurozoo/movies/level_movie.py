@@ -6,12 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.algorithms.results import read_archive
+from neurozoo.environments.level_domains import get_level_domain
+from neurozoo.environments.platformer.domain import A_STAR
 from neurozoo.environments.platformer.drawing import draw_tick, draw_way
+from neurozoo.environments.platformer.evolved_runner import play_with, read_runner
 from neurozoo.environments.platformer.simulator import OPS, Games, Replay, play, replay
-from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, read_level, to_characters
+from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, checked_levels, read_level, to_characters
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.records.stored_archive import agent_of_run
 
 BUDGET = 450  # nodes per tick
 
@@ -34,39 +38,57 @@ def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarra
         if cell is not None:
             raise NeurozooError(f"{source} is no folder of a run, so it has no cell {cell}. Leave --cell out.")
         return read_level(source)
-    arrays = read_archive(source / "archive.npz")
-    levels, cells = arrays.get("metadata_level"), arrays["metadata_cell"] if "metadata_cell" in arrays else np.zeros(0)
-    if levels is None or levels.shape[1:] != (HEIGHT, WIDTH) or not len(levels):
-        raise NeurozooError(f"{source / 'archive.npz'} holds no platform levels. Name a run of the game mario.")
+    path = source / "archive.npz"
+    arrays = read_archive(path)
+    levels, cells = arrays.get("metadata_level"), arrays.get("metadata_cell", np.zeros(0))
+    if levels is None or not len(levels):
+        raise NeurozooError(f"{path} holds no platform levels. Name a run of the game mario.")
     if cell is None:
-        return levels[np.argmax(arrays["objectives"])]
-    if not (cells == cell).any():
-        raise NeurozooError(
-            f"Cell {cell} of {source / 'archive.npz'} is empty. The nearest one with a level is "
-            f"{cells[np.argmin(np.abs(cells - cell))]}; the archive's page shows all."
-        )
-    return levels[np.argmax(cells == cell)]
+        place = int(np.argmax(arrays["objectives"]))
+    elif (cells == cell).any():
+        place = int(np.argmax(cells == cell))
+    else:
+        nearest = f" The nearest one with a level is {cells[np.argmin(np.abs(cells - cell))]}." if len(cells) else ""
+        raise NeurozooError(f"Cell {cell} of {path} is empty.{nearest} The archive's page shows all.")
+    return checked_levels(levels[place : place + 1], source=str(path))[0]
 
 
-def describe_run(level: np.ndarray, *, budget: int = BUDGET, ops: str | os.PathLike = OPS) -> dict[str, float | int]:
-    """Lets the agent play a level once.
+def agent_of(source: str | os.PathLike) -> tuple[str, bool]:
+    """Returns the agent for a level: the run's own, or else the A* agent; see `agent_of_run`.
+
+    Args:
+        source: As for `level_of`.
+    """
+    return agent_of_run(source, get_level_domain("mario")) if Path(source).is_dir() else (A_STAR, True)
+
+
+def describe_run(
+    level: np.ndarray, *, agent: str = A_STAR, budget: int = BUDGET, ops: str | os.PathLike = OPS
+) -> dict[str, float | int]:
+    """Lets an agent play a level once.
 
     Args:
         level: uint8, shape (16, 56), numbers of tiles.
-        budget: Nodes that the agent may take from its open list per tick.
+        agent: `a_star`, or the file of an evolved one.
+        budget: Nodes that the A* agent may take from its open list per tick.
         ops: The op library.
 
     Returns:
         `status` (1 won, 2 lost, 3 time is out), `completion`, `jumps`, `kills` and `ticks`.
 
     Raises:
-        NeurozooError: `budget` is below 1, or the op library is missing.
+        NeurozooError: `budget` is below 1, or the op library or the agent's file is missing.
     """
-    return _facts(_played(level, budget, ops)[0])
+    return _facts(_played(level, agent, budget, ops)[0])
 
 
 def draw_run(
-    level: np.ndarray, output: str | os.PathLike, *, budget: int = BUDGET, ops: str | os.PathLike = OPS
+    level: np.ndarray,
+    output: str | os.PathLike,
+    *,
+    agent: str = A_STAR,
+    budget: int = BUDGET,
+    ops: str | os.PathLike = OPS,
 ) -> None:
     """Draws the agent's way through a level: a PNG of 896 x 256 pixels. See `describe_run`.
 
@@ -77,7 +99,7 @@ def draw_run(
 
     if Path(output).suffix != ".png":
         raise NeurozooError(f"The picture of a level should be written to a .png, but the file is {output}.")
-    picture = draw_way(level, _played(level, budget, ops)[1])
+    picture = draw_way(level, _played(level, agent, budget, ops)[1])
     with written_whole(output) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
 
@@ -86,6 +108,7 @@ def film_level(
     level: np.ndarray,
     output: str | os.PathLike,
     *,
+    agent: str = A_STAR,
     budget: int = BUDGET,
     fps: int = 24,
     most_frames: int = 700,
@@ -96,7 +119,8 @@ def film_level(
     Args:
         level: uint8, shape (16, 56), numbers of tiles.
         output: The `.mp4` to write.
-        budget: Nodes that the agent may take from its open list per tick.
+        agent: `a_star`, or the file of an evolved one.
+        budget: Nodes that the A* agent may take from its open list per tick.
         fps: Frames per second; the original game has 24.
         most_frames: Where the movie ends if the agent does not.
         ops: The op library.
@@ -108,16 +132,19 @@ def film_level(
         NeurozooError: `fps` or `budget` is below 1, the op library is missing, or ffmpeg fails.
     """
     check_fps(fps)
-    games, seen = _played(level, budget, ops)
+    games, seen = _played(level, agent, budget, ops)
     with video_written_whole(output, width=WIDTH * TILE_SIZE, height=HEIGHT * TILE_SIZE, fps=fps) as write:
         for tick in range(min(len(seen.status), most_frames)):
             write(draw_tick(level, seen, tick))
     return _facts(games)
 
 
-def _played(level: np.ndarray, budget: int, ops: str | os.PathLike) -> tuple[Games, Replay]:
+def _played(level: np.ndarray, agent: str, budget: int, ops: str | os.PathLike) -> tuple[Games, Replay]:
     characters = to_characters(level)
-    games = play(characters[None], np.full((1, 1), budget), ops=ops)
+    if agent == A_STAR:
+        games = play(characters[None], np.full((1, 1), budget), ops=ops)
+    else:
+        games = play_with(read_runner(agent), characters[None], ops=ops)
     return games, replay(characters, games.buttons, ops=ops)
 
 

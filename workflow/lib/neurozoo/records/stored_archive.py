@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of
 from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.records.run_log import read_run_settings
 
 _ARRAYS = ("objectives", "measures", "ranges", "metadata_cell", "metadata_dims", "metadata_iteration")
 
@@ -83,3 +86,26 @@ def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
         objectives=arrays["objectives"].astype(float),
         iterations=arrays["metadata_iteration"].astype(np.int64),
     )
+
+
+def agent_of_run(run_dir: str | os.PathLike, domain: LevelDomain) -> tuple[str, bool]:
+    """Returns the agent that a run sent into its levels, and whether it can still play as it did.
+
+    Args:
+        run_dir: Folder of a run with `config.yaml`.
+        domain: The run's domain.
+
+    Returns:
+        Its name or file; and False if that file is missing or has changed.
+
+    Raises:
+        NeurozooError: `config.yaml` is missing or damaged.
+    """
+    settings = read_run_settings(Path(run_dir) / "config.yaml")
+    agent = str(settings.get("agent", domain.agents[0]))
+    if agent in domain.agents:
+        return agent, True
+    try:
+        return agent, domain.read_agent is not None and sha256_of(agent) == settings.get("agent_sha256")
+    except OSError:
+        return agent, False

@@ -14,7 +14,7 @@ from neurozoo.environments.platformer.game import TICKS_PER_SECOND, PlatformerGa
 from neurozoo.environments.platformer.pixels import draw_pixels
 from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, look_around
 from neurozoo.environments.platformer.simulator import JUMP, OPS, WON
-from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH, read_level, to_text, without_wrong_ends
+from neurozoo.environments.platformer.tiles import checked_levels, read_level, to_text, without_wrong_ends
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.npz_files import DAMAGE, read_npz
 
@@ -87,6 +87,10 @@ class PlatformerEnvironment(gymnasium.Env):
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Plays four ticks; see `gymnasium.Env.step`."""
+        if not hasattr(self, "game"):
+            raise gymnasium.error.ResetNeeded("Call reset before the first step.")
+        if not self.action_space.contains(action):
+            raise gymnasium.error.InvalidAction(f"Actions go from 0 to {len(ACTIONS) - 1}, but this one is {action}.")
         before = self.game.completion
         self._buttons = list(ACTIONS.values())[int(action)]
         self.game.press(self._buttons, ticks=TICKS_PER_STEP)
@@ -126,6 +130,6 @@ def _read_levels(path: Path) -> np.ndarray:
             f"{path} holds no platform levels ({error}). Name the archive.npz of a run of the game mario, or a "
             "text file."
         ) from error
-    if levels.shape[1:] != (HEIGHT, WIDTH) or not len(levels):
-        raise NeurozooError(f"{path} holds no platform levels. Name the archive.npz of a run of the game mario.")
-    return levels
+    if not len(levels):
+        raise NeurozooError(f"{path} holds no levels, since its run found none. Name the archive of another run.")
+    return checked_levels(levels, source=str(path))

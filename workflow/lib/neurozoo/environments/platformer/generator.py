@@ -57,7 +57,8 @@ class Generator:
         try:
             return cls(read_npz(path))
         except (*DAMAGE, OSError, NeurozooError) as error:
-            raise NeurozooError(f"{path} is no generator of platform levels: {error} {_REMEDY}") from error
+            reason = str(error).rstrip(".")
+            raise NeurozooError(f"{path} is not a generator of platform levels: {reason}. {_REMEDY}") from error
 
     def write(self, path: str | os.PathLike) -> None:
         """Writes the arrays to a file. Equal arrays give equal bytes."""
@@ -139,10 +140,12 @@ def _checked(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
             f"rectifies, but has {', '.join(sorted(arrays)) or 'nothing'}."
         )
     for name, array in arrays.items():
-        if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise NeurozooError(f"{name} should be finite float32, but is {array.dtype} or not finite.")
+        if array.dtype != np.float32:
+            raise NeurozooError(f"{name} should be float32, but is {array.dtype}.")
+        if not np.isfinite(array).all():
+            raise NeurozooError(f"{name} should be finite, but has values that are not.")
     first = arrays["kernel_0"]
-    if first.ndim != 4 or len(first) != SOLUTION_SIZE:
+    if first.ndim != 4 or len(first) != SOLUTION_SIZE or 0 in first.shape:
         raise NeurozooError(
             f"kernel_0 should have shape ({SOLUTION_SIZE}, height, width, channels), because solutions have "
             f"{SOLUTION_SIZE} numbers, but has {first.shape}."

@@ -55,7 +55,7 @@ def from_text(text: str, *, source: str = "The level") -> np.ndarray:
     """Reads a level.
 
     Args:
-        text: Lines of characters; empty lines at the end do not count.
+        text: Lines of characters; empty lines around them and spaces at their ends do not count.
         source: What messages call it.
 
     Returns:
@@ -64,13 +64,15 @@ def from_text(text: str, *, source: str = "The level") -> np.ndarray:
     Raises:
         NeurozooError: It has another size or unknown tiles, or its finish does not lie at the right of its start.
     """
-    lines = text.rstrip().splitlines()
+    lines = [line.rstrip() for line in text.strip("\ufeff \t\r\n").splitlines()]
     widths = sorted({len(line) for line in lines})
     if len(lines) != HEIGHT or widths != [WIDTH]:
         between = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else "".join(map(str, widths)) or "0"
+        wrong = [number for number, line in enumerate(lines, 1) if len(line) != WIDTH]
+        first = f" Line {wrong[0]} is too {'long' if len(lines[wrong[0] - 1]) > WIDTH else 'short'}." if wrong else ""
         raise NeurozooError(
-            f"{source} has {len(lines)} lines of {between} characters, but should have {HEIGHT} lines of {WIDTH}. "
-            f"Fill it up with {ALPHABET[AIR]!r}, which is air, or cut it."
+            f"{source} has {len(lines)} lines of {between} characters, but should have {HEIGHT} lines of {WIDTH}."
+            f"{first} Cut what is too long, and fill up with {ALPHABET[AIR]!r}, which is air."
         )
     for row, line in enumerate(lines):
         for column, character in enumerate(line):
@@ -80,13 +82,40 @@ def from_text(text: str, *, source: str = "The level") -> np.ndarray:
                     f"{ALPHABET}"
                 )
     level = _NUMBERS[np.frombuffer("".join(lines).encode(), np.uint8)].reshape(HEIGHT, WIDTH)
-    start, finish = ends_of(level)
-    if finish <= start:
+    return checked_levels(level[None], source=source)[0]
+
+
+def checked_levels(levels: np.ndarray, *, source: str) -> np.ndarray:
+    """Returns levels from elsewhere, if they can be played.
+
+    Args:
+        levels: Numbers of tiles.
+        source: What messages call the file that they come from.
+
+    Returns:
+        uint8, shape (levels, 16, 56).
+
+    Raises:
+        NeurozooError: They have another shape or type or unknown tiles, or a finish is not at the right of its start.
+    """
+    if levels.ndim != 3 or levels.shape[1:] != (HEIGHT, WIDTH) or levels.dtype.kind not in "iu":
         raise NeurozooError(
-            f"{source} has its finish in column {finish + 1}, but its start in column {start + 1}. Put the finish (F) "
-            "at the right of the start (M), or leave it out: then it is the last column."
+            f"{source} should hold platform levels, whole numbers of shape ({HEIGHT}, {WIDTH}), but holds "
+            f"{levels.dtype} of shape {levels.shape[1:]}. Name the archive of a run of the game mario."
         )
-    return level
+    if levels.size and not 0 <= levels.min() <= levels.max() < len(ALPHABET):
+        raise NeurozooError(
+            f"{source} has tiles from {levels.min()} to {levels.max()}, but they are numbered from 0 to "
+            f"{len(ALPHABET) - 1}. The file is damaged."
+        )
+    for level in levels[((levels == START) | (levels == FINISH)).any(axis=(1, 2))]:
+        start, finish = ends_of(level)
+        if finish <= start:
+            raise NeurozooError(
+                f"{source} has its finish in column {finish + 1}, but its start in column {start + 1}. Put the finish "
+                "(F) at the right of the start (M), or leave it out: then it is the last column."
+            )
+    return levels.astype(np.uint8)
 
 
 def read_level(path: str | os.PathLike) -> np.ndarray:
@@ -97,9 +126,11 @@ def read_level(path: str | os.PathLike) -> np.ndarray:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise NeurozooError(f"The level {path} is missing. Check the path.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise NeurozooError(
-            f"The level {path} cannot be read ({error}). Give a text file of {HEIGHT} lines."
+            f"{path} is not a text file, as a level should be. For a level of an archive, name the folder of its run."
         ) from error
     return from_text(text, source=f"The level {path}")
 
