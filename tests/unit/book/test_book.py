@@ -18,7 +18,7 @@ from neurozoo.book import taking
 from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
-from neurozoo.book.record import read_record
+from neurozoo.book.record import TakenRun, read_record
 from neurozoo.book.shown import read_archives, read_comparison, shown_elites, shown_of_earlier
 from neurozoo.book.taking import at_equal_hours, read_configuration
 from neurozoo.cli.book import add_book_command
@@ -400,6 +400,26 @@ def test_archives_of_several_games_have_a_baseline_each(project, tmp_path):
     shown = read_archives(tmp_path / "archives.csv", claim)
     assert [row[4] for row in shown.rows] == ["2.00", "1.00", "3.00", "1.00"]
     assert len({row[0] for row in shown.rows}) == 4
+
+
+def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
+    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
+    (tmp_path / "archives.csv").write_text(
+        f"{head}\nmaze,dsage,full,3,6,4,,,4,0.1\nmaze,map_elites,plain,3,6,2,,,2,0.1\n"
+    )
+    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
+    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "progress": 6, "budget": 6, "facts": "0"}
+    scores = {("dsage", "full"): (2, 4, 6), ("map_elites", "plain"): (2, 2, 2), ("dsage", "basic"): (900, 900, 900)}
+    runs = [
+        TakenRun(**common, algo=algo, model=model, run=run, score=score)
+        for (algo, model), each in scores.items()
+        for run, score in enumerate(each, 1)
+    ]
+    # Three equal draws of the lowest of three have a probability of 1/27, which is more than 2.5 %.
+    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+    assert [row[4] for row in shown.rows] == ["2.00 [1.00, 3.00]", "1.00"]
+    assert "ratio 2.00 [1.00, 3.00]" in shown.brief[0]
+    assert [row[4] for row in read_archives(tmp_path / "archives.csv", claim, runs[::3]).rows] == ["2.00", "1.00"]
 
 
 def test_runs_without_times_have_no_part_in_equal_hours():

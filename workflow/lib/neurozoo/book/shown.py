@@ -11,7 +11,7 @@ import pandas as pd
 from neurozoo.agents.scoring import is_one_game
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.claims import Claim, Earlier
-from neurozoo.book.record import Record
+from neurozoo.book.record import Record, TakenRun
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
@@ -73,7 +73,7 @@ def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
         "scores": ("scores.csv", read_scores_of),
         "scores_at_equal_hours": ("scores_at_equal_hours.csv", read_scores_of),
         "comparison": ("comparison.csv", read_comparison),
-        "archives": ("archives.csv", read_archives),
+        "archives": ("archives.csv", lambda path, claim: read_archives(path, claim, record.runs)),
         "imports": ("imported_scores.csv", read_imports),
     }
     found = []
@@ -152,8 +152,14 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
     return Shown("Probability of improvement", head, rows, brief)
 
 
-def read_archives(path: Path, claim: Claim) -> Shown:
-    """Reads a table of archives, see `records.archives.archive_table`."""
+def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Shown:
+    """Reads a table of archives, see `records.archives.archive_table`.
+
+    Args:
+        path: The table.
+        claim: Names the search that others are related to.
+        runs: Where they are known, ratios have intervals: the runs of both searches are drawn anew.
+    """
     scores = ("qd_score", "qd_score_low", "qd_score_high", "corrected_qd_score", "coverage")
     table = read_csv_table(
         path, numbers=("runs", "evaluations", *scores), texts=("game", "algo", "model"), remedy=_REMEDY
@@ -165,13 +171,30 @@ def read_archives(path: Path, claim: Claim) -> Shown:
         agent = agent_name(row["algo"], row["model"])
         agent = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
         score = with_interval(row["qd_score"], row["qd_score_low"], row["qd_score_high"])
-        ratio = f"{row['qd_score'] / base.iloc[0]:.2f}" if len(base) == 1 else NOTHING
+        ratio = NOTHING
+        if len(base) == 1:
+            ratio = f"{row['qd_score'] / base.iloc[0]:.2f}{_interval_of_ratio(row, claim.baseline, runs)}"
         cells = (score, score_text(row["corrected_qd_score"]), f"{row['coverage']:.1%}", ratio)
         rows.append((agent, *cells, _count(row["runs"]), _count(row["evaluations"])))
         brief.append(f"{agent}: {score}" + (f", ratio {ratio}" if len(base) == 1 else ""))
-    ratio = f"ratio to {algo_name(claim.baseline)}" if claim.baseline else "ratio"
+    ratio = f"ratio to {algo_name(claim.baseline)} [95 %]" if claim.baseline else "ratio"
     head = ("search", "QD score, mean [95 %]", "corrected", "coverage", ratio, "runs", "evaluations")
     return Shown("Archives", head, rows, brief)
+
+
+def _interval_of_ratio(row: Mapping[str, Any], baseline: str, runs: Sequence[TakenRun]) -> str:
+    """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known."""
+    if row["algo"] == baseline:
+        return ""
+    taken = [run for run in runs if run.game == row["game"] and run.score is not None]
+    own = [run.score for run in taken if (run.algo, run.model) == (row["algo"], row["model"])]
+    base = [run.score for run in taken if run.algo == baseline]
+    if min(len(own), len(base)) < 2:
+        return ""
+    samples = [np.array(own, float), np.array(base, float)]
+    ratio = {"ratio": lambda games: games[0].mean(axis=-1) / games[1].mean(axis=-1)}
+    low, high = bootstrap_intervals(samples, ratio)["ratio"]
+    return f" [{low:.2f}, {high:.2f}]"
 
 
 def read_imports(path: Path, claim: Claim) -> Shown:
