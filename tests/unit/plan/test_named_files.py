@@ -80,3 +80,19 @@ def test_jobs_run_in_a_container_only_if_there_is_an_image(tmp_path):
     file.touch()
     check_container(str(file))
     check_container("docker://registry.example.org/neurozoo")
+
+
+def search_with(tmp_path, decoder):
+    search = {"algo": "cma_me", "games": ["mario"], "models": ["plain"], "preset": "mario_demo"}
+    experiments = {"levels": search | {"overrides": {"decoder": str(decoder)}}}
+    return check_config({"experiments": experiments, "pathvars": {"results": f"{tmp_path}/results"}})
+
+
+def test_a_generator_of_levels_is_missed_and_read_while_planning(tmp_path):
+    file = tmp_path / "generator.npz"
+    with pytest.raises(NeurozooError, match=r"The start of cma_me/mario/plain: \S+generator.npz is missing"):
+        check_named_files(search_with(tmp_path, file))
+    check_named_files(search_with(tmp_path, tmp_path / "results/generators/demo/generator.npz"))  # which a rule makes
+    file.write_text("no generator")
+    with pytest.raises(NeurozooError, match=r"generator\.npz is not a generator of platform levels"):
+        search_with(tmp_path, file)

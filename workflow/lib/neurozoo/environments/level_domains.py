@@ -202,8 +202,8 @@ def check_agent(domain: LevelDomain, agent: str) -> None:
     if agent not in domain.agents and not is_file:
         files = ", or the file of an agent, such as RUN_DIR/checkpoint.npz" if domain.read_agent else ""
         raise NeurozooError(
-            f"The agent {agent!r} cannot be sent into levels of {domain.name!r}. Choose one of: "
-            f"{', '.join(domain.agents)}{files}."
+            f"The agent {agent!r} cannot be sent into levels of {domain.name!r}. Set agent to "
+            f"{' or '.join(domain.agents)}{files}, or choose a preset for {domain.name!r}."
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.planned_runs import imported_run
+from neurozoo.plan.planned_runs import imported_run, planned_runs, start_files
 
 
 def check_named_files(config: Mapping) -> None:
@@ -34,6 +34,10 @@ def check_named_files(config: Mapping) -> None:
         for name, entry in config.get("imports", {}).items()
         if "file" in entry and not _is_imported(entry, results)
     ]
+    runs = {(run.algo, run.game, run.model): run for run in reversed(planned_runs(config))}  # the first of each
+    for (algo, game, model), run in runs.items():
+        files = start_files(config, algo=algo, game=game, model=model, run=run.run)
+        named += [(f"The start of {algo}/{game}/{model}", file) for file in files]
     missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
     if missing:
         lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]

@@ -243,6 +243,7 @@ def make_generator(
     keep_to_threads(threads)
     trained = train_generator(settings, corpus, state=state, report=report)
     trained.write(output)
+    report(f"Judging {judged:,} of its levels")
     record = {
         "settings": asdict(settings),
         "parameters": sum(array.size for name, array in trained.arrays.items() if name != "rectifies"),

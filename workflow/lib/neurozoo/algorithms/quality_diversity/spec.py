@@ -1,6 +1,7 @@
 """The specs of quality-diversity searches through levels."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DOMAIN_RANDOMIZATION, DSAGE, MAP_ELITES
@@ -47,7 +48,13 @@ def _open_domain_randomization(context: RunContext) -> Session:
 
 
 def _check_fit(game: str, settings: LevelSearchSettings) -> None:
-    settings.check(get_level_domain(game))
+    domain = get_level_domain(game)
+    settings.check(domain)
+    # Files that are missing may still be made by a rule.
+    if settings.generator_file and Path(settings.generator_file).exists():
+        get_level_domain(game, decoder=settings.decoder)
+    if settings.agent_file and domain.read_agent and Path(settings.agent_file).exists():
+        domain.read_agent(settings.agent_file)
 
 
 def _needs_besides(game: str, settings: LevelSearchSettings) -> tuple[Need, ...]:
