@@ -1,8 +1,12 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import FrozenModel
+from neurozoo.environments.games import action_names
 from neurozoo.environments.protocols import protocol_of
-from neurozoo.movies.outputs import OutputCard, action_title, meaning_of, shown_values
+from neurozoo.movies.outputs import OutputCard, action_title, action_titles, meaning_of, shown_values
+from neurozoo.movies.scene import _CARD, ROWS
 from neurozoo.movies.themes import THEMES, packed
 
 
@@ -25,6 +29,21 @@ def frozen(algo="ga", *, rule="greedy"):
 )
 def test_actions_have_names_for_people(name, title):
     assert action_title(name) == title
+
+
+def test_environments_without_names_of_actions_have_those_of_their_documentation():
+    cart = dataclasses.replace(frozen(), game="gym.CartPole-v1", actions=("ACTION_0", "ACTION_1"))
+    assert action_titles(cart) == ["← left", "→ right"]
+    assert action_titles(frozen()) == ["do nothing", "fire"]
+    assert action_titles(dataclasses.replace(cart, actions=("ACTION_0",))) == ["action 0"]  # of another version
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_the_longest_name_of_an_action_is_not_cut(rows):
+    titles = action_titles(dataclasses.replace(frozen(), actions=action_names("frostbite", "full")))
+    unit = rows / ROWS[0]
+    card = OutputCard(titles, "output values", (0, 1), width=round(_CARD * unit), height=9 * rows // 10, unit=unit)
+    assert card._names == titles
 
 
 def test_outputs_are_named_after_what_they_are():

@@ -22,6 +22,13 @@ _DIRECTIONS = {
     "LEFT": "← left",
     "RIGHT": "→ right",
 }
+# Of Gymnasium's environments, which have no names themselves (their documentation has).
+ACTIONS_OF = {
+    "gym.CartPole-v0": ("← left", "→ right"),
+    "gym.CartPole-v1": ("← left", "→ right"),
+    "gym.MountainCar-v0": ("← left", "do nothing", "→ right"),
+    "gym.Acrobot-v1": ("− torque", "no torque", "+ torque"),
+}
 ROW, LEAST_ROW = 46, 22  # pixels of an action at 720 rows, at most and at least
 
 
@@ -35,6 +42,12 @@ def meaning_of(frozen: FrozenModel) -> Meaning:
     if any(layer.name == Q_VALUES for layer in frozen.layers[-1:]):
         return "Q-values"
     return "Q-values" if spec is not None and spec.outputs_are_returns else "output values"
+
+
+def action_titles(frozen: FrozenModel) -> list[str]:
+    """Returns the names of an agent's actions as people write them."""
+    named = ACTIONS_OF.get(frozen.game, ())
+    return list(named) if len(named) == len(frozen.actions) else [action_title(name) for name in frozen.actions]
 
 
 def action_title(name: str) -> str:
@@ -84,7 +97,7 @@ class OutputCard:
         """Lays out the card.
 
         Args:
-            actions: Names of the actions, or of continuous outputs.
+            actions: Names of the actions, see `action_titles`, or of continuous outputs.
             meaning: What the outputs are.
             limits: Smallest and largest value of the movie, as `shown_values` returns them.
             width: Pixels.
@@ -104,7 +117,7 @@ class OutputCard:
         self._size, self._pad = size, round(9 * unit)
         self._room = width_of("+0.000", size, bold=True)
         self._names = [
-            fitted(action_title(name), size, width - 2 * self._pad - round(4 * unit) - self._room, bold=True)
+            fitted(name, size, width - 2 * self._pad - round(4 * unit) - self._room, bold=True)
             for name in actions[: self.shown]
         ]
         low, high = limits

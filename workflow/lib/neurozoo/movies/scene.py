@@ -17,11 +17,12 @@ from neurozoo.environments.game_titles import game_title
 from neurozoo.movies.activations import WatchedRollout, WatchedStep
 from neurozoo.movies.enlarging import Enlarger, fitted_size
 from neurozoo.movies.lettering import fitted, width_of, write
-from neurozoo.movies.outputs import OutputCard, meaning_of, shown_values
+from neurozoo.movies.outputs import OutputCard, action_titles, meaning_of, shown_values
 from neurozoo.movies.panels import Place
 from neurozoo.movies.score_line import ScoreLine
 from neurozoo.movies.stages import Block, Form, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture
+from neurozoo.plan.planned_runs import IMPORTED
 
 ROWS = (720, 1080)  # heights of wide movies
 ASPECT = 16 / 9
@@ -30,7 +31,7 @@ _GAME = (480, 420)  # width and height of the screen
 _SCORE = 204  # height of the card below the screen
 _FLOW = 530  # left edge of the stages
 _LABEL, _LEGEND = 38, 24  # heights of the text above a stage, and of the legend below all
-_CARD = 158  # width of the outputs
+_CARD = 164  # width of the outputs: the longest name of an action, and its value
 _LEAST_GAP = 14  # between stages
 _FADED = 0.3  # strength of a ribbon at its end
 _FINE = 2  # ribbons are drawn this many times as large, and then reduced
@@ -94,7 +95,7 @@ class SceneLayout:
         top, bottom = header + self.px(_LABEL), self.height - margin - self.px(_LEGEND)
         left, right = self.px(_FLOW), self.width - margin
         self.card = OutputCard(
-            frozen.actions, self.meaning, (0, 1), width=self.px(_CARD), height=bottom - top, unit=unit
+            action_titles(frozen), self.meaning, (0, 1), width=self.px(_CARD), height=bottom - top, unit=unit
         )  # only for its size
         self.middle = (top + bottom) // 2
         self.output = self._centred(right - self.card.width, self.card.width, self.card.height)
@@ -218,7 +219,8 @@ class Scene:
         x = px(_MARGIN)
         x += write(self._image, title, x, y, px(25), ink=theme.ink, paper=theme.paper, bold=True) + px(14)
         spec = ALGORITHMS.get(frozen.algo)
-        words = [spec.title if spec else frozen.algo.replace("_", " "), frozen.model.replace("_", " ")]
+        algo = "published weights" if frozen.algo == IMPORTED else spec.title if spec else frozen.algo.replace("_", " ")
+        words = [algo, frozen.model.replace("_", " ")]
         words.append(f"run {frozen.run}" if frozen.run else "")
         words.append(frozen.tag or (f"generation {frozen.generation}" if frozen.generation is not None else ""))
         note = "  ·  ".join(filter(None, words))
@@ -283,7 +285,7 @@ class Scene:
         if self._card is None:
             layout = self._layout
             self._card = OutputCard(
-                self._frozen.actions, layout.meaning, self._watched.output_limits,
+                action_titles(self._frozen), layout.meaning, self._watched.output_limits,
                 width=layout.output.width, height=layout.output.height, unit=layout.unit,
             )  # fmt: skip
         chosen = step.action if isinstance(step.action, int) else None
