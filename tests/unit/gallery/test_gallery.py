@@ -1,5 +1,6 @@
 """The pages in a real browser."""
 
+import contextlib
 import functools
 import http.server
 import shutil
@@ -8,9 +9,13 @@ import time
 from dataclasses import replace
 from urllib.parse import quote
 
+import numpy as np
 import pytest
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.gallery.manifest import Collection
-from neurozoo.gallery.pages import write_index
+from neurozoo.gallery.pages import build_site, write_index
+from neurozoo.movies.scene import SceneLayout
+from neurozoo.movies.video import video_written_whole
 
 MOVIE = "runs/ga/frostbite/small/1/activation.mp4"
 PAGES = ("index.html", "runs/ga/frostbite/small/1.html", "runs/es/pong/small/1.html", "games/frostbite.html")
@@ -35,11 +40,16 @@ def visit(browser, site):
 @pytest.fixture(scope="module")
 def server(site):
     """A web server of the results: only there a page may look at the pixels of its movies."""
+    with served(site.results) as address:
+        yield address
 
+
+@contextlib.contextmanager
+def served(results):
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_): ...
 
-    handler = functools.partial(Quiet, directory=site.results)
+    handler = functools.partial(Quiet, directory=results)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
         threading.Thread(target=serving.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{serving.server_port}/site"
@@ -213,6 +223,45 @@ def test_a_panel_fills_the_stage_and_the_keyboard_chooses_it(visit, site):
     assert browser.execute_script("return document.querySelector('dialog').open")
     press(browser, "\ue00c")
     wait(browser, "!document.querySelector('dialog').open")
+
+
+def test_a_tall_panel_is_cut_into_rows_that_lie_side_by_side(visit, results):
+    folder = results / "runs/ga/frostbite/small/1"
+    (folder / "activation.poster.png").unlink(missing_ok=True)
+    layout = SceneLayout(open_frozen(folder / "frozen"), screen_shape=(210, 160, 3))
+    place = next(place for place in layout.places if place.name == "conv2")
+    left, top, width, height = place.box
+    image = np.zeros((layout.height, layout.width, 3), np.uint8)
+    rows = np.arange(height) * place.rows // height
+    image[top : top + height, left : left + width] = (40 + 10 * rows)[:, None, None]
+    with video_written_whole(folder / "activation.mp4", width=layout.width, height=layout.height, fps=60) as write:
+        for _ in range(20):
+            write(image)
+    build_site(results, replications=500)
+    with served(results) as address:
+        browser = visit(hash=f"#movie={quote(MOVIE, safe='')}&step=7&panel=conv2", base=address)
+        wait(browser, "document.querySelector('dialog .pieces').width > 0")
+        wait(browser, "document.querySelector('dialog video').readyState > 1")
+        pieces, painted = browser.execute_async_script(
+            """
+            const done = arguments[arguments.length - 1], canvas = document.querySelector("dialog .pieces");
+            const { clientWidth, clientHeight } = canvas.parentNode;
+            requestAnimationFrame(() => requestAnimationFrame(() => done([
+              cutToFit(...arguments[0], clientWidth - 20, clientHeight - 54),
+              [...canvas.getContext("2d").getImageData(0, canvas.height / 2, canvas.width, 1).data],
+            ])));""",
+            [width, height, place.rows],
+        )
+        assert pieces["count"] > 1
+        assert pieces["scale"] > 1.5 * 476 / height  # of the same panel in one piece
+        shades = sorted(
+            {round((shade - 40) / 10) for shade in painted if shade}
+        )  # the rows in the middle of each piece
+        assert len(shades) >= pieces["count"]
+        assert max(shades) - min(shades) >= pieces["per"] * (pieces["count"] - 1) - 1
+        assert not browser.find_element("css selector", "dialog .layer").is_displayed()
+        press(browser, "0")
+        wait(browser, "document.querySelector('dialog .pieces').hidden")
 
 
 def test_a_run_s_page_has_a_player_of_its_own(visit):

@@ -40,6 +40,7 @@ class PanelBox:
     label: str
     box: Box
     view: Box
+    rows: int = 1
 
 
 @dataclass(frozen=True)

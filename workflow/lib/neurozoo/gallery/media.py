@@ -131,4 +131,4 @@ def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:
             height, width, colours = reader.shape("frames")[1:]
             shape = (height, width, colours)
     places = places_on(frozen, screen_shape=shape, width=facts.width, height=facts.height, steps=facts.frames)
-    return tuple(PanelBox(place.name, place.label, place.box, place.view) for place in places)
+    return tuple(PanelBox(place.name, place.label, place.box, place.view, place.rows) for place in places)

@@ -180,12 +180,14 @@ class Place:
         label: Text above it.
         box: Left, top, width and height in pixels.
         view: The same, including the text around it.
+        rows: Rows of equal height, such as rows of maps; pages may lay them side by side.
     """
 
     name: str
     label: str
     box: tuple[int, int, int, int]
     view: tuple[int, int, int, int]
+    rows: int = 1
 
 
 class Canvas:

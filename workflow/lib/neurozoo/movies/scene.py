@@ -65,6 +65,12 @@ class _Placed:
     box: _Box
     blocks: tuple[tuple[Block, _Box], ...]
 
+    @property
+    def rows(self) -> int:
+        """Rows of maps or units."""
+        is_gap = (self.blocks[0][0].source < 0).reshape(self.box.height, -1).all(axis=1)
+        return 1 + int((np.diff(is_gap.astype(int)) > 0).sum())
+
 
 class SceneLayout:
     """Positions of everything on a frame; they depend on the network and on the size of screen and movie.
@@ -141,12 +147,12 @@ class SceneLayout:
     def _places(self, frozen: FrozenModel) -> tuple[Place, ...]:
         last = frozen.layers[-1]
         boxes = [
-            ("screen", "the game's screen", self.screen),
-            *((each.stage.name, f"{each.stage.title}: {each.stage.note}", each.box) for each in self.stages),
-            (last.name, f"action: {self.meaning}", self.output),
+            ("screen", "the game's screen", self.screen, 1),
+            *((each.stage.name, f"{each.stage.title}: {each.stage.note}", each.box, each.rows) for each in self.stages),
+            (last.name, f"action: {self.meaning}", self.output, 1),
         ]
         # Pages write the labels themselves, so the views are without text.
-        return tuple(Place(name, text, box.corners, box.corners) for name, text, box in boxes)
+        return tuple(Place(name, text, box.corners, box.corners, rows) for name, text, box, rows in boxes)
 
 
 class Scene:

@@ -116,8 +116,20 @@ class Filters {
 
 const RATES = [0.1, 0.25, 0.5, 1, 2];
 const MARGIN = 10; // pixels around the panel that is shown
+const GAP = 8; // between pieces of a panel that lie side by side
 const CAPTION = 34; // pixels above it, for its label
 const NEAR = 1.6; // magnification from which pixels get sharp edges
+
+// How a panel fills a room best: cut into pieces of whole rows that lie side by side, if that enlarges it much.
+function cutToFit(width, height, rows, room, tall) {
+  const at = (count) => {
+    const per = Math.ceil(rows / count);
+    return { count: Math.ceil(rows / per), per, scale: Math.min((room - (count - 1) * GAP) / (count * width), (tall * rows) / (height * per)) };
+  };
+  let best = at(1);
+  for (let count = 2; count <= rows; count++) if (at(count).scale > 1.15 * best.scale) best = at(count);
+  return best;
+}
 
 class Player {
   constructor(root, { writes }) {
@@ -127,6 +139,7 @@ class Player {
     this.layer = root.querySelector(".layer");
     this.video = root.querySelector("video");
     this.spots = root.querySelector(".spots");
+    this.canvas = root.querySelector(".pieces"); // shows panels that are cut into pieces
     this.trouble = root.querySelector(".trouble");
     this.video.controls = false;
     this.step = 1;
@@ -163,6 +176,7 @@ class Player {
     if ("requestVideoFrameCallback" in video) {
       const presented = (_, facts) => {
         if (this.isPlaying && this.movie) this.say(Math.round(facts.mediaTime * this.movie.fps) + 1);
+        this.drawPieces();
         video.requestVideoFrameCallback(presented);
       };
       video.requestVideoFrameCallback(presented);
@@ -171,6 +185,7 @@ class Player {
         if (this.isPlaying && this.movie) this.say(Math.floor(video.currentTime * this.movie.fps + 0.01) + 1);
       });
     }
+    for (const name of ["loadeddata", "seeked", "timeupdate"]) video.addEventListener(name, () => this.drawPieces());
     new ResizeObserver(() => this.place()).observe(this.stage);
   }
 
@@ -317,6 +332,34 @@ class Player {
     const bottom = this.movie.height - top - height;
     this.layer.style.clipPath = `inset(${top}px ${right}px ${bottom}px ${left}px)`;
     this.layer.classList.toggle("near", scale >= NEAR);
+    const cut = cutToFit(width, height, panel?.rows ?? 1, clientWidth - 2 * margin, clientHeight - caption - 2 * margin);
+    this.pieces = cut.count > 1 ? { ...cut, left, top, width, height, rows: panel.rows } : null;
+    this.canvas.hidden = !this.pieces;
+    this.root.classList.toggle("cut", Boolean(this.pieces));
+    this.drawPieces();
+  }
+
+  // Draws the pieces of a panel side by side, from the picture of the movie that is shown now.
+  drawPieces() {
+    const { pieces, canvas, video } = this;
+    if (!pieces || video.readyState < 2) return;
+    const { count, per, scale, left, top, width, height, rows } = pieces;
+    const pixels = window.devicePixelRatio || 1;
+    const { clientWidth, clientHeight } = this.stage;
+    const [across, down] = [Math.round(clientWidth * pixels), Math.round(clientHeight * pixels)];
+    if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
+    [canvas.style.width, canvas.style.height] = [`${clientWidth}px`, `${clientHeight}px`];
+    const pen = canvas.getContext("2d");
+    pen.setTransform(pixels, 0, 0, pixels, 0, 0);
+    pen.clearRect(0, 0, clientWidth, clientHeight);
+    pen.imageSmoothingEnabled = scale < NEAR;
+    const row = height / rows;
+    const x = (clientWidth - count * width * scale - (count - 1) * GAP) / 2;
+    const y = (clientHeight + CAPTION - per * row * scale) / 2;
+    for (let piece = 0; piece < count; piece++) {
+      const tall = Math.min(per, rows - piece * per) * row;
+      pen.drawImage(video, left, top + piece * per * row, width, tall, x + piece * (width * scale + GAP), y, width * scale, tall * scale);
+    }
   }
 
   // Shows exactly one step. Seeks to the middle of its time, so that rounding cannot reach the step before or after.
