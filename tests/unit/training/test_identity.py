@@ -10,7 +10,7 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.training.identity import PROTOCOL, as_begun, identity_of_before, kept_rules, run_facts, state_identity
 
-BEFORE = ("masks_lost_lives", "finishes_test", "tied_ranks", PROTOCOL)  # what the version before did not record
+BEFORE = ("masks_lost_lives", "finishes_test", "tied_ranks", "shards", PROTOCOL)  # what the version before did not record
 
 
 def context_of(run_dir, algo, preset, *, game="breakout", model="nature", **overrides):
@@ -51,6 +51,7 @@ def assert_continues(spec, context, begun):
         ("dqn", "nature", {"masks_lost_lives": False}, {"max_frames": 108_000}),
         ("dqn", "dopamine", {"finishes_test": False, "initialisation": "torch"}, {}),
         ("dqn", "simple_dqn", {"noop_steps": (5, 31)}, {"max_frames": 108_000, "max_noop_steps": 31}),
+        ("impala", "neurozoo_pqn", {"batch_size": 8, "epochs": 4, "shards": 1}, {}),
         ("es", "demo", {"tied_ranks": "order", "test_cutoff": None}, {}),
         ("es", "uber2017", {"protocol": "uber2018"}, {}),  # the game's own
         ("ga", "uber2017", {"protocol": "uber2018"}, {}),

@@ -1,6 +1,6 @@
 """The spec of IMPALA."""
 
-from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.impala.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describe_evaluation
@@ -53,6 +53,7 @@ SPECS = (
         title="IMPALA",
         settings=ImpalaSettings,
         presets=PRESETS,
+        first_presets=FIRST_PRESETS,
         open_session=_open_session,
         has_episodes=True,
         check_game=_check_game,
