@@ -24,7 +24,7 @@ def test_aliases_and_merged_keys_are_no_mistakes(tmp_path):
         ),
         ("a: 1\nlist:\n  - {b: 1, b: 2}\n", "line 3: the key 'b' stands twice, but can have one value. Remove one"),
         ("a: 1\ngames: [pong\nmodels: [large]\n", "line 3, column 7: did not find expected ',' or ']'"),
-        ("a:\n\tb: 1\n", "line 2, column 1: found character that cannot start any token"),
+        ("a:\n\tb: 1\n", "line 2, column 1: a tab is not allowed here; indent with spaces."),
     ],
     ids=["twice", "twice in one line", "bracket", "tabulator"],
 )
@@ -69,6 +69,12 @@ def test_a_target_behind_a_configuration_is_told_from_it(tmp_path, capsys, optio
 def test_command_lines_that_snakemake_understands_pass(tmp_path, arguments):
     good = str(written(tmp_path, GOOD))
     check_command_line(["snakemake", *(argument.format(good=good) for argument in arguments)])
+
+
+@pytest.mark.parametrize(("text", "has"), [("", "is empty"), ("# later\n", "is empty"), ("- a\n", "has none")])
+def test_a_configuration_without_keys_is_named(tmp_path, text, has):
+    with pytest.raises(NeurozooError, match=rf"mine\.yaml should have keys, such as experiments, but {has}\. Copy one"):
+        check_config_file(written(tmp_path, text))
 
 
 def test_the_first_bad_configuration_of_a_command_line_ends_the_process(tmp_path, capsys):

@@ -10,7 +10,13 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.training.identity import PROTOCOL, as_begun, identity_of_before, kept_rules, run_facts, state_identity
 
-BEFORE = ("masks_lost_lives", "finishes_test", "tied_ranks", "shards", PROTOCOL)  # what the version before did not record
+BEFORE = (
+    "masks_lost_lives",
+    "finishes_test",
+    "tied_ranks",
+    "shards",
+    PROTOCOL,
+)  # what the version before did not record
 
 
 def context_of(run_dir, algo, preset, *, game="breakout", model="nature", **overrides):

@@ -91,6 +91,9 @@ def check_written(text: str) -> None:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         began = f" ({error.context}, which begins in line {error.context_mark.line + 1})" if error.context_mark else ""
+        lines = text.split("\n")
+        if mark and mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t":
+            raise NeurozooError(f"{place}a tab is not allowed here; indent with spaces") from error
         raise NeurozooError(f"{place}{error.problem}{began}") from error
     except yaml.YAMLError as error:
         raise NeurozooError(" ".join(str(error).split())[:300]) from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import open_text
-from neurozoo.yaml_files import check_written
+from neurozoo.yaml_files import check_written, parse_yaml
 
 OPTIONS = ("--configfile", "--configfiles")
 
@@ -20,7 +20,8 @@ def check_config_file(path: str | os.PathLike) -> None:
     """
     try:
         with open_text(path) as file:
-            check_written(file.read())
+            text = file.read()
+        check_written(text)
     except FileNotFoundError as error:
         raise NeurozooError(f"The configuration {path} is missing. Check the path.") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -28,6 +29,9 @@ def check_config_file(path: str | os.PathLike) -> None:
         raise NeurozooError(f"{reason}") from error
     except NeurozooError as error:
         raise NeurozooError(f"{path} cannot be read as YAML: {error}.") from error
+    if not isinstance(content := parse_yaml(text), dict):
+        has = "is empty" if content is None else "has none"
+        raise NeurozooError(f"{path} should have keys, such as experiments, but {has}. Copy one of config/.")
 
 
 def check_command_line(arguments: Sequence[str]) -> None:
