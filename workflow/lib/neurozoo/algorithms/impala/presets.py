@@ -101,7 +101,7 @@ PRESETS = {
         epochs=3,
     ),
     # The same for action values, with `small_layer_norm`. Rewards in Pong come late: longer returns than CleanRL's.
-    # Two epochs, as in the paper: with 4 (256 steps each), as in CleanRL's, a rollout takes twice the time, and Pong more
+    # Two epochs, as in the paper: with 4 (256 steps each), as in CleanRL's, a rollout takes twice the time, Pong more
     # frames. Tested with as few random actions as `dqn` is under this protocol.
     "neurozoo_pqn": replace(
         _PQN,
