@@ -74,21 +74,35 @@ def test_errors_and_warnings_are_shown_as_always(logger):
     assert stream.getvalue().splitlines() == ["Error in rule train: ...", "Disk is nearly full."]
 
 
-def test_a_plan_names_the_runs_to_train_and_the_reason_if_they_are_not_new(logger):
+def test_a_plan_names_the_runs_to_train_and_why(logger, tmp_path):
     send, stream, _ = logger(dryrun=True)
     for _ in range(2):  # Snakemake says it at the beginning and at the end
-        send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"train": 2, "rollout": 1, "total": 3})
-    reasons = {"1": "Missing output files: checkpoint.npz", "2": "Params have changed since last execution: frames"}
-    for run, reason in reasons.items():
-        wildcards = {"algo": "ga", "game": "pong", "model": "large", "run": run}
+        send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"train": 3, "rollout": 1, "total": 4})
+    (tmp_path / "2" / "state").mkdir(parents=True)
+    missing = "Missing output files: checkpoint.npz, config.yaml"
+    changed = (
+        "Params have changed since last execution: Union of exclusive params before and now across all output: ..."
+    )
+    for run, reason in {"1": missing, "2": missing, "3": f"Updated input files: genome.json; {changed}"}.items():
+        facts = {"wildcards": {"algo": "ga", "game": "pong", "model": "large", "run": run}, "reason": reason}
         for rule in ("train", "rollout"):
-            send(event=LogEvent.JOB_INFO, jobid=1, rule_name=rule, wildcards=wildcards, reason=reason)
+            output = [str(tmp_path / run / "config.yaml")]
+            send(event=LogEvent.JOB_INFO, jobid=1, rule_name=rule, output=output, **facts)
     assert stream.getvalue().splitlines() == [
-        "3 steps, 2 runs to train. This is a plan; -p shows every step.",
+        "4 steps, 3 runs to train. This is a plan; -p shows every step.",
         "Job stats: ...",
         "ga/pong/large/1: new",
-        "ga/pong/large/2: Params have changed since last execution: frames",
+        "ga/pong/large/2: goes on",
+        "ga/pong/large/3: settings have changed, newer input files",
     ]
+
+
+def test_what_snakemake_does_without_steps_is_shown(logger):
+    send, stream, handler = logger(dryrun=True)
+    send("Building DAG of jobs...")
+    send("Would delete results/tables/metrics.csv")
+    handler.close()
+    assert stream.getvalue() == "Would delete results/tables/metrics.csv\n"
 
 
 @pytest.mark.parametrize("setting", ["verbose", "printshellcmds", "debug_dag"])

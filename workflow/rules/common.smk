@@ -95,11 +95,13 @@ if not workflow.overwrite_configfiles:
 
 CONFIG_FILES = ", ".join(map(str, workflow.configfiles)) or "The configuration"
 config.update(in_a_sentence(check_config, config, source=CONFIG_FILES, notify=say_once))
-if workflow.is_main_process:
-    in_a_sentence(check_named_files, config)
+# Files may be elsewhere where they are in a cloud, or made by another workflow that this one is a module of.
+HAS_FILES_HERE = not workflow.storage_settings.default_storage_provider
+if IS_STARTED_BY_USER:
+    in_a_sentence(check_named_files, config, with_starts=HAS_FILES_HERE)
 
 # Jobs in conda environments, containers and clouds bring packages of their own.
-RUNS_HERE = not (workflow.deployment_settings.deployment_method or workflow.storage_settings.default_storage_provider)
+RUNS_HERE = HAS_FILES_HERE and not workflow.deployment_settings.deployment_method
 if IS_STARTED_BY_USER and RUNS_HERE and (sentence := missing_packages(config)):
     say_once(sentence)
 
@@ -177,7 +179,7 @@ def folders_to_make():
     return [results, *paths, *(Path(file).parent for file in requested_files())]
 
 
-if workflow.is_main_process:
+if IS_STARTED_BY_USER:
     in_a_sentence(check_folders, folders_to_make(), are_needed=False)
 
 

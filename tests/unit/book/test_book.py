@@ -419,7 +419,11 @@ def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
     shown = read_archives(tmp_path / "archives.csv", claim, runs)
     assert [row[4] for row in shown.rows] == ["2.00 [1.00, 3.00]", "1.00"]
     assert "ratio 2.00 [1.00, 3.00]" in shown.brief[0]
-    assert [row[4] for row in read_archives(tmp_path / "archives.csv", claim, runs[::3]).rows] == ["2.00", "1.00"]
+    assert shown.head[4] == "ratio to MAP-Elites [95 %]"
+    nothing = [run.model_copy(update={"score": 0.0}) if run.algo == "map_elites" else run for run in runs]
+    for few in (runs[::3], nothing):
+        shown = read_archives(tmp_path / "archives.csv", claim, few)
+        assert ([row[4] for row in shown.rows], shown.head[4]) == (["2.00", "1.00"], "ratio to MAP-Elites")
 
 
 def test_runs_without_times_have_no_part_in_equal_hours():

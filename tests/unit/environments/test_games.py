@@ -68,6 +68,7 @@ def test_names_and_codes_of_minimal_actions_belong_together():
         (lambda: check_game("mario"), "Agents play it as 'gym.Platformer-v0'"),
         (lambda: check_game("All"), "did you mean 'all', a list for the games of an experiment"),
         (lambda: check_game("published_13"), "did you mean 'published13', a list"),
+        (lambda: check_game("ball"), r"game 'ball' is unknown(?!.*'all')"),
         (lambda: check_game("MsPacman"), "did you mean 'ms_pacman'"),
         (lambda: rom_path("frostbit"), "did you mean 'frostbite'"),
         (lambda: action_names("frostbit", "minimal"), "did you mean 'frostbite'"),

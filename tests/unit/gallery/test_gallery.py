@@ -6,6 +6,7 @@ import http.server
 import shutil
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -235,30 +236,36 @@ def test_a_tall_panel_is_cut_into_rows_that_lie_side_by_side(visit, results):
     rows = np.arange(height) * place.rows // height
     image[top : top + height, left : left + width] = (40 + 10 * rows)[:, None, None]
     with video_written_whole(folder / "activation.mp4", width=layout.width, height=layout.height, fps=60) as write:
-        for _ in range(20):
-            write(image)
+        for step in range(20):
+            write(image + np.where(image, 2 * step, 0).astype(np.uint8))
     build_site(results, replications=500)
     with served(results) as address:
         browser = visit(hash=f"#movie={quote(MOVIE, safe='')}&step=7&panel=conv2", base=address)
         wait(browser, "document.querySelector('dialog .pieces').width > 0")
         wait(browser, "document.querySelector('dialog video').readyState > 1")
-        pieces, painted = browser.execute_async_script(
+        cut, *painted = browser.execute_async_script(
             """
             const done = arguments[arguments.length - 1], canvas = document.querySelector("dialog .pieces");
-            const { clientWidth, clientHeight } = canvas.parentNode;
-            requestAnimationFrame(() => requestAnimationFrame(() => done([
-              cutToFit(...arguments[0], clientWidth - 20, clientHeight - 54),
-              [...canvas.getContext("2d").getImageData(0, canvas.height / 2, canvas.width, 1).data],
-            ])));""",
+            const { clientWidth, clientHeight } = canvas.parentNode, video = document.querySelector("dialog video");
+            const cut = cutToFit(...arguments[0], clientWidth - 20, clientHeight - 54);
+            const tall = cut.scale * arguments[0][1] / arguments[0][2];  // of a row of maps
+            const middle = (clientHeight + 34 - cut.per * tall) / 2 + tall / 2;  // of the first one
+            const row = () => [...canvas.getContext("2d").getImageData(0, middle, canvas.width, 1).data];
+            const soon = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
+            soon(() => {
+              const before = row();
+              video.addEventListener("seeked", () => soon(() => done([cut, before, row()])), { once: true });
+              document.querySelector("dialog [data-do=forward]").click();
+            });""",
             [width, height, place.rows],
         )
-        assert pieces["count"] > 1
-        assert pieces["scale"] > 1.5 * 476 / height  # of the same panel in one piece
-        shades = sorted(
-            {round((shade - 40) / 10) for shade in painted if shade}
-        )  # the rows in the middle of each piece
-        assert len(shades) >= pieces["count"]
-        assert max(shades) - min(shades) >= pieces["per"] * (pieces["count"] - 1) - 1
+        assert cut["count"] > 1
+        assert cut["scale"] > 1.5 * 476 / height  # of the same panel in one piece
+        for number, pixels in enumerate(painted):
+            shades = Counter(round((shade - 40 - 2 * (6 + number)) / 10) for shade in pixels[0::4] if shade)
+            most = {shade for shade, _ in shades.most_common(cut["count"])}  # others are at the edges
+            assert most == {cut["per"] * piece for piece in range(cut["count"])}  # each piece begins with its first row
+        assert painted[0] != painted[1]  # the next step
         assert not browser.find_element("css selector", "dialog .layer").is_displayed()
         press(browser, "0")
         wait(browser, "document.querySelector('dialog .pieces').hidden")

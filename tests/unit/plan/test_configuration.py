@@ -67,6 +67,18 @@ def test_a_corrected_preset_trains_no_finished_run_again_but_a_changed_setting_d
     assert recorded_settings(chosen, **names)["seed"] == 1
 
 
+@pytest.mark.parametrize(("preset", "model"), [("neurozoo", "impala_shallow"), ("neurozoo_pqn", "small_layer_norm")])
+def test_shards_train_no_finished_run_again(preset, model):
+    names = {"algo": "impala", "game": "pong", "model": model, "run": 1}
+    text = "experiments: {{a: {{algo: impala, games: [pong], models: [{}], preset: {}, overrides: {}}}}}"
+    today, chosen = (
+        checked(text.format(model, preset, overrides)) for overrides in ("{}", "{num_envs: 16, shards: 4}")
+    )
+    assert run_settings(today, **names)["shards"] == 2
+    assert "shards" not in recorded_settings(today, **names)  # which no run of before has on record
+    assert recorded_settings(chosen, **names)["shards"] == 4
+
+
 def test_a_setting_under_both_of_its_names_is_refused():
     both = "experiments: {a: {algo: dqn, games: [pong], models: [nature], overrides: {worlds: 2, num_envs: 2}}}"
     with pytest.raises(NeurozooError) as caught:

@@ -60,8 +60,16 @@ def test_a_file_in_the_way_of_a_folder_is_named(tmp_path):
 def test_a_file_in_the_place_of_the_results_is_named_while_planning(tmp_path):
     for name in ("curve.csv", "genome.json", "results"):
         (tmp_path / name).touch()
-    with pytest.raises(NeurozooError, match=r"results is a file, but a folder is needed: .*/results\. Move the file"):
+    with pytest.raises(NeurozooError, match=r"/results is a file, but a folder is needed\. Move the file"):
         check_named_files(config_of(tmp_path))
+
+
+def test_a_link_to_a_folder_that_is_not_mounted_is_named(tmp_path):
+    (tmp_path / "results").symlink_to(tmp_path / "scratch")
+    with pytest.raises(NeurozooError, match=r"/results is a link to \S+/scratch, which is missing\. Mount or make"):
+        check_folders([tmp_path / "results" / "runs"], are_needed=False)
+    (tmp_path / "scratch").mkdir()
+    check_folders([tmp_path / "results" / "runs"])
 
 
 def test_a_folder_of_somebody_else_is_named(tmp_path, monkeypatch):
@@ -90,7 +98,7 @@ def search_with(tmp_path, decoder):
 
 def test_a_generator_of_levels_is_missed_and_read_while_planning(tmp_path):
     file = tmp_path / "generator.npz"
-    with pytest.raises(NeurozooError, match=r"The start of cma_me/mario/plain: \S+generator.npz is missing"):
+    with pytest.raises(NeurozooError, match=r"cma_me/mario/plain starts from a file .*: \S+generator.npz is missing"):
         check_named_files(search_with(tmp_path, file))
     check_named_files(search_with(tmp_path, tmp_path / "results/generators/demo/generator.npz"))  # which a rule makes
     file.write_text("no generator")

@@ -57,7 +57,7 @@ def assert_continues(spec, context, begun):
         ("dqn", "nature", {"masks_lost_lives": False}, {"max_frames": 108_000}),
         ("dqn", "dopamine", {"finishes_test": False, "initialisation": "torch"}, {}),
         ("dqn", "simple_dqn", {"noop_steps": (5, 31)}, {"max_frames": 108_000, "max_noop_steps": 31}),
-        ("impala", "neurozoo_pqn", {"batch_size": 8, "epochs": 4, "shards": 1}, {}),
+        ("impala", "neurozoo", {"shards": 1}, {}),
         ("es", "demo", {"tied_ranks": "order", "test_cutoff": None}, {}),
         ("es", "uber2017", {"protocol": "uber2018"}, {}),  # the game's own
         ("ga", "uber2017", {"protocol": "uber2018"}, {}),

@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -18,7 +19,26 @@ from snakemake_interface_logger_plugins.common import LogEvent
 TRAINING = ("train", "train_archive")  # rules whose end is worth a line; `neurozoo_train` if the project is a module
 BAR = 24  # characters
 USUAL = "were not present when the DAG was created"  # training makes result.json, which another rule can make, too
-MISSING = "Missing output files"  # the reason of a job that has never run
+REASONS = {  # Snakemake's, which list all files and settings, in some words
+    "Forced execution": "forced",
+    "Params have changed": "settings have changed",
+    "Set of input files has changed": "other input files",
+    "Updated input files": "newer input files",
+    "Input files updated by another job": "after other steps",
+    "Incomplete output files": "was interrupted",
+}
+# What Snakemake says at its start. The rest is shown where there are no steps, as with --delete-all-output.
+USUAL_WORDS = (
+    "Building DAG",
+    "Assuming",
+    "Using shell",
+    "Provided",
+    "Conda env",
+    "host:",
+    "Select jobs",
+    "SNAKEMAKE",
+    "==",
+)
 CLEAR = "\r\x1b[K"  # to the first column, and the rest of the line is empty
 
 
@@ -32,6 +52,7 @@ class LogHandler(LogHandlerBase):
         self._shows_all = any((settings.verbose, settings.printshellcmds, settings.debug_dag))
         self._is_plan = settings.dryrun
         self._is_announced = False
+        self._words: list[str] = []  # what was said before the steps are known
         self._has_bar = self._stream.isatty()
         self._bar = ""
         self._jobs: dict[int, tuple[str, str, float]] = {}  # rule, run and start of a job that runs
@@ -81,6 +102,8 @@ class LogHandler(LogHandlerBase):
                 self._announce(record)
             elif event is None and not self._jobs and record.getMessage().startswith("Nothing to be done"):
                 self._say(record.getMessage())
+            elif event is None and not self._is_announced:
+                self._words.append(record.getMessage())
         except Exception:
             self.handleError(record)  # output is never a reason to stop
 
@@ -95,8 +118,7 @@ class LogHandler(LogHandlerBase):
 
     def _plan(self, record: Any) -> None:
         if record.rule_name in TRAINING:
-            reason = str(record.reason)
-            self._say(f"{_run_of(record)}: {'new' if reason.startswith(MISSING) else reason}")
+            self._say(f"{_run_of(record)}: {_reason_of(record)}")
 
     def _begin(self, record: Any) -> None:
         self._jobs[record.jobid] = (record.rule_name, _run_of(record), time.monotonic())
@@ -125,12 +147,25 @@ class LogHandler(LogHandlerBase):
         self._stream.flush()
 
     def close(self) -> None:
-        """Removes the bar."""
+        """Removes the bar, and says what Snakemake did where there were no steps."""
+        if not self._is_announced:
+            for words in self._words:
+                if not words.strip().startswith(USUAL_WORDS):
+                    self._say(words)
+        self._words = []
         if self._has_bar and self._bar:
             self._bar = ""
             self._stream.write(CLEAR)
             self._stream.flush()
         super().close()
+
+
+def _reason_of(record: Any) -> str:
+    reason = str(record.reason)
+    if found := [words for begin, words in REASONS.items() if begin in reason]:
+        return ", ".join(found)
+    outputs = [Path(str(file)) for file in record.output or ()]
+    return "goes on" if outputs and (outputs[0].parent / "state").is_dir() else "new"
 
 
 def _run_of(record: Any) -> str:

@@ -46,6 +46,8 @@ def test_a_network_that_computes_in_float32_only_is_named():
     [
         ("mixed_bfloat16", {"avx2"}, True),
         ("mixed_bfloat16", {"avx2", "amx_bf16"}, False),
+        ("mixed_bfloat16", {"asimd", "bf16"}, False),  # ARM
+        ("mixed_bfloat16", set(), False),  # not known
         ("float32", {"avx2"}, False),
     ],
 )

@@ -177,7 +177,8 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
         cells = (score, score_text(row["corrected_qd_score"]), f"{row['coverage']:.1%}", ratio)
         rows.append((agent, *cells, _count(row["runs"]), _count(row["evaluations"])))
         brief.append(f"{agent}: {score}" + (f", ratio {ratio}" if len(base) == 1 else ""))
-    ratio = f"ratio to {algo_name(claim.baseline)} [95 %]" if claim.baseline else "ratio"
+    ratio = f"ratio to {algo_name(claim.baseline)}" if claim.baseline else "ratio"
+    ratio += " [95 %]" if any("[" in row[4] for row in rows) else ""
     head = ("search", "QD score, mean [95 %]", "corrected", "coverage", ratio, "runs", "evaluations")
     return Shown("Archives", head, rows, brief)
 
@@ -193,8 +194,9 @@ def _interval_of_ratio(row: Mapping[str, Any], baseline: str, runs: Sequence[Tak
         return ""
     samples = [np.array(own, float), np.array(base, float)]
     ratio = {"ratio": lambda games: games[0].mean(axis=-1) / games[1].mean(axis=-1)}
-    low, high = bootstrap_intervals(samples, ratio)["ratio"]
-    return f" [{low:.2f}, {high:.2f}]"
+    with np.errstate(divide="ignore", invalid="ignore"):  # a baseline that comes to nothing
+        low, high = bootstrap_intervals(samples, ratio)["ratio"]
+    return f" [{low:.2f}, {high:.2f}]" if np.isfinite([low, high]).all() else ""
 
 
 def read_imports(path: Path, claim: Claim) -> Shown:

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from neurozoo.errors import NeurozooError, nearest, unknown_name
+from neurozoo.errors import NeurozooError, unknown_name
 
 if TYPE_CHECKING:
     import gymnasium
@@ -95,9 +95,9 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
             f"'mario' is for searches through levels (cma_me, dsage ...). Agents play it as {PLATFORMER_GAMES[0]!r} "
             f"(vectors) or {PLATFORMER_GAMES[1]!r} (pictures)."
         )
-    if (close := nearest(str(game), [*games, *GAME_LISTS])) in GAME_LISTS:
+    if (plain := re.sub(r"[\W_]", "", str(game).lower())) in GAME_LISTS:
         return NeurozooError(
-            f"game {game!r} is unknown; did you mean {close!r}, a list for the games of an experiment?"
+            f"game {game!r} is unknown; did you mean {plain!r}, a list for the games of an experiment?"
         )
     return unknown_name("game", str(game), games)
 

@@ -59,7 +59,8 @@ def agent_of(source: str | os.PathLike) -> tuple[str, bool]:
     Args:
         source: As for `level_of`.
     """
-    return agent_of_run(source, get_level_domain("mario")) if Path(source).is_dir() else (A_STAR, True)
+    is_run = (Path(source) / "config.yaml").exists()  # otherwise it is an archive alone, or a text file
+    return agent_of_run(source, get_level_domain("mario")) if is_run else (A_STAR, True)
 
 
 def describe_run(

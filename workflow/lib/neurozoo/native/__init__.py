@@ -162,8 +162,12 @@ def call_op(op: Callable, **inputs: object):
 
 
 def processor_flags() -> set[str]:
-    """Returns the processor's features as Linux names them; an empty file gives an empty set."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("flags"):
+    """Returns the processor's features as Linux names them; an empty set if they are not known."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return set()
+    for line in lines:
+        if line.startswith(("flags", "Features")):  # the latter on ARM
             return set(line.partition(":")[2].split())
     return set()

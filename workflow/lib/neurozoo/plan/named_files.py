@@ -8,7 +8,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.plan.planned_runs import imported_run, planned_runs, start_files
 
 
-def check_named_files(config: Mapping) -> None:
+def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
     """Checks that the files exist that a configuration names: Snakemake does not miss those of finished results.
 
     Files in the folder of results are left to Snakemake, because a rule may make them. So are those of agents that are
@@ -16,6 +16,7 @@ def check_named_files(config: Mapping) -> None:
 
     Args:
         config: As returned by `check_config`.
+        with_starts: Whether files that runs start from are on this machine, too.
 
     Raises:
         NeurozooError: A file is in the way of a folder under `pathvars`; or files are missing: one per line, with the
@@ -35,9 +36,11 @@ def check_named_files(config: Mapping) -> None:
         if "file" in entry and not _is_imported(entry, results)
     ]
     runs = {(run.algo, run.game, run.model): run for run in reversed(planned_runs(config))}  # the first of each
-    for (algo, game, model), run in runs.items():
+    for (algo, game, model), run in runs.items() if with_starts else ():
         files = start_files(config, algo=algo, game=game, model=model, run=run.run)
-        named += [(f"The start of {algo}/{game}/{model}", file) for file in files]
+        named += [
+            (f"{algo}/{game}/{model} starts from a file (agent, decoder, start_from ...)", file) for file in files
+        ]
     missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
     if missing:
         lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]
@@ -90,8 +93,14 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
                         "permissions (ls -ld), or choose another folder under pathvars.results."
                     )
                 break
-            if os.path.lexists(place):
+            if place.is_symlink() and not place.exists():
                 raise NeurozooError(
-                    f"{place} is a file, but a folder is needed: {path}. Move the file, or choose another folder under "
+                    f"{place} is a link to {os.readlink(place)}, which is missing. Mount or make that folder, or "
+                    "choose another one under pathvars."
+                )
+            if os.path.lexists(place):
+                needed = "" if place == path else f": {path}"
+                raise NeurozooError(
+                    f"{place} is a file, but a folder is needed{needed}. Move the file, or choose another folder under "
                     "pathvars."
                 )

@@ -145,4 +145,4 @@ PRESETS = {
 }
 
 # What presets said at first.
-FIRST_PRESETS: dict[str, dict[str, object]] = {"neurozoo_pqn": {"batch_size": 8, "epochs": 4}}
+FIRST_PRESETS: dict[str, dict[str, object]] = {"neurozoo": {"shards": 1}, "neurozoo_pqn": {"shards": 1}}

@@ -18,7 +18,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.native import processor_flags
 from neurozoo.networks.keras_networks import Precision
 
-COMPUTE_BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # features of a processor, as Linux names them
+COMPUTE_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # features of a processor, as Linux names them
 TABLE = (
     "Iteration", "frames", "score", "score_episodes", "test_score", "test_episodes", "update", "learning_rate",
     "loss_pg", "loss_baseline", "entropy_mean", "value_mean", "rho_mean", "rho_clipped_share", "grad_norm", "lag_max",
@@ -114,7 +114,8 @@ class ImpalaSession(LearnerSession):
 
 def slow_precision(dtype: Precision) -> list[str]:
     """Returns a sentence if the processor computes in `dtype` more slowly than in float32; otherwise nothing."""
-    if dtype == "float32" or COMPUTE_BFLOAT16 & processor_flags():
+    features = processor_flags()
+    if dtype == "float32" or not features or COMPUTE_BFLOAT16 & features:
         return []
     return [
         f"The setting dtype is {dtype}, but this processor has no instructions for bfloat16 (AVX512-BF16 or AMX), so "

@@ -184,8 +184,13 @@ class Player {
       video.addEventListener("timeupdate", () => {
         if (this.isPlaying && this.movie) this.say(Math.floor(video.currentTime * this.movie.fps + 0.01) + 1);
       });
+      const draw = () => {
+        this.drawPieces();
+        if (this.isPlaying) requestAnimationFrame(draw);
+      };
+      video.addEventListener("play", draw);
     }
-    for (const name of ["loadeddata", "seeked", "timeupdate"]) video.addEventListener(name, () => this.drawPieces());
+    for (const name of ["emptied", "loadeddata", "seeked", "timeupdate"]) video.addEventListener(name, () => this.drawPieces());
     new ResizeObserver(() => this.place()).observe(this.stage);
   }
 
@@ -334,15 +339,17 @@ class Player {
     this.layer.classList.toggle("near", scale >= NEAR);
     const cut = cutToFit(width, height, panel?.rows ?? 1, clientWidth - 2 * margin, clientHeight - caption - 2 * margin);
     this.pieces = cut.count > 1 ? { ...cut, left, top, width, height, rows: panel.rows } : null;
-    this.canvas.hidden = !this.pieces;
-    this.root.classList.toggle("cut", Boolean(this.pieces));
     this.drawPieces();
   }
 
-  // Draws the pieces of a panel side by side, from the picture of the movie that is shown now.
+  // Draws the pieces of a panel side by side, from the picture that the movie shows now. Without a picture, the panel stays
+  // whole, in the poster.
   drawPieces() {
     const { pieces, canvas, video } = this;
-    if (!pieces || video.readyState < 2) return;
+    const isDrawn = Boolean(pieces) && video.readyState > 1;
+    canvas.hidden = !isDrawn;
+    this.root.classList.toggle("cut", isDrawn);
+    if (!isDrawn) return;
     const { count, per, scale, left, top, width, height, rows } = pieces;
     const pixels = window.devicePixelRatio || 1;
     const { clientWidth, clientHeight } = this.stage;

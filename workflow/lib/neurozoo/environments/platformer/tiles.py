@@ -64,22 +64,25 @@ def from_text(text: str, *, source: str = "The level") -> np.ndarray:
     Raises:
         NeurozooError: It has another size or unknown tiles, or its finish does not lie at the right of its start.
     """
-    lines = [line.rstrip() for line in text.strip("\ufeff \t\r\n").splitlines()]
+    lines = [line.rstrip() for line in text.removeprefix("\ufeff").rstrip().splitlines()]
+    first = next((number for number, line in enumerate(lines) if line), 0)
+    lines = lines[first:]
     widths = sorted({len(line) for line in lines})
     if len(lines) != HEIGHT or widths != [WIDTH]:
         between = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else "".join(map(str, widths)) or "0"
-        wrong = [number for number, line in enumerate(lines, 1) if len(line) != WIDTH]
-        first = f" Line {wrong[0]} is too {'long' if len(lines[wrong[0] - 1]) > WIDTH else 'short'}." if wrong else ""
+        wrong = [number for number, line in enumerate(lines, first + 1) if len(line) != WIDTH]
+        is_long = wrong and len(lines[wrong[0] - first - 1]) > WIDTH
+        odd = f" Line {wrong[0]} is too {'long' if is_long else 'short'}." if wrong else ""
         raise NeurozooError(
             f"{source} has {len(lines)} lines of {between} characters, but should have {HEIGHT} lines of {WIDTH}."
-            f"{first} Cut what is too long, and fill up with {ALPHABET[AIR]!r}, which is air."
+            f"{odd} Cut what is too long, and fill up with {ALPHABET[AIR]!r}, which is air."
         )
     for row, line in enumerate(lines):
         for column, character in enumerate(line):
             if character not in ALPHABET:
                 raise NeurozooError(
-                    f"{source} has the unknown tile {character!r} in line {row + 1}, column {column + 1}. Known tiles: "
-                    f"{ALPHABET}"
+                    f"{source} has the unknown tile {character!r} in line {first + row + 1}, column {column + 1}. "
+                    f"Known tiles: {ALPHABET}"
                 )
     level = _NUMBERS[np.frombuffer("".join(lines).encode(), np.uint8)].reshape(HEIGHT, WIDTH)
     return checked_levels(level[None], source=source)[0]
@@ -101,18 +104,19 @@ def checked_levels(levels: np.ndarray, *, source: str) -> np.ndarray:
     if levels.ndim != 3 or levels.shape[1:] != (HEIGHT, WIDTH) or levels.dtype.kind not in "iu":
         raise NeurozooError(
             f"{source} should hold platform levels, whole numbers of shape ({HEIGHT}, {WIDTH}), but holds "
-            f"{levels.dtype} of shape {levels.shape[1:]}. Name the archive of a run of the game mario."
+            f"{levels.dtype} of shape {levels.shape[1:]}. It should come from a run of the game mario."
         )
     if levels.size and not 0 <= levels.min() <= levels.max() < len(ALPHABET):
         raise NeurozooError(
             f"{source} has tiles from {levels.min()} to {levels.max()}, but they are numbered from 0 to "
             f"{len(ALPHABET) - 1}. The file is damaged."
         )
-    for level in levels[((levels == START) | (levels == FINISH)).any(axis=(1, 2))]:
-        start, finish = ends_of(level)
+    for number in np.flatnonzero(((levels == START) | (levels == FINISH)).any(axis=(1, 2))):
+        start, finish = ends_of(levels[number])
         if finish <= start:
+            which = f"{source}, level {number + 1}," if len(levels) > 1 else source
             raise NeurozooError(
-                f"{source} has its finish in column {finish + 1}, but its start in column {start + 1}. Put the finish "
+                f"{which} has its finish in column {finish + 1}, but its start in column {start + 1}. Put the finish "
                 "(F) at the right of the start (M), or leave it out: then it is the last column."
             )
     return levels.astype(np.uint8)
