@@ -1,6 +1,7 @@
 """Compares the speed of a learner: this project, PyTorch, and the machine's limit, measured in turn."""
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -58,7 +59,7 @@ class Contest:
     shared: tuple[str, ...]
     count: Callable[..., LearningCosts]
     warm_up: int
-    variants: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: {"one shard": {"shards": 1}})
 
 
 CONTESTS = {
@@ -87,7 +88,7 @@ CONTESTS = {
         ),
         count=count_actor_critic,
         warm_up=4_000,
-        variants={"bfloat16": {"dtype": "mixed_bfloat16"}},
+        variants={"one shard": {"shards": 1}, "bfloat16": {"dtype": "mixed_bfloat16"}},
     ),
 }
 
@@ -176,15 +177,17 @@ def compare(
     layout = any_layout_of(game, model, protocol_of(game, settings.protocol, action_set=settings.action_set))
     costs = contest.count(layout, settings)
     core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
+    # As many parts of a batch as threads, if it has equal ones.
+    overrides = {**contest.overrides, "shards": math.gcd(threads, settings.batch_size)}
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
     shared = {"game": game, "threads": threads, "ops": os.fspath(ops)}
-    ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
+    ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": overrides, **shared}
     commands = {
         "floor": [*here, "floor", json.dumps(shared)],
         "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": contest.warm_up})],
     }
     for variant, changes in contest.variants.items():
-        given = {**ours, "overrides": {**contest.overrides, **changes}, "warm_up": contest.warm_up}
+        given = {**ours, "overrides": {**overrides, **changes}, "warm_up": contest.warm_up}
         commands[f"neurozoo, {variant}"] = [*here, "learner", json.dumps(given)]
     if torch_python is not None:
         if model not in contest.torch_models:
