@@ -50,7 +50,7 @@ def add_agent_commands(commands: Commands) -> None:
     evaluate.add_argument("--model", help="network (default: the genome's network)")
     add_protocol(evaluate)
     evaluate.add_argument("--noops", type=int, help="no-op frames at the start of an episode (default: random)")
-    evaluate.add_argument("--episodes", type=positive, default=30, help="number of episodes (default: %(default)s)")
+    evaluate.add_argument("--episodes", type=int, default=30, help="number of episodes (default: %(default)s)")
     evaluate.add_argument("--max-frames", type=whole, help="longest episode in frames (default: the protocol's)")
     evaluate.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add_json(evaluate)
