@@ -29,6 +29,8 @@ def visit(browser, site):
     def go(path="index.html", hash="", *, base=None):
         browser.get("about:blank")  # a change of the hash alone loads nothing
         browser.get(f"{base or site.folder.as_uri()}/{path}{hash}")
+        # On a busy machine, Chromium says that it is done while the empty page still stands.
+        wait(browser, "location.protocol !== 'about:' && document.readyState === 'complete'")
         return browser
 
     browser.show_as("light")
