@@ -329,6 +329,14 @@ def test_codes_are_explained_where_they_stand(site):
     assert 'title="How episodes are played: 4 frames per step' in card
 
 
+@pytest.mark.parametrize("page", ["index.html", "games/frostbite.html"])
+def test_codes_are_explained_in_words_for_those_without_a_mouse(site, page):
+    words = (site.folder / page).read_text().partition('class="names"')[2].partition("</details>")[0]
+    assert "<dt>GA</dt><dd>Genetic algorithm</dd>" in words
+    assert "<dd>conv 16 8/4, conv 32 4/2, dense 256" in words
+    assert "<dd>How episodes are played: 4 frames per step" in words
+
+
 def test_a_bundle_has_the_loops(results, tmp_path):
     bundle_site(results, tmp_path / "bundle", replications=100)
     assert (tmp_path / "bundle" / "files" / RUN / "loop.webp").exists()
