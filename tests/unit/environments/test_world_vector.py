@@ -204,5 +204,5 @@ def test_learners_take_pictures_and_refuse_vectors(algo):
     settings = spec.presets["demo"]
     assert spec.needs_besides("gym.PlatformerPixels-v0", settings) == ("op",)
     assert spec.needs_besides("pong", settings) == ()
-    with pytest.raises(NeurozooError, match=r"show pictures .* but 'gym.CartPole-v1' has vectors"):
+    with pytest.raises(NeurozooError, match=r"needs images .* but 'gym.CartPole-v1' shows vectors"):
         spec.check_game("gym.CartPole-v1")

@@ -285,18 +285,17 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
         *(
-            ({"algo": algo, "models": [model], "games": [game]}, [f"games[0]: {algo} plays {answer}"])
+            ({"algo": algo, "models": [model], "games": [game]}, [f"games[0]: {algo} {answer}"])
             for algo, model, known in (("dqn", "small", "river_crossing"), ("impala", "impala_deep", "maze"))
             for game, answer in (
                 (
                     "hard_maze",
-                    f"Atari games, {known} and gym. games that show pictures, and no setting lets it play 'hard_maze'. "
+                    f"plays Atari games, {known} and gym. games with images, and no setting lets it play 'hard_maze'. "
                     "Choose another game, or an",
                 ),
                 (
                     "gym.CartPole-v1",
-                    "gym. games that show pictures and take one of n actions, but 'gym.CartPole-v1' has vectors. "
-                    "Choose another game, or an",
+                    "needs images and a list of actions, but 'gym.CartPole-v1' shows vectors. Choose another game, or an",
                 ),
             )
         ),

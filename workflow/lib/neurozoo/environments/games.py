@@ -118,7 +118,7 @@ def check_played(game: str, learner: str, worlds: Collection[str]) -> str:
         return _check_pictures(game, learner)
     if world in worlds:
         return game
-    titles = {"atari": "Atari games", "gymnasium": "gym. games that show pictures"}
+    titles = {"atari": "Atari games", "gymnasium": "gym. games with images"}
     *most, last = [titles.get(each, each) for each in sorted(worlds, key=lambda each: (each == "gymnasium", each))]
     known = f"{', '.join(most)} and {last}" if most else last
     raise NeurozooError(
@@ -131,14 +131,14 @@ def _check_pictures(game: str, learner: str) -> str:
     """Returns the `gym.` game if learners can play it: they keep observations as bytes, and choose actions."""
     spaces = gymnasium_spaces(game)
     if not spaces.are_pictures:
-        reason = f"{game!r} has vectors"
+        reason = f"{game!r} shows vectors"
     elif spaces.outputs[0].startswith("OUTPUT_"):
         reason = f"{game!r} takes continuous actions"
     else:
         return game
     raise NeurozooError(
-        f"{learner} plays gym. games that show pictures and take one of n actions, but {reason}. Choose another game, "
-        "or an algorithm that plays it, such as ga or es (docs/your_environment.md)."
+        f"{learner} needs images and a list of actions, but {reason}. Choose another game, or an algorithm that "
+        "plays it, such as ga or es (docs/your_environment.md)."
     )
 
 
