@@ -71,7 +71,7 @@ def test_a_mistake_on_the_command_line_is_found_too(snakemake):
         ),
         pytest.param(
             "results/runs/ga/pong/large/1/layer_conv9.mp4",
-            "layer of large 'conv9' is unknown; did you mean 'conv3'?",
+            "large has no layer 'conv9'; did you mean 'conv3'?",
             marks=pytest.mark.long,
         ),
     ],

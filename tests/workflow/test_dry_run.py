@@ -129,7 +129,7 @@ def test_a_sweep_plans_the_runs_of_each_combination_with_its_settings(plan, tmp_
 def test_a_mistake_in_a_sweep_stops_snakemake_with_a_sentence(plan):
     run = plan("--config", "experiments={demo: {sweep: {mutation_powr: [0.1]}}}")
     assert run.returncode != 0
-    assert "experiments.demo.sweep: setting of ga 'mutation_powr' is unknown; did you mean" in run.stdout
+    assert "experiments.demo.sweep: ga has no setting 'mutation_powr'; did you mean" in run.stdout
 
 
 def test_generations_are_filmed_for_the_configured_experiments(project, snakemake):

@@ -117,7 +117,7 @@ def test_the_error_for_an_unsupported_option_says_what_to_use_instead(name):
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("", "command of simple_dqn '' is unknown"),
+        ("", "simple_dqn has no command ''"),
         ("tain pong", "did you mean 'train'"),
         ("train", "the following arguments are required: rom"),
         ("train pnog", "did you mean 'pong'"),

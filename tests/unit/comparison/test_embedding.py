@@ -123,8 +123,8 @@ def test_the_rollout_of_another_agent_with_the_same_network_is_left_out(agent, f
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"keys": ["rom"]}, "key of an embedding 'rom' is unknown; did you mean 'ram'"),
-        ({"methods": ["tsne"]}, "method of an embedding 'tsne' is unknown"),
+        ({"keys": ["rom"]}, "key 'rom' is unknown; did you mean 'ram'"),
+        ({"methods": ["tsne"]}, "method 'tsne' is unknown"),
         ({"keys": []}, "needs keys, methods, at least 10 points"),
         ({"max_points": 5}, "5 points"),
         ({"methods": ["umap"], "seed": 2**32}, "a seed from 0 to 4294967295, but got .* seed 4294967296"),

@@ -166,8 +166,8 @@ def test_places_are_those_of_the_movie_of_that_size_only(frozen_folder):
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"layout": "wyde"}, "layout of a movie 'wyde' is unknown; did you mean 'wide'"),
-        ({"theme": "dork"}, "theme of a movie 'dork' is unknown; did you mean 'dark'"),
+        ({"layout": "wyde"}, "layout 'wyde' is unknown; did you mean 'wide'"),
+        ({"theme": "dork"}, "theme 'dork' is unknown; did you mean 'dark'"),
         ({"rows": 719}, "rows of a movie should be 720 or 1080, but is 719"),
     ],
 )

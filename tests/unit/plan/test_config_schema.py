@@ -140,7 +140,7 @@ def test_a_new_algorithm_appears_by_itself_in_checks_schema_and_reference(toy):
     assert run_settings(config, algo="toy", run=2, **names) == {"evaluations": 5, "seed": 0}
     with pytest.raises(NeurozooError, match=r"demo\.overrides\.evaluations should be at least 1, but is 0"):
         check_config(yaml.safe_load(text % "evaluations: 0"))
-    with pytest.raises(NeurozooError, match="setting of toy 'frames' is unknown"):
+    with pytest.raises(NeurozooError, match="toy has no setting 'frames'"):
         check_config(yaml.safe_load(text % "frames: 7"))
     editor = Draft202012Validator(config_schema())
     assert not list(editor.iter_errors(yaml.safe_load(text % "evaluations: 7")))

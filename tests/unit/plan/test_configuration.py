@@ -161,7 +161,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ({"runs": "two"}, ["experiments.demo.runs should be a whole number or a list, but is 'two'."]),
         (
             {"overrides": {"popsize": 3}},
-            ["experiments.demo.overrides: setting of ga 'popsize' is unknown; did you mean 'population_size'? Known:"],
+            ["experiments.demo.overrides: ga has no setting 'popsize'; did you mean 'population_size'? Known:"],
         ),
         (
             {"overrides": {"frames": "6e9"}},
@@ -177,7 +177,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ({"algo": "gaa"}, ["experiments.demo.algo: algorithm 'gaa' is unknown; did you mean 'ga'? Known: "]),
         (
             {"preset": "uber2081"},
-            ["experiments.demo.preset: preset of ga 'uber2081' is unknown; did you mean 'uber2018'?"],
+            ["experiments.demo.preset: ga has no preset 'uber2081'; did you mean 'uber2018'?"],
         ),
         (
             {"games": ["pong", "mspacman"]},
@@ -225,7 +225,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             {"overrides": {"mutation_power": {"type": "linear", "initial": 0}}},
             ["experiments.demo.overrides.mutation_power.initial should be above 0, but is 0."],
         ),
-        (DEMO + "algorithms: {rs: {preset: dmeo}}", ["algorithms.rs.preset: preset of rs 'dmeo' is unknown;"]),
+        (DEMO + "algorithms: {rs: {preset: dmeo}}", ["algorithms.rs.preset: rs has no preset 'dmeo';"]),
         (
             DEMO + "metrics: {columns: [Iteration, PopulationEpRewMx]}",
             ["metrics.columns[1]: field 'PopulationEpRewMx' is unknown; did you mean 'PopulationEpRewMax'?"],
@@ -251,7 +251,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (
             DEMO + "movie: {layers: [conv9]}",
             [
-                "movie.layers[0]: layer of the planned networks 'conv9' is unknown;",
+                "movie.layers[0]: layer 'conv9' is unknown;",
                 "Known: conv1, conv2, conv3, fc, out",
             ],
         ),
@@ -295,7 +295,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
                 ),
                 (
                     "gym.CartPole-v1",
-                    "needs images and a list of actions, but 'gym.CartPole-v1' shows vectors. Choose another game, or an",
+                    "needs images and a list of actions, but 'gym.CartPole-v1' shows vectors. Choose another game, or",
                 ),
             )
         ),

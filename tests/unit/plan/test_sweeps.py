@@ -128,11 +128,11 @@ def test_an_experiment_may_share_the_runs_of_a_combination_if_it_has_its_setting
         ),
         (
             "sweep: {mutation_powr: [0.1]}",
-            "experiments.demo.sweep: setting of ga 'mutation_powr' is unknown; did you mean 'mutation_power'? Known: ",
+            "experiments.demo.sweep: ga has no setting 'mutation_powr'; did you mean 'mutation_power'? Known: ",
         ),
         (
             "overrides: {popsize: 3}, sweep: {mutation_power: [0.1]}",
-            "experiments.demo.overrides: setting of ga 'popsize' is unknown; did you mean 'population_size'? Known: ",
+            "experiments.demo.overrides: ga has no setting 'popsize'; did you mean 'population_size'? Known: ",
         ),
         (
             "overrides: {population_size: 0}, sweep: {mutation_power: [0.1, 0.2]}",

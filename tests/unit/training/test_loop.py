@@ -320,7 +320,7 @@ def test_a_run_of_the_batched_engine_equals_a_native_one_but_is_not_continued_by
         ({"game": "asault"}, "game 'asault' is unknown; did you mean 'assault'"),
         ({"model": "smal"}, "network 'smal' is unknown; did you mean 'small'"),
         ({"settings": {"protocol": "uber"}}, "protocol 'uber' is unknown"),
-        ({"settings": {"population": 5}}, "setting of ga 'population' is unknown"),
+        ({"settings": {"population": 5}}, "ga has no setting 'population'"),
         ({"settings": {"population_size": 0}}, "population_size should be at least 1"),
         ({"noise": "/nowhere/table.f32"}, "The noise table /nowhere/table.f32 is missing"),
         ({"ops": "/nowhere/ops.so"}, "The op library /nowhere/ops.so is missing"),

@@ -37,7 +37,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.lower()) or name
 
 
-def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
+def unknown_name(kind: str, name: str, allowed: Iterable[str], *, owner: str = "") -> NeurozooError:
     """Makes the error for an unknown name, with the most similar valid name as a suggestion.
 
     All valid names are listed; if they are many, only the neighbours in the alphabet.
@@ -46,6 +46,7 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
         kind: What the name stands for, such as "game".
         name: The name that the user gave.
         allowed: All valid names.
+        owner: What has these names, such as "ga" for its settings.
 
     Returns:
         The error, for the caller to raise.
@@ -58,10 +59,11 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> NeurozooError:
     if len(allowed) > _MANY_NAMES:
         place = allowed.index(guess) if guess else bisect.bisect(allowed, shown.strip("'"))
         some = allowed[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
-        return NeurozooError(
-            f"{kind} {shown} is unknown{hint} Known: {len(allowed)} names, among them {', '.join(some)}."
-        )
-    return NeurozooError(f"{kind} {shown} is unknown{hint} Known: {', '.join(allowed)}.")
+        known = f"{len(allowed)} names, among them {', '.join(some)}"
+    else:
+        known = ", ".join(allowed)
+    problem = f"{owner} has no {kind} {shown}" if owner else f"{kind} {shown} is unknown"
+    return NeurozooError(f"{problem}{hint} Known: {known}.")
 
 
 _FULL = (

@@ -159,12 +159,12 @@ def test_overrides_change_what_they_name_and_nothing_else():
     ("algo", "preset", "overrides", "complaint"),
     [
         ("gaa", "demo", {}, "algorithm 'gaa' is unknown; did you mean 'ga'"),
-        ("ga", "dmo", {}, "preset of ga 'dmo' is unknown; did you mean 'demo'"),
+        ("ga", "dmo", {}, "ga has no preset 'dmo'; did you mean 'demo'"),
         (
             "ga",
             "demo",
             {"populationsize": 5},
-            "setting of ga 'populationsize' is unknown; did you mean 'population_size'",
+            "ga has no setting 'populationsize'; did you mean 'population_size'",
         ),
         ("ga", "demo", {"protocol": "uber2019"}, "did you mean 'uber2018'"),
         ("ga", "demo", {"action_set": "ful"}, "did you mean 'full'"),
@@ -190,7 +190,7 @@ def test_overrides_change_what_they_name_and_nothing_else():
             {"mutation_power": "much"},
             "should be a number or a mapping of keys to values, but is 'much'",
         ),
-        ("es", "demo", {"selection_threshold": 5}, "setting of es 'selection_threshold' is unknown"),
+        ("es", "demo", {"selection_threshold": 5}, "es has no setting 'selection_threshold'"),
         ("es", "demo", {"return_proc_mode": "centred_rank"}, "did you mean 'centered_rank'"),
         (
             "es",

@@ -28,12 +28,12 @@ def resolve_settings(
     """
     presets = get_algorithm(algo).presets
     if preset not in presets:
-        raise unknown_name(f"preset of {algo}", preset, presets)
+        raise unknown_name("preset", preset, presets, owner=algo)
     settings = presets[preset]
     known = [field.name for field in fields(settings)]
     for name in settings.renamed(overrides or {}):
         if name not in known:
-            raise unknown_name(f"setting of {algo}", name, known)
+            raise unknown_name("setting", name, known, owner=algo)
     return settings.changed(overrides or {}, from_yaml=from_yaml)
 
 

@@ -208,7 +208,9 @@ def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
         parser.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS)
     found, unknown = parser.parse_known_args(list(arguments))
     if unknown:
-        raise unknown_name("option of impala_horovod_gym", unknown[0].split("=")[0], [f"--{name}" for name in kinds])
+        raise unknown_name(
+            "option", unknown[0].split("=")[0], [f"--{name}" for name in kinds], owner="impala_horovod_gym"
+        )
     given = vars(found)
     if given.get("mode", "train") not in ("train", "test"):
         raise unknown_name("mode", given["mode"], ("train", "test"))
@@ -218,7 +220,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
 def _network(agent: str | None) -> str:
     name = (agent or "SimpleConvNetAgent").lower()
     if name not in NETWORKS:
-        raise unknown_name("agent of impala_horovod_gym", agent or "", ("SimpleConvNetAgent", "ResNetLSTMAgent"))
+        raise unknown_name("agent", agent or "", ("SimpleConvNetAgent", "ResNetLSTMAgent"), owner="impala_horovod_gym")
     return NETWORKS[name]
 
 

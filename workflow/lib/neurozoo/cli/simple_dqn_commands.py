@@ -61,7 +61,7 @@ def translate(arguments: Sequence[str]) -> list[list[str]]:
     """
     command, *rest = arguments or [""]
     if command not in COMMANDS:
-        raise unknown_name("command of simple_dqn", command, COMMANDS)
+        raise unknown_name("command", command, COMMANDS, owner="simple_dqn")
     return COMMANDS[command](rest)
 
 

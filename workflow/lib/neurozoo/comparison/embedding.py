@@ -76,7 +76,7 @@ def embed_states(
     for kind, names, allowed in (("key", keys, KEYS), ("method", methods, METHODS)):
         for name in names:
             if name not in allowed:
-                raise unknown_name(f"{kind} of an embedding", name, allowed)
+                raise unknown_name(kind, name, allowed)
     if not keys or not methods or max_points < 10 or not 0 <= seed < SEEDS:
         raise NeurozooError(
             f"An embedding needs keys, methods, at least 10 points and a seed from 0 to {SEEDS - 1}, but got "

@@ -118,7 +118,7 @@ class ClusterSettings:
         names = [field.name for field in fields(cls)]
         for name in given:
             if name not in names:
-                raise unknown_name("key of a Dask cluster", name, names)
+                raise unknown_name("key", name, names, owner="a Dask cluster")
         if "cluster" not in given:
             raise NeurozooError(
                 f"The kind of Dask cluster is missing. Give one of: {', '.join(KINDS)}, tls://HOST:PORT."

@@ -78,7 +78,7 @@ def render_activation_movie(
     """
     for what, name, known in (("layout", layout, LAYOUTS), ("theme", theme, THEMES)):
         if name not in known:
-            raise unknown_name(f"{what} of a movie", name, known)
+            raise unknown_name(what, name, known)
     if rows not in ROWS:
         raise NeurozooError(f"rows of a movie should be {' or '.join(map(str, ROWS))}, but is {rows}.")
     frozen = open_frozen(frozen_folder)
@@ -151,7 +151,7 @@ def render_layer_movie(
     frozen = open_frozen(frozen_folder)
     layers = {record.name: record for record in frozen.layers}
     if layer not in layers:
-        raise unknown_name(f"layer of {frozen.title}", layer, layers)
+        raise unknown_name("layer", layer, layers, owner=frozen.title)
     return _rendered(
         frozen,
         rollout,

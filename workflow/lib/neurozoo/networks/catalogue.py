@@ -206,5 +206,5 @@ def check_layer(network: str, layer: str) -> str:
     """
     names = [each.name for each in get_architecture(network).layers]
     if layer not in names:
-        raise unknown_name(f"layer of {network}", layer, names)
+        raise unknown_name("layer", layer, names, owner=network)
     return layer

@@ -139,7 +139,7 @@ def _choice_problems(path: tuple[str, str], algo: str, choice: Mapping) -> Itera
         return
     spec = ALGORITHMS[algo]
     if choice["preset"] not in spec.presets:
-        yield f"{place}.preset: {unknown_name(f'preset of {algo}', choice['preset'], spec.presets)}"
+        yield f"{place}.preset: {unknown_name('preset', choice['preset'], spec.presets, owner=algo)}"
         return
     if choice.get("sweep") and (problems := list(sweep_problems(place, algo, choice))):
         yield from problems

@@ -178,7 +178,8 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
     }
     if chosen := [run for run, names in layers.items() if layer in names]:
         return chosen
-    raise unknown_name("layer of the planned networks", layer, {name for names in layers.values() for name in names})
+    known = {name for names in layers.values() for name in names}
+    raise unknown_name("layer", layer, known)
 
 
 def classified_games(config: Mapping) -> list[str]:

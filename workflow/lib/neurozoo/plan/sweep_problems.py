@@ -31,7 +31,7 @@ def sweep_problems(place: str, algo: str, experiment: Mapping) -> Iterator[str]:
     for key in ("overrides", "sweep"):
         for name in experiment[key]:
             if name not in known:
-                yield f"{place}.{key}: {unknown_name(f'setting of {algo}', name, known)}"
+                yield f"{place}.{key}: {unknown_name('setting', name, known, owner=algo)}"
     for name in sweep:
         if name in overrides:
             yield f"{place}.sweep.{name} is a setting under overrides, too, as {overrides[name]!r}. Remove one of them."

@@ -125,7 +125,7 @@ class LevelSearchSettings(Settings):
         names = self.measures or domain.default_measures
         for name in names:
             if name not in domain.measures:
-                raise unknown_name(f"measure of {domain.name}", name, domain.measures)
+                raise unknown_name("measure", name, domain.measures, owner=domain.name)
         return {name: domain.measures[name] for name in names}
 
     def dims(self, domain: LevelDomain) -> tuple[int, int]:

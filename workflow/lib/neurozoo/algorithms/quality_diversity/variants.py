@@ -44,7 +44,7 @@ def check_variant(name: str) -> str:
         NeurozooError: It is unknown; the message suggests the most similar name.
     """
     if name not in VARIANTS:
-        raise unknown_name("variant of dsage", name, VARIANTS)
+        raise unknown_name("variant", name, VARIANTS, owner="dsage")
     return name
 
 
