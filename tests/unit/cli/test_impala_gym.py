@@ -102,7 +102,7 @@ def test_a_list_that_is_none_is_refused_with_a_sentence(tmp_path, content, sente
     [
         ("--workers_csv_path nowhere.csv", "nowhere.csv could not be read"),
         ("--learning_rat 1", "did you mean '--learning_rate'"),
-        ("--agent_name Simple", "The agent of impala_horovod_gym|agent of impala_horovod_gym"),
+        ("--agent_name Simple", "impala_horovod_gym has no agent 'Simple'"),
         ("--level_name Pung", "'Pung' is not the name of a game"),
         ("--task 0", "--task is for a single process of the original. List the workers in a file"),
         ("--batch_size many", "invalid int value: 'many'"),
