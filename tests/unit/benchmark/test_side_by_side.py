@@ -26,7 +26,7 @@ def test_a_side_that_cannot_begin_is_named():
 
 SPEEDS = {
     "neurozoo": [100, 50, 10],
-    "neurozoo, one shard": [9, 9, 9],
+    "neurozoo, 2 shards": [9, 9, 9],
     "PyTorch, 1 thread": [50, 20, 40],
     "PyTorch, 2 threads": [10, 10, 10],
 }
@@ -57,7 +57,7 @@ def fake(monkeypatch):
 def test_ratios_are_medians_of_the_turns_not_ratios_of_medians(fake):
     report = compare(torch_python="python", repeats=3, threads=2, ops="no.so", tell=lambda line: None)
     sides = {side["name"]: side for side in report["sides"]}
-    assert list(sides) == ["floor", "neurozoo", "neurozoo, one shard", "PyTorch, 1 thread", "PyTorch, 2 threads"]
+    assert list(sides) == ["floor", "neurozoo", "neurozoo, 2 shards", "PyTorch, 1 thread", "PyTorch, 2 threads"]
     assert sides["PyTorch, 1 thread"]["ratio"] == pytest.approx(0.5)  # of 0.5, 0.4 and 4
     # Two cores of 141 billion are more than the product reached, and a step needs 282 million.
     assert sides["floor"]["steps_per_second"] == pytest.approx(282e9 / report["multiply_adds_per_step"])
@@ -77,7 +77,7 @@ def test_emulators_of_many_environments_play_at_once(monkeypatch, fake):
         assert report["sides"][0]["steps_per_second"] == pytest.approx(speed)
 
 
-def test_impala_is_measured_with_one_shard_and_in_bfloat16_too(monkeypatch, fake):
+def test_impala_is_measured_with_a_shard_per_thread_and_in_bfloat16_too(monkeypatch, fake):
     asked = {}
 
     def ask(self, steps):
@@ -90,15 +90,15 @@ def test_impala_is_measured_with_one_shard_and_in_bfloat16_too(monkeypatch, fake
     report = compare(algo="impala", repeats=1, threads=2, ops="no.so", tell=lambda line: None)
     assert [(side["name"], side["ratio"]) for side in report["sides"][1:]] == [
         ("neurozoo", 1),
-        ("neurozoo, one shard", 1.5),
+        ("neurozoo, 2 shards", 1.5),
         ("neurozoo, bfloat16", 1.5),
     ]
-    one, whole, other = (json.loads(asked[f"neurozoo{name}"][-1]) for name in ("", ", one shard", ", bfloat16"))
+    one, halves, other = (json.loads(asked[f"neurozoo{name}"][-1]) for name in ("", ", 2 shards", ", bfloat16"))
     overrides = one.pop("overrides")
-    assert overrides["shards"] == 2  # as many as threads
-    assert whole.pop("overrides") == overrides | {"shards": 1}
+    assert "shards" not in overrides
+    assert halves.pop("overrides") == overrides | {"shards": 2}
     assert other.pop("overrides") == overrides | {"dtype": "mixed_bfloat16"}
-    assert other == whole == one
+    assert other == halves == one
 
 
 @pytest.mark.parametrize(("algo", "sentence"), [("dqn", "'nature', but"), ("impala", "'impala_shallow' or 'impala_d")])

@@ -48,7 +48,9 @@ class Contest:
         shared: Settings that the loop gets.
         count: Counts the multiply-adds of a step.
         warm_up: Steps that are not counted: random steps, and the first updates, which compile everything.
-        variants: Further sides of this project: by what follows its name, the settings in which they differ.
+        steps: Steps of a side in a turn: enough for ten updates.
+        variants: Further sides of this project: by what follows its name, the settings in which they differ. If there
+            are several threads, there is one more, with as many shards.
     """
 
     title: str
@@ -59,7 +61,8 @@ class Contest:
     shared: tuple[str, ...]
     count: Callable[..., LearningCosts]
     warm_up: int
-    variants: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: {"one shard": {"shards": 1}})
+    steps: int
+    variants: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 CONTESTS = {
@@ -75,6 +78,7 @@ CONTESTS = {
         ),
         count=count_learning,
         warm_up=1_200,
+        steps=400,
     ),
     "impala": Contest(
         title="IMPALA",
@@ -88,7 +92,8 @@ CONTESTS = {
         ),
         count=count_actor_critic,
         warm_up=4_000,
-        variants={"one shard": {"shards": 1}, "bfloat16": {"dtype": "mixed_bfloat16"}},
+        steps=6_400,
+        variants={"bfloat16": {"dtype": "mixed_bfloat16"}},
     ),
 }
 
@@ -141,7 +146,7 @@ def compare(
     game: str = "pong",
     model: str | None = None,
     torch_python: str | os.PathLike | None = None,
-    steps: int = 400,
+    steps: int | None = None,
     repeats: int = 7,
     threads: int | None = None,
     ops: str | os.PathLike,
@@ -154,7 +159,7 @@ def compare(
         game: Atari game.
         model: Network; None for the first that the loop in PyTorch has.
         torch_python: A Python with torch, gymnasium, ale-py and opencv; None leaves that side out.
-        steps: Steps of each side in a turn.
+        steps: Steps of each side in a turn; None for enough of them.
         repeats: Number of turns.
         threads: Threads of each side; None for the number of physical cores.
         ops: The op library.
@@ -172,22 +177,23 @@ def compare(
     if algo not in CONTESTS:
         raise unknown_name("algorithm to compare", algo, CONTESTS)
     contest = CONTESTS[algo]
+    steps = steps or contest.steps
     model = model or contest.torch_models[0]
     settings = resolve_settings(algo, preset=contest.preset, overrides=contest.overrides)
     layout = any_layout_of(game, model, protocol_of(game, settings.protocol, action_set=settings.action_set))
     costs = contest.count(layout, settings)
     core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
-    # As many parts of a batch as threads, if it has equal ones.
-    overrides = {**contest.overrides, "shards": math.gcd(threads, settings.batch_size)}
+    shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
+    variants = ({f"{shards} shards": {"shards": shards}} if shards > 1 else {}) | dict(contest.variants)
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
     shared = {"game": game, "threads": threads, "ops": os.fspath(ops)}
-    ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": overrides, **shared}
+    ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
     commands = {
         "floor": [*here, "floor", json.dumps(shared)],
         "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": contest.warm_up})],
     }
-    for variant, changes in contest.variants.items():
-        given = {**ours, "overrides": {**overrides, **changes}, "warm_up": contest.warm_up}
+    for variant, changes in variants.items():
+        given = {**ours, "overrides": {**contest.overrides, **changes}, "warm_up": contest.warm_up}
         commands[f"neurozoo, {variant}"] = [*here, "learner", json.dumps(given)]
     if torch_python is not None:
         if model not in contest.torch_models:

@@ -54,7 +54,7 @@ def add_benchmark_commands(commands: Commands) -> None:
         metavar="PYTHON",
         help="a Python with PyTorch (make bench-learner makes one; default: none)",
     )
-    beside.add_argument("--steps", type=whole, default=400, help="steps of each side in a turn (default: %(default)s)")
+    beside.add_argument("--steps", type=whole, help="steps of each side in a turn (default: 400, or 6,400 of impala)")
     beside.add_argument("--repeats", type=whole, default=7, help="number of turns (default: %(default)s)")
     beside.add_argument("--threads", type=int, help="threads of each side (default: physical cores)")
     beside.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
