@@ -4,6 +4,7 @@ import stat
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies import video
 from neurozoo.movies.activation_movie import render_activation_movie
@@ -94,6 +95,21 @@ def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_r
     assert scaled[0].reshape(2, 2).tolist() == [[0, 0], [255, 255]]
     assert scaled[1].tolist() == [[0, 64], [128, 255]]
     assert scaled[1].dtype == np.uint8
+
+
+def test_frames_of_an_observation_share_a_scale_although_only_the_older_ones_begin_empty():
+    ranges = Ranges(1, like_channels=True)
+    frames = np.array([[0.0, 0.2], [0.2, 1.0], [1.0, 0.2]], np.float32).reshape(3, 1, 1, 2)
+    ranges.widen([frames])
+    assert ranges.scaled([frames])[0].reshape(3, 2).tolist() == [[0, 51], [51, 255], [255, 51]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_like"),
+    [((84, 84, 1, 4), True), ((20, 20, 3, 1), True), ((20, 20, 6, 1), False), ((1, 1, 4, 1), False)],
+)
+def test_channels_that_mean_the_same_are_colours_or_frames(shape, is_like):
+    assert ObservationShape(*shape).has_like_channels == is_like
 
 
 def test_constant_activations_are_black_and_not_nan():
@@ -208,6 +224,7 @@ def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folde
     message, files = small_disk(
         """
 import json
+from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
 try:

@@ -249,6 +249,11 @@ class ObservationShape:
         """Whether the channels are red, green and blue."""
         return self.stack == 1 and self.channels == 3 and self.height > 1
 
+    @property
+    def has_like_channels(self) -> bool:
+        """Whether all channels mean the same: they are colours of one picture, or pictures of several frames."""
+        return self.is_in_colour or (self.stack > 1 and self.channels == 1 and self.height > 1)
+
 
 _RIVER_OBSERVATIONS = {
     "pixels": ObservationShape(84, 84, 1, 4),

@@ -119,7 +119,7 @@ class WatchedRollout:
                 progress.advance()
 
     def _ranges(self, progress: Progress) -> "Ranges":
-        ranges = Ranges(self._count, keeps_colours=self._frozen.shape.is_in_colour, centred=self._centred())
+        ranges = Ranges(self._count, like_channels=self._frozen.shape.has_like_channels, centred=self._centred())
         self._rewind()
         for observations, recorded in self._rollout.blocks("observations", "representation"):
             activations, representation = self._activations_of(observations)
@@ -163,26 +163,26 @@ def is_signed(layer: LayerRecord) -> bool:
 class Ranges:
     """Keeps the smallest and largest values of the whole rollout, so that all frames share one brightness scale.
 
-    Maps are scaled channel by channel. Dense layers and an observation in colour, the first array, are scaled as a
-    whole.
+    Maps are scaled channel by channel. Dense layers are scaled as a whole, and so is the first array, the observation,
+    if its channels are colours or frames.
     """
 
-    def __init__(self, count: int, *, keeps_colours: bool = False, centred: Collection[int] = ()):
+    def __init__(self, count: int, *, like_channels: bool = False, centred: Collection[int] = ()):
         """Starts without values.
 
         Args:
             count: Number of arrays.
-            keeps_colours: Whether the first array is scaled as a whole.
+            like_channels: Whether the first array is scaled as a whole.
             centred: Indices of arrays whose 0 lies in the middle of the scale.
         """
-        self._keeps_colours, self._is_centred = keeps_colours, [number in centred for number in range(count)]
+        self._like_channels, self._is_centred = like_channels, [number in centred for number in range(count)]
         self._low = [np.float32(np.inf)] * count
         self._high = [np.float32(-np.inf)] * count
 
     def widen(self, activations: list[np.ndarray]) -> None:
         """Widens the ranges by a batch; arrays are (batch, height, width, channels) or (batch, units)."""
         for i, activation in enumerate(activations):
-            is_whole = activation.ndim != 4 or (i == 0 and self._keeps_colours)
+            is_whole = activation.ndim != 4 or (i == 0 and self._like_channels)
             axes = None if is_whole else (0, 1)
             # First over the batch, whose rows are long: forty times as fast as all axes at once.
             self._low[i] = np.minimum(self._low[i], activation.min(axis=0).min(axis=axes))
