@@ -86,6 +86,8 @@ def test_without_the_overlay_nothing_is_written_below_the_screen(frozen_folder):
 
 
 def test_an_unknown_layer_is_refused_and_the_known_ones_are_named(frozen_folder, rollout_file, tmp_path):
-    with pytest.raises(NeurozooError, match=r"has no layer 'conv3'; did you mean '.*'\? Known: conv1, conv2, fc, out\."):
+    with pytest.raises(
+        NeurozooError, match=r"has no layer 'conv3'; did you mean '.*'\? Known: conv1, conv2, fc, out\."
+    ):
         render_layer_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", layer="conv3")
     assert not (tmp_path / "x.mp4").exists()

@@ -111,3 +111,4 @@ def test_without_a_screen_the_message_says_what_to_do(python, driver):
     assert run.returncode == 1
     assert "NeurozooError: There is no screen for a window" in run.stderr
     assert "Add --terminal." in run.stderr
+    assert "XDG_RUNTIME_DIR" not in run.stderr

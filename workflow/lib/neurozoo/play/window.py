@@ -11,6 +11,8 @@ from neurozoo.errors import NeurozooError
 
 _WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels: the picture at the start, and the status line
 UNSEEN = ("offscreen", "dummy")  # drivers that SDL chooses where there is no desktop; a window crashes in the first
+# Without any of these there is no desktop to ask; SDL would ask, and its libraries would write their own complaints.
+DESKTOPS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 _INK, _PAPER = (220, 220, 216), (18, 19, 20)
 _CHUNK = 4  # frames of sound that are queued together; fewer would stutter
 
@@ -46,6 +48,8 @@ class WindowDisplay:
     def __enter__(self) -> Self:
         pygame = self._pygame
         try:
+            if not any(os.environ.get(name) for name in DESKTOPS):
+                raise pygame.error("no display is available")
             pygame.display.init()
             if pygame.display.get_driver() in UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
                 raise pygame.error("no display is available")
