@@ -49,7 +49,7 @@ def test_a_configuration_plans_it_and_asks_for_no_network():
 def test_a_slip_in_its_settings_gets_the_sentences_of_all_settings():
     with pytest.raises(Exception, match=r"evaluations should be at least 1, but is 0"):
         check_config(yaml.safe_load(CONFIG.replace("100", "0")))
-    with pytest.raises(Exception, match=r"'evaluation' is unknown; did you mean 'evaluations'"):
+    with pytest.raises(Exception, match=r"no setting 'evaluation'; did you mean 'evaluations'"):
         check_config(yaml.safe_load(CONFIG.replace("evaluations", "evaluation")))
 
 
