@@ -25,6 +25,7 @@ from neurozoo.cli.book import add_book_command
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import plot_learning_curves
+from neurozoo.files import sha256_of
 from neurozoo.plan.planned_runs import planned_runs, run_settings
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
@@ -101,7 +102,7 @@ def quick_figures(monkeypatch):
 
     def draw(metrics, outputs, **look):
         for output in outputs:
-            Path(output).write_text(",".join(metrics))
+            Path(output).write_text(",".join(sorted(metrics)))
 
     monkeypatch.setattr(taking, "plot_learning_curves", draw)
     monkeypatch.setattr(taking, "draw_archive_curves", draw)
@@ -260,21 +261,97 @@ def test_results_that_came_less_far_do_not_replace_a_record(project):
     root = project()
     write_run(root, 1, [5.0])
     make(root)
+    before = read_record(root / "docs/results/tiny").runs
     shutil.rmtree(root / "results")
     write_run(root, 1, [1.0], frames=100, finished=False)
-    said = make(root)
-    assert any("have come to 100 frames, but the record has 1,000" in sentence for sentence in said)
+    make(root)
     assert "GA, small: 5<br>" in row(root)
-    with pytest.raises(NeurozooError, match="--replace takes the results all the same"):
-        make(root, "tiny")
+    assert read_record(root / "docs/results/tiny").runs == before
     make(root, "tiny", is_forced=True)
     assert "unfinished: 10% of the budget" in row(root)
 
 
-def test_no_run_of_a_record_is_lost_because_others_have_come_further(project):
+def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(project, tmp_path_factory):
+    claim = {"shows": ["scores", "scores_at_equal_hours"], "fields": ["Iteration"]}
+    scores = {1: [1.0, 2.0], 2: [3.0, 4.0, 50.0, 60.0], 3: [0.1, 1e-7]}
+    root = project(claim)
+    for number in (1, 3):
+        write_run(root, number, scores[number])
+    make(root)
+    assert "**2 of 3 runs**" in row(root)
+    shutil.rmtree(root / "results")  # another night, another machine
+    write_run(root, 2, scores[2])
+    assert "tiny: took 3 runs" in make(root)
+    assert "**" not in row(root).split("|")[3]
+    gathered = {path.name: path.read_bytes() for path in (root / "docs/results/tiny").iterdir()}
+    for number in (1, 3):
+        write_run(root, number, scores[number])
+    make(root, is_forced=True)
+    at_once = {path.name: path.read_bytes() for path in (root / "docs/results/tiny").iterdir()}
+    assert set(gathered) >= {"record.json", "scores.csv", "scores_at_equal_hours.csv", "reports.csv", "figure.png"}
+    assert gathered == at_once
+
+
+def test_a_run_that_came_further_here_replaces_that_of_the_record_and_the_others_stay(project):
+    root = project()
+    write_run(root, 1, [5.0])
+    write_run(root, 2, [1.0], frames=250, finished=False)
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [4.0], frames=500, finished=False)  # was further
+    write_run(root, 2, [9.0])
+    make(root)
+    record = read_record(root / "docs/results/tiny")
+    assert [(run.run, run.progress, run.test_score) for run in record.runs] == [(1, 1000, 5.0), (2, 1000, 9.0)]
+    assert "GA, small: 7 [" in row(root)
+
+
+def test_runs_of_a_record_that_were_made_with_other_settings_do_not_join(project):
+    root = project()
+    write_run(root, 1, [5.0], mutation_power=0.5)
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 2, [7.0])
+    make(root)
+    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [2]
+
+
+def test_the_page_names_all_machines(project, monkeypatch):
+    root = project()
+    for number, name in ((1, "First"), (2, "Second"), (3, "Second")):
+        monkeypatch.setattr(taking, "_machine_of", lambda *_, name=name: {"processor": name, "physical_cores": 2})
+        write_run(root, number, [5.0])
+        make(root)
+        shutil.rmtree(root / "results")
+    assert len(read_record(root / "docs/results/tiny").runs) == 3
+    assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
+
+
+def test_a_record_without_the_reports_of_its_run_is_refused(project):
     root = project()
     write_run(root, 1, [5.0])
     make(root)
+    folder = root / "docs/results/tiny"
+    reports = folder / "reports.csv"
+    record = json.loads((folder / "record.json").read_text())
+    reports.write_text(reports.read_text().splitlines()[0] + "\n")
+    record["files"]["reports.csv"] = sha256_of(reports)
+    (folder / "record.json").write_text(json.dumps(record))
+    shutil.rmtree(root / "results")
+    write_run(root, 2, [7.0])
+    with pytest.raises(NeurozooError, match=r"has no reports of ga/pong/small/1.*git checkout"):
+        make(root)
+
+
+def test_no_run_of_an_older_record_without_reports_is_lost_because_others_have_come_further(project):
+    root = project()
+    write_run(root, 1, [5.0])
+    make(root)
+    folder = root / "docs/results/tiny"
+    record = json.loads((folder / "record.json").read_text())
+    del record["files"]["reports.csv"]
+    (folder / "record.json").write_text(json.dumps(record))
+    (folder / "reports.csv").unlink()
     shutil.rmtree(root / "results")
     for number in (2, 3):
         write_run(root, number, [1.0])
@@ -282,16 +359,28 @@ def test_no_run_of_a_record_is_lost_because_others_have_come_further(project):
     assert any("ga/pong/small/1 have come to 0 frames, but the record has 1,000" in sentence for sentence in said)
 
 
-def test_a_finished_record_is_not_replaced_by_the_beginning_of_runs_with_other_settings(project):
+def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
     root = project()
     write_run(root, 1, [5.0])
     make(root)
     shutil.rmtree(root / "results")
-    write_run(root, 1, [1.0], frames=100, finished=False, mutation_power=0.5)
+    write_run(root, 1, [7.0], mutation_power=0.5)
+    make(root)
+    assert "GA, small: 5<br>" in row(root)
+    make(root, is_forced=True)
+    assert "GA, small: 7<br>" in row(root)
+
+
+def test_a_finished_record_of_other_settings_is_only_replaced_by_finished_runs(project):
+    root = project()
+    write_run(root, 1, [5.0], mutation_power=0.5)
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [1.0], frames=100, finished=False)
     said = make(root)
     assert any("have other settings than the record and are not finished" in sentence for sentence in said)
     shutil.rmtree(root / "results")
-    write_run(root, 1, [7.0], mutation_power=0.5)
+    write_run(root, 1, [7.0])
     make(root)
     assert "GA, small: 7<br>" in row(root)
 

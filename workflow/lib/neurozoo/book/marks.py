@@ -42,14 +42,12 @@ def is_finished(run: TakenRun, budgets: Mapping[str, int]) -> bool:
 
 def planned_budgets(config: Mapping, record: Record) -> dict[str, int]:
     """Returns what the configuration plans today by the names of its runs, in its order."""
-    budgets = {
-        "/".join(map(str, asdict(run).values())): config["evaluation"]["episodes"] for run in imported_runs(config)
-    }
+    budgets = {run.name: config["evaluation"]["episodes"] for run in imported_runs(config)}
     units = {(run.algo, run.game, run.model): run.unit for run in record.runs}
     for run in planned_runs(config):
         settings = run_settings(config, **asdict(run))
         unit = units.get((run.algo, run.game, run.model)) or ("frames" if "frames" in settings else "evaluations")
-        budgets["/".join(map(str, asdict(run).values()))] = int(settings[unit])
+        budgets[run.name] = int(settings[unit])
     return budgets
 
 
@@ -93,8 +91,7 @@ def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int])
     for run in record.runs:
         if run.algo == IMPORTED or run.name not in budgets:
             continue
-        now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
-        if different := _differences(record.facts[run.facts], now):
+        if different := differences_of(run, record.facts[run.facts], config):
             differences.setdefault(_listed(different), []).append(run.name)
     if not differences:
         return []
@@ -102,8 +99,18 @@ def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int])
     return [Mark("made with other settings", f"Made with other settings than the configuration has now. {told}.")]
 
 
+def differences_of(run: TakenRun, facts: Mapping[str, str], config: Mapping) -> list[str]:
+    """Says in what a trained run differs from what is planned now, such as `population_size was 100, is now 1000`.
+
+    Args:
+        run: The run.
+        facts: What made it comparable.
+        config: The configuration, which plans this run.
+    """
+    return _differences(facts, planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run))
+
+
 def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Returns what differs, such as `population_size was 100, is now 1000`."""
     if SETTINGS not in then:
         return [f"settings are {NOT_RECORDED}"]
     has_other_settings = then.get(SETTINGS) != now.get(SETTINGS)

@@ -56,8 +56,11 @@ _ADDING = """
 
 Write an entry into `docs/results/book.yaml`: the title, published values with their sources, a configuration, and what
 is shown of its results. Without results, `python -m neurozoo book` makes its page with the command. With results, it
-takes what is small: tables, figures, and a record of runs, settings, versions, times and machine. Then commit
+takes what is small: tables, figures, reports, and a record of runs, settings, versions, times and machines. Then commit
 `docs/results/`. Results in another folder: `python -m neurozoo book CLAIM --directory FOLDER`.
+
+You can make the runs of a claim one by one, in several nights or on several machines: runs that are only in the record
+stay, as long as their settings are those of the configuration. `--replace` forgets them.
 """
 
 
@@ -215,7 +218,11 @@ def _how(entry: Entry) -> str:
     lines = [f"{number_range([len(record.runs)], 'run')}, {_extent(record)}", protocols]
     if (seconds := _seconds(record)) is not None:
         lines.append(f"{ago(seconds)} in all")
-    return ", ".join(filter(None, [*lines, machine_text(record.machine)]))
+    return ", ".join(filter(None, [*lines, _machines(record)]))
+
+
+def _machines(record: Record) -> str:
+    return "; ".join(dict.fromkeys(map(machine_text, record.machines))) or machine_text(None)
 
 
 def _extent(record: Record) -> str:
@@ -303,7 +310,7 @@ def _making(entry: Entry, record: Record) -> list[str]:
     hours = [f"Training and tests took {ago(total)} in all."] if total is not None else []
     sentences = [
         f"Configuration: `{record.configuration}`.",
-        f"Machine: {machine_text(record.machine).removeprefix('machine ')}.",
+        f"{'Machines' if len(record.machines) > 1 else 'Machine'}: {_machines(record).removeprefix('machine ')}.",
         *hours,
         "Times are wall times, also those of a machine with other work. Runs with the same digest have the same "
         f"settings, protocol and tests; `{(FOLDER / entry.name).as_posix()}/record.json` has them.",

@@ -65,7 +65,8 @@ class Record(Section):
         runs: All runs that were there, also unfinished ones.
         facts: Settings, protocol and rules of tests by their digest; see `records.comparability`.
         hours: For each game, the hours after which scores were compared at equal hours.
-        machine: The machine that trained; None if it is not known to be the one that took the results.
+        machines: The machines that trained, without repetition; an empty one if a run's machine is not known to be
+            the one that took its results.
         files: SHA-256 of the files beside the record, by name.
     """
 
@@ -74,7 +75,7 @@ class Record(Section):
     runs: Annotated[list[TakenRun], Field(min_length=1)]
     facts: dict[str, dict[str, str]]
     hours: dict[str, Number] = Field(default={})
-    machine: dict[str, Any] | None = None
+    machines: list[dict[str, Any]] = Field(default=[])
     files: dict[str, str] = Field(default={})
 
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ import pandas as pd
 from neurozoo.agents.scoring import write_evaluation_table
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.claims import Claim
+from neurozoo.book.marks import differences_of
 from neurozoo.book.record import RECORD, Record, TakenRun, read_record
+from neurozoo.book.reports import REPORTS, SECONDS, restore_table, write_reports
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import draw_archive_curves
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
-from neurozoo.machine import machine
+from neurozoo.machine import machine as this_machine
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, imported_runs, labels_of_runs, planned_runs, run_settings
 from neurozoo.records.archives import CORRECTED, archive_table
@@ -37,7 +39,6 @@ from neurozoo.yaml_files import read_yaml
 
 FIGURE, HOURS_FIGURE = "figure.png", "figure_hours.png"
 TABLES = ("scores.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv", "imported_scores.csv")
-SECONDS = "TimeElapsedTotal"
 _MACHINE = ("processor", "physical_cores", "memory_gigabytes", "system")
 _DIGITS = 12  # of a digest of facts
 _STAYS = "The record stays as it is; --replace takes the results all the same."
@@ -48,35 +49,32 @@ class LessThanRecordError(NeurozooError):
 
 
 @dataclass(frozen=True, eq=False)
-class FoundRun:
-    """A run with at least one report.
+class CountedRun:
+    """A planned run with at least one report.
 
     Attributes:
-        planned: The run.
-        folder: Its folder.
-        log: The log that is further.
-        unit: What its budget counts.
-        progress: How much it has spent.
-        budget: How much the configuration plans.
-        facts: Digest of `comparable`.
-        comparable: What makes it comparable, see `records.comparability`.
-        config: Its `config.yaml`.
+        taken: What the record says of it.
+        facts: What makes it comparable, see `records.comparability`.
+        table: Its `metrics.csv`.
+        budget: How much the configuration plans now.
+        folder: Its folder; None if the run is only in the record.
     """
 
-    planned: PlannedRun
-    folder: Path
-    log: Path
-    unit: str
-    progress: int
+    taken: TakenRun
+    facts: Mapping[str, str]
+    table: Path
     budget: int
-    facts: str
-    comparable: Mapping[str, str]
-    config: Mapping[str, Any]
+    folder: Path | None = None
+
+    @property
+    def agent(self) -> tuple[str, str, str]:
+        """Its algorithm, game and network."""
+        return self.taken.algo, self.taken.game, self.taken.model
 
     @property
     def is_finished(self) -> bool:
         """Whether its budget is spent."""
-        return self.progress >= self.budget
+        return self.taken.progress >= self.budget
 
 
 def read_configuration(path: str | Path) -> dict:
@@ -93,13 +91,16 @@ def take(
 ) -> Record | None:
     """Takes the results of a claim, as far as there are any, and replaces its record.
 
+    Runs of the record that these results lack stay, with their reports, if they have the settings that are planned
+    now. So a claim can be gathered in several nights and on several machines.
+
     Args:
         name: Name of the claim.
         claim: The claim.
         folder: The claim's folder of tables, figure and record.
         project: The project's folder, in which configurations are.
         workdir: The folder in which Snakemake was started, in which results are.
-        is_forced: Whether results that have come less far than the record replace it.
+        is_forced: Whether the results replace the record, also where they have come less far.
 
     Returns:
         The record; None if there are no results.
@@ -112,43 +113,62 @@ def take(
         return None
     config = read_configuration(project / claim.configuration)
     results = workdir / config["pathvars"]["results"]
-    with tempfile.TemporaryDirectory() as temporary:
+    before = None if is_forced else read_record(folder)
+    with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as tables:
         made = Path(temporary)
+        kept: list[CountedRun] = []
+        hours: dict[str, float] = {}
         if "imports" in claim.shows:
             taken, facts = _take_imported(config, results, made)
-            hours: dict[str, float] = {}
         else:
-            found = find_runs(config, results)
-            taken, facts, hours = _take_trained(found, claim, config, made, project=project) if found else ([], {}, {})
+            found = find_runs(config, results, fields=claim.fields_, tables=Path(tables))
+            kept = _kept_runs(before, found, config, folder, Path(tables)) if before is not None else []
+            each = {run.taken.name: run for run in [*found, *kept]}
+            counted = [each[run.name] for run in planned_runs(config) if run.name in each] if found else []
+            taken, facts = [run.taken for run in counted], {run.taken.facts: dict(run.facts) for run in counted}
+            hours = _make_tables(counted, claim, config, made, project=project) if counted else {}
         if not taken:
             return None
+        known = {run.taken.name for run in kept}
+        new = [run for run in taken if run.name not in known]
+        machines = list(before.machines) if kept and before is not None else []
+        if new and (machine := _machine_of(results, new)) not in machines:
+            machines.append(machine)
         record = Record(
             claim=name,
             configuration=claim.configuration,
             runs=taken,
             facts=facts,
             hours=hours,
-            machine=_machine_of(results, taken),
+            machines=machines,
             files={path.name: sha256_of(path) for path in sorted(made.iterdir())},
         )
-        before = None if is_forced else read_record(folder)
         if before is not None:
             _check_is_further(name, record, before)
         _replace(folder, made, record)
     return record
 
 
-def find_runs(config: Mapping, results: Path) -> list[FoundRun]:
-    """Finds the planned runs of a configuration that have at least one report, in the order of the configuration.
+def find_runs(config: Mapping, results: Path, *, fields: Sequence[str], tables: Path) -> list[CountedRun]:
+    """Finds the planned runs that have at least one report in a folder of results, in the order of the configuration.
+
+    Args:
+        config: The configuration.
+        results: The folder of results.
+        fields: Fields of the last report that the record keeps.
+        tables: A folder for the runs' tables.
 
     Raises:
         NeurozooError: A `config.yaml` is damaged, or belongs to another run.
     """
-    return [found for run in planned_runs(config) if (found := _find_run(config, run, results)) is not None]
+    found = (_find_run(config, run, results, fields=fields, tables=tables) for run in planned_runs(config))
+    return [run for run in found if run is not None]
 
 
-def _find_run(config: Mapping, run: PlannedRun, results: Path) -> FoundRun | None:
-    folder = results.joinpath("runs", *map(str, asdict(run).values()))
+def _find_run(
+    config: Mapping, run: PlannedRun, results: Path, *, fields: Sequence[str], tables: Path
+) -> CountedRun | None:
+    folder = results / "runs" / run.name
     logs = []
     for path in (folder / "log.jsonl", folder / "state" / "log.jsonl"):
         record = read_last_record(path)
@@ -162,9 +182,58 @@ def _find_run(config: Mapping, run: PlannedRun, results: Path) -> FoundRun | Non
     if any(own[name] != value for name, value in asdict(run).items()):
         says = "/".join(str(own[name]) for name in ("algo", "game", "model", "run"))
         raise NeurozooError(f"{folder} should hold its own run, but its config.yaml is that of {says}. Move it away.")
-    comparable = facts_of(own)
-    budget = int(run_settings(config, **asdict(run))[ALGORITHMS[run.algo].budget_unit])
-    return FoundRun(run, folder, log, unit, progress, budget, _digest(comparable), comparable, own)
+    facts = facts_of(own)
+    table = _table_of(run, tables)
+    parse_log(log, table, identity={name: own[name] for name in IDENTITY}, facts=facts)
+    metrics = read_metrics(table)
+    last = metrics.iloc[-1]
+    tested = final_scores(metrics).iloc[0] if metrics["test_score"].notna().any() else {}
+    budget = _planned_budget(config, run)
+    taken = TakenRun(
+        **asdict(run),
+        protocol=own["protocol"],
+        unit=unit,
+        progress=progress,
+        budget=budget,
+        score=_number(last.get("score")),
+        score_episodes=_whole(last.get("score_episodes")),
+        test_score=_number(tested.get("test_score")),
+        test_episodes=_whole(tested.get("test_episodes")),
+        seconds=_number(last.get(SECONDS)),
+        facts=_digest(facts),
+        neurozoo=own.get("neurozoo"),
+        commit=own.get("commit"),
+        fields={name: _number(last[name]) for name in fields if name in last and _number(last[name]) is not None},
+    )
+    return CountedRun(taken, facts, table, budget, folder)
+
+
+def _table_of(run: PlannedRun, folder: Path) -> Path:
+    return folder / f"{run.name.replace('/', '_')}.csv"
+
+
+def _planned_budget(config: Mapping, run: PlannedRun) -> int:
+    return int(run_settings(config, **asdict(run))[ALGORITHMS[run.algo].budget_unit])
+
+
+def _kept_runs(
+    before: Record, found: Sequence[CountedRun], config: Mapping, folder: Path, tables: Path
+) -> list[CountedRun]:
+    """Returns the runs of a record that are planned as they were made, unless the results have them at least as far."""
+    if REPORTS not in before.files:
+        return []
+    here = {(run.taken.name, run.taken.facts): run.taken.progress for run in found}
+    planned = {run.name: run for run in planned_runs(config)}
+    kept = []
+    for taken in before.runs:
+        run, facts = planned.get(taken.name), before.facts[taken.facts]
+        is_here = here.get((taken.name, taken.facts), -1) >= taken.progress
+        if run is None or is_here or differences_of(taken, facts, config):
+            continue
+        table = _table_of(run, tables)
+        restore_table(folder / REPORTS, taken, facts, table)
+        kept.append(CountedRun(taken, facts, table, _planned_budget(config, run)))
+    return kept
 
 
 def _digest(facts: Mapping[str, str]) -> str:
@@ -174,17 +243,15 @@ def _digest(facts: Mapping[str, str]) -> str:
 # ---- trained runs
 
 
-def _take_trained(
-    found: Sequence[FoundRun], claim: Claim, config: Mapping, made: Path, *, project: Path
-) -> tuple[list[TakenRun], dict[str, dict[str, str]], dict[str, float]]:
-    """Writes the tables and the figure; also returns the runs, their facts, and the hours of equal training."""
+def _make_tables(
+    runs: Sequence[CountedRun], claim: Claim, config: Mapping, made: Path, *, project: Path
+) -> dict[str, float]:
+    """Writes the tables, the figures and the reports; returns the hours of equal training."""
+    counted = runs_that_count(runs)
     with tempfile.TemporaryDirectory() as temporary:
-        tables = {run: _metrics_of(run, Path(temporary)) for run in found}
-        taken = [_taken(run, read_metrics(path), claim.fields_) for run, path in tables.items()]
-        counted = runs_that_count(found)
         merged = Path(temporary, "metrics.parquet")
         merge_metrics(
-            [tables[run] for run in counted],
+            [run.table for run in counted],
             csv=merged.with_suffix(".csv"),
             parquet=merged,
             labels=labels_of_runs(config),
@@ -201,31 +268,29 @@ def _take_trained(
             early, hours = at_equal_hours(metrics)
             if early["test_score"].notna().any():
                 score_table(early, made / "scores_at_equal_hours.csv", **statistics)
-    if "archives" in claim.shows:
-        ready = [run.folder for run in counted if all((run.folder / file).exists() for file in (RESULT, CORRECTED))]
+    if "archives" in claim.shows:  # made from archives, so runs that are only in a record cannot join
+        folders = [run.folder for run in counted if run.folder is not None]
+        ready = [folder for folder in folders if all((folder / file).exists() for file in (RESULT, CORRECTED))]
         if ready:
             archive_table(ready, made / "archives.csv", **statistics)
         draw_archive_curves(metrics, [made / FIGURE], confidence=statistics["confidence"], seed=statistics["seed"])
-    elif metrics[["score", "test_score"]].notna().any(axis=None):
+        return hours
+    write_reports([run.table for run in runs], made / REPORTS, fields=claim.fields_)
+    if metrics[["score", "test_score"]].notna().any(axis=None):
         _draw_curves(metrics, config, made / FIGURE, project=project)
         if hours:
             _draw_curves(metrics, config, made / HOURS_FIGURE, project=project, over="hours")
-    facts = {run.facts: dict(run.comparable) for run in found}
-    return taken, facts, hours
+    return hours
 
 
-def runs_that_count(found: Sequence[FoundRun]) -> list[FoundRun]:
+def runs_that_count(runs: Sequence[CountedRun]) -> list[CountedRun]:
     """Returns the runs that tables and figures are about.
 
     Of each algorithm, game and network these are the finished runs, or all if none is finished: a half-finished run
     does not lower the mean of finished ones.
     """
-    finished = {(run.planned.algo, run.planned.game, run.planned.model) for run in found if run.is_finished}
-    return [
-        run
-        for run in found
-        if run.is_finished or (run.planned.algo, run.planned.game, run.planned.model) not in finished
-    ]
+    finished = {run.agent for run in runs if run.is_finished}
+    return [run for run in runs if run.is_finished or run.agent not in finished]
 
 
 def at_equal_hours(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
@@ -241,34 +306,6 @@ def at_equal_hours(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float
     ends = seconds.groupby([metrics[name] for name in IDENTITY]).max().groupby("game").min().dropna()
     limit = metrics["game"].map(ends.to_dict()).astype("Float64")
     return metrics[(seconds <= limit).fillna(False)], {str(game): float(end) / 3600 for game, end in ends.items()}
-
-
-def _metrics_of(run: FoundRun, folder: Path) -> Path:
-    path = folder / f"{'_'.join(map(str, asdict(run.planned).values()))}.csv"
-    identity = {name: run.config[name] for name in IDENTITY}
-    parse_log(run.log, path, identity=identity, facts=run.comparable)
-    return path
-
-
-def _taken(run: FoundRun, metrics: pd.DataFrame, fields: Iterable[str]) -> TakenRun:
-    last = metrics.iloc[-1]
-    tested = final_scores(metrics).iloc[0] if metrics["test_score"].notna().any() else {}
-    return TakenRun(
-        **asdict(run.planned),
-        protocol=run.config["protocol"],
-        unit=run.unit,
-        progress=run.progress,
-        budget=run.budget,
-        score=_number(last.get("score")),
-        score_episodes=_whole(last.get("score_episodes")),
-        test_score=_number(tested.get("test_score")),
-        test_episodes=_whole(tested.get("test_episodes")),
-        seconds=_number(last.get(SECONDS)),
-        facts=run.facts,
-        neurozoo=run.config.get("neurozoo"),
-        commit=run.config.get("commit"),
-        fields={name: _number(last[name]) for name in fields if name in last and _number(last[name]) is not None},
-    )
 
 
 def _number(value: Any) -> float | None:
@@ -315,7 +352,7 @@ def _take_imported(config: Mapping, results: Path, made: Path) -> tuple[list[Tak
     taken, files = [], []
     facts: dict[str, dict[str, str]] = {}
     for run in imported_runs(config):
-        folder = results.joinpath("runs", *map(str, asdict(run).values()))
+        folder = results / "runs" / run.name
         path = folder / "evaluation.json"
         if not path.exists():
             continue
@@ -351,14 +388,14 @@ def _take_imported(config: Mapping, results: Path, made: Path) -> tuple[list[Tak
 # ---- the record
 
 
-def _machine_of(results: Path, taken: Sequence[TakenRun]) -> dict[str, Any] | None:
+def _machine_of(results: Path, taken: Sequence[TakenRun]) -> dict[str, Any]:
     """Describes this machine, if the last heartbeat of every run came from it; runs do not describe theirs."""
     hosts = set()
     for run in taken:
         sign = read_sign(results / "runs" / run.name / "state")
         hosts.add(sign.facts.get("host") if sign is not None else None)
-    here = machine()
-    return {name: here[name] for name in _MACHINE} if hosts == {socket.gethostname()} else None
+    here = this_machine()
+    return {name: here[name] for name in _MACHINE} if hosts == {socket.gethostname()} else {}
 
 
 def _check_is_further(name: str, record: Record, before: Record) -> None:
@@ -397,5 +434,5 @@ def _replace(folder: Path, made: Path, record: Record) -> None:
         write_json(temporary, record.model_dump(mode="json", by_alias=True, exclude_defaults=True))
         for name in record.files:
             shutil.copyfile(made / name, files.enter_context(written_whole(folder / name)))
-    for name in {*TABLES, FIGURE, HOURS_FIGURE} - record.files.keys():
+    for name in {*TABLES, REPORTS, FIGURE, HOURS_FIGURE} - record.files.keys():
         (folder / name).unlink(missing_ok=True)

@@ -42,6 +42,11 @@ class PlannedRun:
     model: str
     run: int
 
+    @property
+    def name(self) -> str:
+        """The run as in paths, such as `ga/pong/large/1`."""
+        return "/".join(map(str, asdict(self).values()))
+
 
 def planned_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the runs of all experiments in the order of the file, each once.
@@ -64,7 +69,7 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
     for experiment in config["experiments"].values():
         if label := experiment.get("label"):
             for run in runs_of(experiment):
-                labels.setdefault("/".join(map(str, asdict(run).values())), []).append(label)
+                labels.setdefault(run.name, []).append(label)
     return {run: " / ".join(dict.fromkeys(given)) for run, given in labels.items()}
 
 
