@@ -14,7 +14,7 @@ import yaml
 from neurozoo import __version__
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
-from neurozoo.book import taking
+from neurozoo.book import gathering, taking
 from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
@@ -27,7 +27,9 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.files import sha256_of
 from neurozoo.plan.planned_runs import planned_runs, run_settings
+from neurozoo.records.run_log import IDENTITY
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.tables import CURVE
 
 PROJECT = Path(__file__).parents[3]
 CONFIG = {
@@ -98,11 +100,12 @@ def write_run(project, number, tests, *, frames=1000, finished=True, version=__v
 
 @pytest.fixture(autouse=True)
 def quick_figures(monkeypatch):
-    """Replaces figures, which take half a second each, by the names of the columns that they would show."""
+    """Replaces figures, which take half a second each, by the columns that they would show."""
 
     def draw(metrics, outputs, **look):
+        shown = [name for name in (*CURVE, *IDENTITY, "label", "TimeElapsedTotal", "settings") if name in metrics]
         for output in outputs:
-            Path(output).write_text(",".join(sorted(metrics)))
+            Path(output).write_text(metrics[shown].to_csv())
 
     monkeypatch.setattr(taking, "plot_learning_curves", draw)
     monkeypatch.setattr(taking, "draw_archive_curves", draw)
@@ -267,7 +270,7 @@ def test_results_that_came_less_far_do_not_replace_a_record(project):
     make(root)
     assert "GA, small: 5<br>" in row(root)
     assert read_record(root / "docs/results/tiny").runs == before
-    make(root, "tiny", is_forced=True)
+    make(root, "tiny", replaces=True)
     assert "unfinished: 10% of the budget" in row(root)
 
 
@@ -281,12 +284,12 @@ def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(projec
     assert "**2 of 3 runs**" in row(root)
     shutil.rmtree(root / "results")  # another night, another machine
     write_run(root, 2, scores[2])
-    assert "tiny: took 3 runs" in make(root)
+    assert "tiny: took 1 run; kept 2 runs that only the record has" in make(root)
     assert "**" not in row(root).split("|")[3]
     gathered = {path.name: path.read_bytes() for path in (root / "docs/results/tiny").iterdir()}
     for number in (1, 3):
         write_run(root, number, scores[number])
-    make(root, is_forced=True)
+    make(root, replaces=True)
     at_once = {path.name: path.read_bytes() for path in (root / "docs/results/tiny").iterdir()}
     assert set(gathered) >= {"record.json", "scores.csv", "scores_at_equal_hours.csv", "reports.csv", "figure.png"}
     assert gathered == at_once
@@ -306,57 +309,152 @@ def test_a_run_that_came_further_here_replaces_that_of_the_record_and_the_others
     assert "GA, small: 7 [" in row(root)
 
 
-def test_runs_of_a_record_that_were_made_with_other_settings_do_not_join(project):
+def test_runs_that_are_no_longer_planned_as_they_were_made_are_named_before_they_are_forgotten(project):
     root = project()
-    write_run(root, 1, [5.0], mutation_power=0.5)
+    write_run(root, 1, [5.0])
+    write_run(root, 2, [6.0], mutation_power=0.5)
     make(root)
     shutil.rmtree(root / "results")
-    write_run(root, 2, [7.0])
+    write_run(root, 3, [7.0])
+    said = make(root)
+    lost = "ga/pong/small/2 (1,000 frames) was made with other settings: mutation_power was 0.5, is now "
+    assert any("the record stays as it is, because it would lose runs: " + lost in sentence for sentence in said)
+    with pytest.raises(NeurozooError, match="--replace takes the results all the same, and keeps the other runs"):
+        make(root, "tiny")
+    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [1, 2]
+    told = make(root, "tiny", replaces=True)[0]
+    assert told.startswith("tiny: took 1 run; kept 1 run that only the record has; forgot: " + lost)
+    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [1, 3]
+
+
+def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
+    root = project()
+    for number in (1, 2, 3):
+        write_run(root, number, [5.0])
     make(root)
-    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [2]
+    project(config=CONFIG | {"experiments": {"learnt": CONFIG["experiments"]["learnt"] | {"runs": 2}}})
+    shutil.rmtree(root / "results")
+    write_run(root, 2, [5.0])
+    assert any("ga/pong/small/3 (1,000 frames) is no longer planned" in sentence for sentence in make(root))
 
 
-def test_the_page_names_all_machines(project, monkeypatch):
+def test_a_finished_run_counts_although_this_version_records_more_of_it(project):
+    root = project()
+    folder = write_run(root, 1, [5.0], frames=250, finished=False)
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    for name in ("selection", "stage_threshold"):  # settings that there were not yet, with the values of then
+        del config["settings_record"][name]
+    for name in ("seeds", "rules"):
+        del config["protocol_record"][name]
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [9.0])
+    make(root)
+    assert "GA, small: 9<br>" in row(root)
+
+
+def test_facts_that_an_older_record_lacks_do_not_make_its_runs_others(project):
+    root = project()
+    for number in (1, 2):
+        write_run(root, number, [5.0])
+    make(root)
+    path = root / "docs/results/tiny/record.json"
+    record = json.loads(path.read_text())
+    for facts in record["facts"].values():
+        del facts["protocol_seeds"]
+    path.write_text(json.dumps(record))
+    shutil.rmtree(root / "results")
+    write_run(root, 3, [5.0])
+    make(root)
+    assert "3 runs, 1k frames each" in row(root)
+    assert "**" not in row(root).split("|")[3]
+
+
+def test_with_a_smaller_budget_a_new_run_counts_and_not_the_longer_one(project):
+    root = project()
+    write_run(root, 1, [40.0], frames=4000)
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [10.0])
+    make(root)
+    assert "GA, small: 10<br>" in row(root)
+
+
+def test_results_that_do_not_count_are_named(project):
+    root = project()
+    write_run(root, 1, [5.0])
+    make(root)
+    shutil.rmtree(root / "results")
+    write_run(root, 1, [1.0], frames=100, finished=False)
+    write_run(root, 2, [3.0])
+    assert make(root)[0] == (
+        "tiny: took 1 run; left as the record has it, where it is further or as planned: ga/pong/small/1"
+    )
+
+
+def test_runs_of_the_record_have_the_fields_that_the_claim_names_now(project):
+    root = project({"fields": ["Iteration", "score"]})
+    write_run(root, 1, [5.0])
+    make(root)
+    project({"fields": ["TimeElapsedTotal"]})
+    shutil.rmtree(root / "results")
+    write_run(root, 2, [5.0])
+    make(root)
+    runs = read_record(root / "docs/results/tiny").runs
+    assert [dict(run.fields_) for run in runs] == [{"TimeElapsedTotal": 1800.0}] * 2
+
+
+def test_the_page_says_which_machine_made_which_run(project, monkeypatch):
     root = project()
     for number, name in ((1, "First"), (2, "Second"), (3, "Second")):
-        monkeypatch.setattr(taking, "_machine_of", lambda *_, name=name: {"processor": name, "physical_cores": 2})
+        machine = {"processor": name, "physical_cores": 2, "memory_gigabytes": number}
+        monkeypatch.setattr(gathering, "machine_of", lambda _, machine=machine: machine)
         write_run(root, number, [5.0])
         make(root)
         shutil.rmtree(root / "results")
-    assert len(read_record(root / "docs/results/tiny").runs) == 3
+    assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
+    assert page(root).count("| First, 2 cores |") == 1
+    assert page(root).count("| Second, 2 cores |") == 2
+    monkeypatch.setattr(gathering, "machine_of", lambda _: {})  # the results have been copied to another machine
+    for number in (1, 2, 3):
+        write_run(root, number, [5.0])
+    make(root)
     assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
 
 
-def test_a_record_without_the_reports_of_its_run_is_refused(project):
+@pytest.mark.parametrize("damage", [lambda text: text.replace("algo,", "", 1), lambda text: "\xff" + text[1:]])
+def test_damaged_reports_are_refused_with_a_remedy(project, damage):
     root = project()
     write_run(root, 1, [5.0])
     make(root)
     folder = root / "docs/results/tiny"
     reports = folder / "reports.csv"
     record = json.loads((folder / "record.json").read_text())
-    reports.write_text(reports.read_text().splitlines()[0] + "\n")
+    reports.write_text(damage(reports.read_text()), encoding="latin-1")
     record["files"]["reports.csv"] = sha256_of(reports)
     (folder / "record.json").write_text(json.dumps(record))
-    shutil.rmtree(root / "results")
-    write_run(root, 2, [7.0])
-    with pytest.raises(NeurozooError, match=r"has no reports of ga/pong/small/1.*git checkout"):
+    with pytest.raises(NeurozooError, match=r"reports\.csv is damaged.*Restore its folder: git checkout"):
         make(root)
 
 
-def test_no_run_of_an_older_record_without_reports_is_lost_because_others_have_come_further(project):
+def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_come_further(project):
     root = project()
     write_run(root, 1, [5.0])
     make(root)
     folder = root / "docs/results/tiny"
     record = json.loads((folder / "record.json").read_text())
-    del record["files"]["reports.csv"]
+    del record["files"]["reports.csv"]  # as in records of earlier versions
     (folder / "record.json").write_text(json.dumps(record))
     (folder / "reports.csv").unlink()
     shutil.rmtree(root / "results")
     for number in (2, 3):
         write_run(root, number, [1.0])
     said = make(root)
-    assert any("ga/pong/small/1 have come to 0 frames, but the record has 1,000" in sentence for sentence in said)
+    assert any(
+        "ga/pong/small/1 (1,000 frames) is not in the results, and its reports are not in the record" in sentence
+        for sentence in said
+    )
 
 
 def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
@@ -367,7 +465,7 @@ def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
     write_run(root, 1, [7.0], mutation_power=0.5)
     make(root)
     assert "GA, small: 5<br>" in row(root)
-    make(root, is_forced=True)
+    make(root, replaces=True)
     assert "GA, small: 7<br>" in row(root)
 
 
@@ -378,7 +476,7 @@ def test_a_finished_record_of_other_settings_is_only_replaced_by_finished_runs(p
     shutil.rmtree(root / "results")
     write_run(root, 1, [1.0], frames=100, finished=False)
     said = make(root)
-    assert any("have other settings than the record and are not finished" in sentence for sentence in said)
+    assert any("ga/pong/small/1 has come to 100 frames, but the record has 1,000" in sentence for sentence in said)
     shutil.rmtree(root / "results")
     write_run(root, 1, [7.0])
     make(root)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from neurozoo.book.claims import FOLDER, check_named, read_claims
 from neurozoo.book.pages import write_pages
-from neurozoo.book.taking import LessThanRecordError, take
+from neurozoo.book.taking import LessThanRecordError, Taking, take
+from neurozoo.figures.style import number_range
 
 
 def make_book(
@@ -14,7 +15,7 @@ def make_book(
     *,
     project: str | os.PathLike = ".",
     workdir: str | os.PathLike = ".",
-    is_forced: bool = False,
+    replaces: bool = False,
     say: Callable[[str], object] = print,
 ) -> None:
     """Takes the results that are there, and writes the pages. Nothing is trained.
@@ -23,28 +24,38 @@ def make_book(
         names: Claims whose results are taken; all if there are none.
         project: The project's folder, with claims, configurations and pages.
         workdir: The folder in which Snakemake was started, in which results are.
-        is_forced: Whether results that have come less far than a record replace it.
+        replaces: Whether runs count as they are in the results, also if a record has come further, see `take`.
         say: Gets a sentence for each claim that has results, and for each page that has changed.
 
     Raises:
-        NeurozooError: A claim is unknown, a file is damaged, or the record of a named claim has come further than its
-            results.
+        NeurozooError: A claim is unknown, a file is damaged, or the record of a named claim would lose runs.
     """
     claims = read_claims(project)
     check_named(list(names), claims)
     for name in names or claims:
         folder = Path(project, FOLDER, name)
         try:
-            record = take(name, claims[name], folder, project=Path(project), workdir=Path(workdir), is_forced=is_forced)
+            taking = take(name, claims[name], folder, project=Path(project), workdir=Path(workdir), replaces=replaces)
         except LessThanRecordError as error:
             if names:
                 raise
             say(str(error))
             continue
-        if record is not None:
-            say(f"{name}: took {len(record.runs)} {'run' if len(record.runs) == 1 else 'runs'}")
+        if taking is not None:
+            say(f"{name}: {_told(taking)}")
         elif names:
             wanted = claims[name].configuration
             say(f"{name}: no results of {wanted} are there" if wanted else f"{name}: is computed, nothing is taken")
     for page in write_pages(project):
         say(f"{page}: written")
+
+
+def _told(taking: Taking) -> str:
+    parts = [f"took {number_range([len(taking.taken)], 'run')}"]
+    if taking.kept:
+        parts.append(f"kept {number_range([len(taking.kept)], 'run')} that only the record has")
+    if taking.left_out:
+        parts.append(f"left as the record has it, where it is further or as planned: {', '.join(taking.left_out)}")
+    if taking.forgotten:
+        parts.append(f"forgot: {', '.join(taking.forgotten)}")
+    return "; ".join(parts)

@@ -5,9 +5,10 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from neurozoo import __version__
+from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record, TakenRun
-from neurozoo.plan.planned_runs import IMPORTED, imported_runs, planned_facts, planned_runs, run_settings
-from neurozoo.records.comparability import NOT_RECORDED, OF_SETTINGS, SETTINGS, fact_name
+from neurozoo.plan.planned_runs import IMPORTED, PlannedRun, imported_runs, planned_facts, planned_runs, run_settings
+from neurozoo.records.comparability import NOT_RECORDED, OF_SETTINGS, SETTINGS, completed, fact_name
 
 _MOST_NAMED = 5  # differences in a sentence
 
@@ -26,7 +27,7 @@ def marks_of(record: Record, config: Mapping) -> list[Mark]:
         record: The record.
         config: The configuration, as returned by `check_config`.
     """
-    budgets = planned_budgets(config, record)
+    budgets = planned_budgets(config)
     return [
         *_other_runs(record, budgets),
         *_unfinished(record, budgets),
@@ -40,15 +41,15 @@ def is_finished(run: TakenRun, budgets: Mapping[str, int]) -> bool:
     return run.progress >= budgets.get(run.name, run.budget)
 
 
-def planned_budgets(config: Mapping, record: Record) -> dict[str, int]:
+def planned_budgets(config: Mapping) -> dict[str, int]:
     """Returns what the configuration plans today by the names of its runs, in its order."""
     budgets = {run.name: config["evaluation"]["episodes"] for run in imported_runs(config)}
-    units = {(run.algo, run.game, run.model): run.unit for run in record.runs}
-    for run in planned_runs(config):
-        settings = run_settings(config, **asdict(run))
-        unit = units.get((run.algo, run.game, run.model)) or ("frames" if "frames" in settings else "evaluations")
-        budgets[run.name] = int(settings[unit])
-    return budgets
+    return budgets | {run.name: planned_budget(config, run) for run in planned_runs(config)}
+
+
+def planned_budget(config: Mapping, run: PlannedRun) -> int:
+    """Returns how many frames or evaluations the configuration plans for a run that is trained."""
+    return int(run_settings(config, **asdict(run))[ALGORITHMS[run.algo].budget_unit])
 
 
 def _other_runs(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
@@ -89,7 +90,7 @@ def _unfinished(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
 def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int]) -> list[Mark]:
     differences: dict[str, list[str]] = {}
     for run in record.runs:
-        if run.algo == IMPORTED or run.name not in budgets:
+        if run.name not in budgets:
             continue
         if different := differences_of(run, record.facts[run.facts], config):
             differences.setdefault(_listed(different), []).append(run.name)
@@ -100,14 +101,19 @@ def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int])
 
 
 def differences_of(run: TakenRun, facts: Mapping[str, str], config: Mapping) -> list[str]:
-    """Says in what a trained run differs from what is planned now, such as `population_size was 100, is now 1000`.
+    """Says in what a run differs from what is planned now, such as `population_size was 100, is now 1000`.
+
+    Imported genomes have no settings, so they do not differ.
 
     Args:
         run: The run.
         facts: What made it comparable.
         config: The configuration, which plans this run.
     """
-    return _differences(facts, planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run))
+    if run.algo == IMPORTED:
+        return []
+    now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
+    return _differences(completed(facts, now), now)
 
 
 def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -59,8 +59,9 @@ is shown of its results. Without results, `python -m neurozoo book` makes its pa
 takes what is small: tables, figures, reports, and a record of runs, settings, versions, times and machines. Then commit
 `docs/results/`. Results in another folder: `python -m neurozoo book CLAIM --directory FOLDER`.
 
-You can make the runs of a claim one by one, in several nights or on several machines: runs that are only in the record
-stay, as long as their settings are those of the configuration. `--replace` forgets them.
+You can make the runs of a claim one by one, in several nights or on several machines: pull, take, commit, push. Runs
+that only the record has stay in it, as long as they are planned as they were made. Archives and imported genomes are
+the exception: their tables need all results in one folder. A record never loses a run, unless you say `--replace`.
 """
 
 
@@ -108,7 +109,7 @@ def _entry(name: str, claim: Claim, records: Mapping[str, Record], project: Path
     if record is not None:
         shown += shown_of_record(claim, record, project / FOLDER / name)
         if config is not None:
-            marks, budgets = marks_of(record, config), planned_budgets(config, record)
+            marks, budgets = marks_of(record, config), planned_budgets(config)
     computed = {
         "elites": lambda: shown_elites(elites_of_records(records)),
         "speed": lambda: shown_speed(project),
@@ -218,11 +219,15 @@ def _how(entry: Entry) -> str:
     lines = [f"{number_range([len(record.runs)], 'run')}, {_extent(record)}", protocols]
     if (seconds := _seconds(record)) is not None:
         lines.append(f"{ago(seconds)} in all")
-    return ", ".join(filter(None, [*lines, _machines(record)]))
+    return ", ".join(filter(None, [*lines, "; ".join(_machines(record))]))
 
 
-def _machines(record: Record) -> str:
-    return "; ".join(dict.fromkeys(map(machine_text, record.machines))) or machine_text(None)
+def _machines(record: Record) -> list[str]:
+    return list(dict.fromkeys(_machine_of(run, record) for run in record.runs))
+
+
+def _machine_of(run: TakenRun, record: Record) -> str:
+    return machine_text(record.machines.get(run.machine or ""))
 
 
 def _extent(record: Record) -> str:
@@ -306,11 +311,14 @@ def _making(entry: Entry, record: Record) -> list[str]:
         )
         for run in record.runs
     ]
-    total = _seconds(record)
+    machines, total = _machines(record), _seconds(record)
+    if len(machines) > 1:
+        head = (*head, "machine")
+        rows = [(*row, _machine_of(run, record)) for row, run in zip(rows, record.runs, strict=True)]
     hours = [f"Training and tests took {ago(total)} in all."] if total is not None else []
     sentences = [
         f"Configuration: `{record.configuration}`.",
-        f"{'Machines' if len(record.machines) > 1 else 'Machine'}: {_machines(record).removeprefix('machine ')}.",
+        f"{'Machine' if len(machines) == 1 else 'Machines'}: {'; '.join(machines).removeprefix('machine ')}.",
         *hours,
         "Times are wall times, also those of a machine with other work. Runs with the same digest have the same "
         f"settings, protocol and tests; `{(FOLDER / entry.name).as_posix()}/record.json` has them.",

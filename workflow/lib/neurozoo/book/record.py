@@ -13,7 +13,7 @@ from neurozoo.plan.config_sections import Section
 from neurozoo.validation import Number, Whole, explain, json_schema
 
 RECORD = "record.json"
-REMEDY = "Restore it (git checkout), or delete its folder and take the results again: python -m neurozoo book"
+REMEDY = "Restore its folder: git checkout. After a merge, take one side whole, and the results of the other again."
 
 
 class TakenRun(Section):
@@ -29,6 +29,7 @@ class TakenRun(Section):
         facts: Digest of its settings and of how it was played, a key of `Record.facts`.
         neurozoo: Version that trained it.
         commit: Commit of that version.
+        machine: Digest of the machine, a key of `Record.machines`; None if it is not known.
         fields: Other fields of its last report.
     """
 
@@ -48,6 +49,7 @@ class TakenRun(Section):
     facts: str
     neurozoo: str | None = None
     commit: str | None = None
+    machine: str | None = None
     fields_: dict[str, Any] = Field(default={}, alias="fields")
 
     @property
@@ -62,11 +64,10 @@ class Record(Section):
     Attributes:
         claim: Name of the claim.
         configuration: The configuration that planned the runs.
-        runs: All runs that were there, also unfinished ones.
+        runs: All runs that were there, also unfinished ones, in the order of the configuration.
         facts: Settings, protocol and rules of tests by their digest; see `records.comparability`.
         hours: For each game, the hours after which scores were compared at equal hours.
-        machines: The machines that trained, without repetition; an empty one if a run's machine is not known to be
-            the one that took its results.
+        machines: The machines that trained, by their digest.
         files: SHA-256 of the files beside the record, by name.
     """
 
@@ -75,7 +76,7 @@ class Record(Section):
     runs: Annotated[list[TakenRun], Field(min_length=1)]
     facts: dict[str, dict[str, str]]
     hours: dict[str, Number] = Field(default={})
-    machines: list[dict[str, Any]] = Field(default=[])
+    machines: dict[str, dict[str, Any]] = Field(default={})
     files: dict[str, str] = Field(default={})
 
 
@@ -101,6 +102,8 @@ def read_record(folder: str | os.PathLike) -> Record | None:
         raise NeurozooError(f"{path} is damaged: {problem} {REMEDY}") from error
     if unknown := [run.name for run in record.runs if run.facts not in record.facts]:
         raise NeurozooError(f"{path} is damaged: it has no facts of {', '.join(unknown)}. {REMEDY}")
+    if unknown := [run.name for run in record.runs if run.machine not in (None, *record.machines)]:
+        raise NeurozooError(f"{path} is damaged: it has no machine of {', '.join(unknown)}. {REMEDY}")
     for name, digest in record.files.items():
         if Path(name).name != name:
             raise NeurozooError(f"{path} is damaged: {name!r} should be the name of a file beside it. {REMEDY}")

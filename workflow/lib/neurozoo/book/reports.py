@@ -2,10 +2,10 @@
 
 import csv as csv_format
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from neurozoo.book.record import TakenRun
+from neurozoo.book.record import REMEDY
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text
 from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
@@ -13,8 +13,10 @@ from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
 REPORTS = "reports.csv"
 SECONDS = "TimeElapsedTotal"
 
+Row = dict[str, str]
 
-def write_reports(tables: Iterable[str | os.PathLike], output: str | os.PathLike, *, fields: Iterable[str]) -> None:
+
+def write_reports(tables: Iterable[str | os.PathLike], output: Path, *, fields: Iterable[str]) -> None:
     """Writes what tables and figures of the book need of some runs; facts are left out, because the record has them.
 
     Args:
@@ -22,40 +24,40 @@ def write_reports(tables: Iterable[str | os.PathLike], output: str | os.PathLike
         output: The table to write, a row per report; numbers stay as they are written in `tables`.
         fields: Other columns to keep.
     """
-    runs = [list(_rows(path)) for path in tables]
-    known = {name for rows in runs for name in rows[0]}
-    columns = [name for name in (*IDENTITY, *UNITS, *STANDARD, *EPISODES, SECONDS, *fields) if name in known]
-    _write(output, columns, (row for rows in runs for row in rows))
+    wanted = dict.fromkeys((*IDENTITY, *UNITS, *STANDARD, *EPISODES, SECONDS, *fields))
+    rows = [{name: row[name] for name in wanted if name in row} for path in tables for row in _read(path)]
+    known = {name for row in rows for name in row}
+    _write(output, [name for name in wanted if name in known], rows)
 
 
-def restore_table(
-    reports: str | os.PathLike, run: TakenRun, facts: Mapping[str, str], output: str | os.PathLike
-) -> None:
-    """Writes the `metrics.csv` of one run of a record.
+def read_reports(path: Path) -> dict[str, list[Row]]:
+    """Reads the reports of a record, by the names of its runs, such as `ga/pong/large/1`.
 
     Raises:
-        NeurozooError: The reports have none of this run.
+        NeurozooError: The file is missing or damaged.
     """
-    rows = [{**row, **facts} for row in _rows(reports) if _name(row) == run.name]
-    if not rows:
-        raise NeurozooError(
-            f"{reports} has no reports of {run.name}, but the record beside it names the run. "
-            "Restore both: git checkout."
-        )
-    _write(output, rows[0], rows)
+    found: dict[str, list[Row]] = {}
+    try:
+        for row in _read(path):
+            found.setdefault("/".join(row[name] for name in ("algo", "game", "model", "run")), []).append(row)
+    except (LookupError, TypeError, ValueError, csv_format.Error) as error:
+        raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). {REMEDY}") from error
+    return found
 
 
-def _rows(path: str | os.PathLike) -> Iterator[dict[str, str]]:
+def restore_table(rows: Sequence[Row], facts: Mapping[str, str], output: Path) -> None:
+    """Writes the `metrics.csv` of one run from its reports, at least one, and its facts."""
+    _write(output, [*rows[0], *facts], ({**row, **facts} for row in rows))
+
+
+def _read(path: str | os.PathLike) -> Iterable[Row]:
+    csv_format.field_size_limit(2**31 - 1)  # a genome of thousands of mutations is one cell
     with open_text(path, newline="") as file:
         yield from csv_format.DictReader(file)
 
 
-def _name(row: Mapping[str, str]) -> str:
-    return "/".join(row[name] for name in ("algo", "game", "model", "run"))
-
-
-def _write(path: str | os.PathLike, columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> None:
-    with open(Path(path), "w", encoding="utf-8", newline="") as file:
-        writer = csv_format.DictWriter(file, list(columns), restval="", extrasaction="ignore", lineterminator="\n")
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv_format.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -18,7 +18,7 @@ def add_book_command(commands: Commands) -> None:
         default=Path(),
         help="folder in which Snakemake was started, with the results (default: this one)",
     )
-    book.add_argument("--replace", action="store_true", help="forget the record and what only it has")
+    book.add_argument("--replace", action="store_true", help="take runs also if the record has them further")
     book.add_argument("--pages", action="store_true", help="take nothing, only write the pages from the records")
     book.add_argument("--check", action="store_true", help="write nothing, and fail if a page is out of date")
 
@@ -36,4 +36,4 @@ def _book(options):
         for page in write_pages():
             print(f"{page}: written")
     else:
-        make_book(options.claims, workdir=options.directory, is_forced=options.replace)
+        make_book(options.claims, workdir=options.directory, replaces=options.replace)

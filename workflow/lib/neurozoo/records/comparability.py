@@ -57,6 +57,13 @@ def facts_of(found: Mapping[str, Any]) -> dict[str, str]:
     return facts | _texts(OF_PROTOCOL, _complete(found.get("protocol_record")))
 
 
+def completed(then: Facts, now: Facts) -> dict[str, str]:
+    """Fills in those fields of `now` that a protocol did not have when the facts `then` were recorded."""
+    if not any(name.startswith(OF_PROTOCOL) for name in then):
+        return dict(then)
+    return {name: _text(_DEFAULTS[name]) for name in now if name in _DEFAULTS} | dict(then)
+
+
 def protocol_facts(protocol: Protocol) -> dict[str, str]:
     """Returns the facts of a protocol by the names of their columns."""
     return _texts(OF_PROTOCOL, asdict(protocol))
