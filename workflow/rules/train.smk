@@ -53,8 +53,11 @@ rule train:
         "../../envs/neurozoo.yaml"
     threads: share_of_cores
     resources:
-        mem_mb=lambda wildcards: resources_of(wildcards)["memory"],
-        runtime="12h",
+        # A training that failed gets twice as much, in case that was the reason.
+        mem_mb=lambda wildcards, attempt: resources_of(wildcards)["memory"] * min(attempt, 2),
+        runtime="24h",
+        # On Slurm: five minutes before the end of its time, training saves its state and returns to the queue.
+        slurm_extra="--signal=USR1@300",
         # For the batched engine (docs/gpu.md): a GPU, and as many episodes at once as its memory can hold.
         gpu=lambda wildcards: resources_of(wildcards)["gpus"],
         batched_slots=256,
@@ -62,7 +65,7 @@ rule train:
         # setting of the run, so changing it repeats nothing.
         distributed=lambda wildcards: resources_of(wildcards)["cluster"],
         # The processes of a run with several learners or actors (docs/impala.md), and the command that starts them: mpirun,
-        # or srun (--set-resources train:mpi=srun). Slurm counts threads per process, others for all of them together.
+        # or srun (set-resources of a profile). Slurm counts threads per process, others for all of them together.
         tasks=lambda wildcards: resources_of(wildcards)["ranks"] if resources_of(wildcards)["ranks"] > 1 else 0,
         mpi=lambda wildcards: "mpirun" if resources_of(wildcards)["ranks"] > 1 else "",
         # Where the state is kept besides, so that another node can continue after this one is lost (docs/cloud.md).

@@ -65,6 +65,14 @@ def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path
                 "each into a root of its own."
             )
         places[graph] = model
+    for model in models:
+        frozen = open_frozen(model.frozen)
+        if frozen.layers[-1].node and not (frozen.folder / GRAPH_FILE).exists():
+            tag = "" if model.tag == FINAL else f" --tag {model.tag}"
+            raise NeurozooError(
+                f"{model.title} was frozen without its graph, which the Atari Zoo needs. Make it: python -m neurozoo "
+                f"freeze {model.folder}{tag} --forms graph"
+            )
     present = {identity: _read_index(model, root) for identity, model in runs.items()}
     files = []
     for graph, model in places.items():

@@ -1,6 +1,8 @@
 """Wraps Gymnasium environments, with vectors or pictures as observations, as a `World`."""
 
 import math
+import sys
+from functools import cache
 
 import gymnasium
 import numpy as np
@@ -42,13 +44,17 @@ class GymnasiumWorld(SingleFrameWorld):
     def _draw(self) -> np.ndarray | None:
         try:
             picture = np.asarray(self._environment.render(), np.uint8)
-        except Exception:  # optional packages and graphics drivers are missing, and each library raises its own kind
+        except Exception as error:  # packages and graphics drivers are missing, and each library raises its own kind
             self._can_draw = False
+            _say_black(self.game, f"{type(error).__name__}: {error}")
             return None
         if picture.ndim == 2 or picture.shape[2:] == (1,):  # grey
             picture = np.repeat(picture.reshape(*picture.shape[:2], 1), 3, axis=2)
-        self._can_draw = picture.ndim == 3 and picture.shape[2] == 3
-        return picture if self._can_draw else None
+        if picture.ndim == 3 and picture.shape[2] == 3:
+            return picture
+        self._can_draw = False
+        _say_black(self.game, f"render should give a picture of shape (height, width, 3), but gives {picture.shape}")
+        return None
 
     def _start(self, seed: int) -> None:
         self._seen = self._checked(self._environment.reset(seed=seed)[0])
@@ -96,6 +102,16 @@ class GymnasiumWorld(SingleFrameWorld):
     def _new_plane(self) -> np.ndarray:
         plane = self._seen.astype(np.float32).reshape(self.shape.plane)
         return plane / np.float32(255) if self.shape.height > 1 else plane
+
+
+@cache  # says it once
+def _say_black(game: str, reason: str) -> None:
+    print(
+        f"neurozoo: {game} cannot be drawn here, so its screens are black ({reason}). Gymnasium draws its own "
+        "environments with pygame-ce: make setup EXTRAS=play.",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _make(identifier: str) -> gymnasium.Env:
