@@ -124,6 +124,13 @@ def test_two_agents_of_one_name_are_not_mixed_up(results, tmp_path):
         export_zoo([], tmp_path / "rlzoo")
 
 
+def test_an_agent_that_was_frozen_without_its_graph_says_how_to_make_it(results, tmp_path):
+    (results / "runs/ga/ms_pacman/small/2/tags/400M/frozen/model.pb").unlink()
+    with pytest.raises(NeurozooError, match=r"small/2/400M was frozen without .* --tag 400M --forms graph"):
+        export_zoo(select_models(results, run=2), tmp_path / "rlzoo")
+    assert not (tmp_path / "rlzoo").exists()
+
+
 def test_another_networks_agent_in_the_root_is_not_overwritten(results, tmp_path):
     root, runs = tmp_path / "rlzoo", results / "runs/ga/ms_pacman"
     shutil.copytree(runs / "small", runs / "large")

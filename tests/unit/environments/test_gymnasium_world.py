@@ -5,7 +5,7 @@ from typing import ClassVar
 import gymnasium
 import numpy as np
 import pytest
-from neurozoo.environments import make_world
+from neurozoo.environments import gymnasium_world, make_world
 from neurozoo.environments.games import gymnasium_spaces
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
@@ -128,8 +128,9 @@ def test_a_grey_screen_gets_three_equal_channels(monkeypatch, shape):
 @pytest.mark.parametrize(
     "render", [raises, lambda self: None, lambda self: "text", lambda self: np.zeros((30, 40, 4), np.uint8)]
 )
-def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once(monkeypatch, render):
+def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once_and_says_so(monkeypatch, capsys, render):
     tries = []
+    gymnasium_world._say_black.cache_clear()
     monkeypatch.setattr(Odd, "render", lambda self: [tries.append(1), render(self)][1])
     played = world()
     played.reset(seed=1)
@@ -137,6 +138,10 @@ def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once(monkeypatch, 
         assert played.screen.shape == played.screen_shape == (84, 84, 3)
         assert not played.screen.any()
     assert tries == [1]
+    world().reset(seed=1)
+    said = capsys.readouterr().err
+    assert said.count("cannot be drawn here, so its screens are black") == 1
+    assert "make setup EXTRAS=play" in said
 
 
 def test_a_screen_keeps_its_shape_when_drawing_fails_later_or_changes_its_size(monkeypatch):
