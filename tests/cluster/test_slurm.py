@@ -111,9 +111,7 @@ def test_a_training_that_hangs_until_its_time_limit_continues(slurm, undisturbed
 @pytest.mark.parametrize("accounting", [False, True])
 def test_a_training_that_lacks_memory_gets_more(accounting, slurm, undisturbed):
     experiment = slurm(accounting=accounting, cgroups=True)
-    before = experiment.settings.read_text()
-    assert before.count("8000 * min(attempt, 2)") == 1
-    experiment.settings.write_text(before.replace("8000 * min(attempt, 2)", "250 * min(attempt, 2) ** 3"))
+    experiment.change("set-resources", "train", mem_mb="250 * min(attempt, 2) ** 3")
     experiment.run()
     assert "oom" in job_logs(experiment)
     assert experiment.results == undisturbed(experiment.frames)
