@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from neurozoo.agents.frozen import first_line, open_frozen
+from neurozoo.agents.frozen import first_line, open_frozen, outdated
 from neurozoo.errors import NeurozooError
 
 
@@ -121,3 +121,19 @@ def test_activations_are_of_units_or_maps(own_copy, shape):
     (own_copy / "model.json").write_text(json.dumps(record))
     with pytest.raises(NeurozooError, match=r"model\.json"):
         open_frozen(own_copy)
+
+
+@pytest.mark.parametrize(
+    ("result", "warning"),
+    [
+        ({"frames": 800, "test_score": 2.5}, None),
+        ({"frames": 900, "test_score": 2.5}, "is the agent after 800 frames, but the run has reached 900"),
+        ({"frames": 800, "test_score": 3}, "is an earlier agent: its test score is 2.5, that of the run is 3"),
+    ],
+)
+def test_a_frozen_agent_of_an_earlier_training_is_known(result, warning, tmp_path):
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").write_text(json.dumps({"scores": {"frames": 800, "test_score": 2.5}}))
+    (tmp_path / "result.json").write_text(json.dumps({"kind": "network", **result}))
+    said = outdated(tmp_path)
+    assert said is None if warning is None else warning in said

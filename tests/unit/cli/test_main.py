@@ -272,3 +272,23 @@ def test_freezing_keeps_all_forms_unless_others_are_wanted(tmp_path, monkeypatch
     monkeypatch.setattr("neurozoo.agents.freeze.freeze_run", lambda folder, **options: seen.update(options) or check)
     main(["freeze", str(tmp_path), *words])
     assert seen["forms"] == forms
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["test", "RUN", "--output", "RUN/checkpoint.npz"],
+        ["rollout", "RUN", "--output", "RUN/log.jsonl"],
+        ["rollout", "RUN", "--table", "RUN/checkpoint.npz"],
+        ["movie", "RUN", "--loop", "--output", "RUN/checkpoint.npz"],
+        ["parse", "RUN/log.jsonl", "RUN/log.jsonl", "--game", "pong", "--model", "small", "--run", "1"],
+    ],
+)
+def test_no_command_writes_over_a_file_of_another_kind(words, tmp_path, capsys):
+    for name in ("config.yaml", "checkpoint.npz", "log.jsonl", "frozen/model.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("precious")
+    with pytest.raises(SystemExit):
+        main([word.replace("RUN", str(tmp_path)) for word in words])
+    assert "Nothing was written" in capsys.readouterr().err
+    assert {path.read_text() for path in tmp_path.rglob("*") if path.is_file()} == {"precious"}

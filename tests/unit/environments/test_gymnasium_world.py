@@ -141,7 +141,42 @@ def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once_and_says_so(m
     world().reset(seed=1)
     said = capsys.readouterr().err
     assert said.count("cannot be drawn here, so its screens are black") == 1
-    assert "make setup EXTRAS=play" in said
+    assert "make setup" not in said  # pygame would not help
+
+
+def test_an_environment_that_lacks_pygame_says_what_to_install(monkeypatch, capsys):
+    def lacks(self):
+        raise gymnasium.error.DependencyNotInstalled("pygame is not installed, run `pip install pygame`")
+
+    gymnasium_world._say_black.cache_clear()
+    monkeypatch.setattr(Odd, "render", lacks)
+    assert not world().screen.any()
+    assert capsys.readouterr().err.endswith("Install it: make setup EXTRAS=play.\n")
+
+
+def test_a_name_with_a_slash_is_refused_because_games_are_folders():
+    gymnasium.register("lab/Odd-v0", entry_point=Odd)
+    try:
+        with pytest.raises(NeurozooError, match=r"has a slash.* without a namespace, such as 'Odd-v0'"):
+            gymnasium_spaces("gym.lab/Odd-v0")
+    finally:
+        del gymnasium.registry["lab/Odd-v0"]
+
+
+def test_a_constructor_that_fails_is_told_in_a_sentence(monkeypatch):
+    def fails(self, render_mode=None):
+        raise KeyError("level")
+
+    monkeypatch.setattr(Odd, "__init__", fails)
+    with pytest.raises(NeurozooError, match=r"cannot make the environment 'gym\.Odd-v0' here: .*level"):
+        gymnasium_spaces(GAME)
+
+
+def test_an_environment_whose_constructor_takes_no_render_mode_is_played_and_black(monkeypatch):
+    monkeypatch.setattr(Odd, "__init__", lambda self: None)
+    played = world()
+    played.reset(seed=1)
+    assert not played.screen.any()
 
 
 def test_a_screen_keeps_its_shape_when_drawing_fails_later_or_changes_its_size(monkeypatch):

@@ -1,6 +1,6 @@
 import pandas as pd
 import pytest
-from neurozoo.figures.style import categorical_colours, curve_labels, si_label, whole_breaks
+from neurozoo.figures.style import categorical_colours, curve_labels, save_figure, si_label, whole_breaks
 from neurozoo.records.comparability import with_names
 
 
@@ -39,6 +39,16 @@ def test_protocols_are_named_where_a_game_was_played_under_two_of_them():
     assert curve_labels(with_names(two), "model").tolist() == ["large, uber2018", "large, machado2018"]
     other_game = two.assign(game=["pong", "hard_maze"])
     assert curve_labels(with_names(other_game), "model").tolist() == ["large", "large"]
+
+
+@pytest.mark.parametrize("label", ["power $10^{-3$", "$5 to $10"])
+def test_a_dollar_in_a_label_is_a_dollar(label, tmp_path):
+    import plotnine as p9
+
+    table = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "label": label})
+    figure = p9.ggplot(table, p9.aes("x", "y", colour="label")) + p9.geom_line() + p9.labs(title=label)
+    save_figure(figure, [tmp_path / "figure.svg", tmp_path / "figure.png"])
+    assert (tmp_path / "figure.svg").read_text().count(f"<!-- {label} -->") == 2
 
 
 def test_more_curves_than_named_colours_still_differ():

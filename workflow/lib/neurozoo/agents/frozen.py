@@ -282,7 +282,9 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
 
 
 def outdated(run_dir: str | os.PathLike) -> str | None:
-    """Returns a warning if a run has trained on since its result was frozen, else None.
+    """Returns a warning if a run has trained on, or anew, since its result was frozen, else None.
+
+    A network that was trained anew is known by its scores; with equal scores, it is not.
 
     Args:
         run_dir: Folder with `result.json` and `frozen/`; without one of them there is nothing to compare.
@@ -294,14 +296,17 @@ def outdated(run_dir: str | os.PathLike) -> str | None:
     record = run_dir / "frozen" / RECORD_FILE
     if not record.exists() or not any((run_dir / name).exists() for name in (RESULT, GENOME)):
         return None
-    scores = read_json(record, REMEDY).get("scores")
-    before, now = scores.get("frames") if isinstance(scores, dict) else None, read_run_result(run_dir).get("frames")
-    if not (isinstance(before, int | float) and isinstance(now, int | float)) or before == now:
-        return None
-    return (
-        f"{run_dir}/frozen is the agent after {before:,} frames, but the run has reached {now:,}. Freeze it again: "
-        f"python -m neurozoo freeze {run_dir}"
-    )
+    scores, result = read_json(record, REMEDY).get("scores"), read_run_result(run_dir)
+    again = f"Freeze it again: python -m neurozoo freeze {run_dir}"
+    for name in ("frames", "iteration", "test_score", "validation_score"):
+        before, now = scores.get(name) if isinstance(scores, dict) else None, result.get(name)
+        if not (isinstance(before, int | float) and isinstance(now, int | float)) or before == now:
+            continue
+        if name == "frames":
+            return f"{run_dir}/frozen is the agent after {before:,} frames, but the run has reached {now:,}. {again}"
+        words = name.replace("_", " ")
+        return f"{run_dir}/frozen is an earlier agent: its {words} is {before:,}, that of the run is {now:,}. {again}"
+    return None
 
 
 def _typed(value: Any, *kinds: type) -> Any:

@@ -6,7 +6,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import Commands, add_command, add_engine, add_json, add_run_dir, chosen, whole
+from neurozoo.cli.arguments import (
+    Commands,
+    add_command,
+    add_engine,
+    add_json,
+    add_run_dir,
+    check_endings,
+    chosen,
+    whole,
+)
 from neurozoo.errors import NeurozooError
 
 
@@ -110,6 +119,7 @@ def _rollout(options):
     from neurozoo.agents.tagged_agents import frozen_tag_folder
     from neurozoo.rollouts.rollout import record_rollout
 
+    check_endings((options.output, ".npz"), (options.table, ".parquet"))
     folder = frozen_tag_folder(options.run_dir, options.tag)
     if complaint := outdated(folder):
         print(f"neurozoo: {complaint}", file=sys.stderr)
@@ -139,6 +149,7 @@ def _test(options):
     from neurozoo.agents.tags import snapshot_path
     from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
+    check_endings((options.output, ".json"))
     folder = options.run_dir
     if options.snapshot is not None:
         folder = snapshot_path(folder, options.snapshot).with_suffix("")

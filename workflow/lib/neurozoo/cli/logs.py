@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.cli.arguments import Commands, add_command, chosen, named_game, positive
+from neurozoo.errors import NeurozooError
 
 
 def add_log_commands(commands: Commands) -> None:
@@ -44,6 +45,8 @@ def _parse(options):
     from neurozoo.records.comparability import protocol_facts
     from neurozoo.records.run_log import parse_log
 
+    if options.csv.resolve() == options.log.resolve():
+        raise NeurozooError(f"{options.csv} is the log itself. Give another name for the table. Nothing was written.")
     protocol = get_protocol(options.protocol)
     identity = {
         "algo": options.algo,

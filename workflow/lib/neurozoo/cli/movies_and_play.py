@@ -14,6 +14,7 @@ from neurozoo.cli.arguments import (
     add_engine,
     add_json,
     add_run_dir,
+    check_endings,
     chosen,
 )
 from neurozoo.errors import NeurozooError
@@ -140,6 +141,7 @@ def show_movie(options: argparse.Namespace) -> None:
         output = options.output or folder / "game.mp4"
         movie = film_game(frozen, rollout, output, overlay=options.overlay, **given)
     elif options.loop:
+        check_endings((options.output, ".webp"))
         loop = make_loop(folder / "activation.mp4", rollout, options.output or folder / "loop.webp")
         print(json.dumps(asdict(loop)) if options.json else f"{loop.pictures} pictures, {loop.size:,} bytes")
         return

@@ -206,9 +206,14 @@ def gymnasium_spaces(game: str) -> Spaces:
     import gymnasium
 
     identifier = gymnasium_id(game)
+    if "/" in identifier:
+        raise NeurozooError(
+            f"{game!r} has a slash, but games are names of folders. Register the environment without a namespace, such "
+            f"as {identifier.rpartition('/')[2]!r}."
+        )
     try:
         environment = gymnasium.make(identifier)
-    except (gymnasium.error.Error, ImportError, ValueError) as error:
+    except Exception as error:  # of Gymnasium, of an import, or of the environment's own constructor
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space

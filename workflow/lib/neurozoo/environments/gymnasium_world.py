@@ -1,5 +1,6 @@
 """Wraps Gymnasium environments, with vectors or pictures as observations, as a `World`."""
 
+import contextlib
 import math
 import sys
 from functools import cache
@@ -106,17 +107,16 @@ class GymnasiumWorld(SingleFrameWorld):
 
 @cache  # says it once
 def _say_black(game: str, reason: str) -> None:
-    print(
-        f"neurozoo: {game} cannot be drawn here, so its screens are black ({reason}). Gymnasium draws its own "
-        "environments with pygame-ce: make setup EXTRAS=play.",
-        file=sys.stderr,
-        flush=True,
-    )
+    hint = " Install it: make setup EXTRAS=play." if "pygame" in reason else ""
+    told = f"neurozoo: {game} cannot be drawn here, so its screens are black ({reason.rstrip('.')}).{hint}"
+    print(told, file=sys.stderr, flush=True)
 
 
 def _make(identifier: str) -> gymnasium.Env:
     environment = gymnasium.make(identifier)
     if "rgb_array" in environment.metadata.get("render_modes", ()):
-        environment.close()
-        environment = gymnasium.make(identifier, render_mode="rgb_array")
+        with contextlib.suppress(TypeError):  # its constructor does not take what its class says
+            drawn = gymnasium.make(identifier, render_mode="rgb_array")
+            environment.close()
+            return drawn
     return environment

@@ -184,7 +184,8 @@ def save_figure(figure: p9.ggplot | Compose, outputs: Iterable[str | os.PathLike
     import matplotlib
     from matplotlib import pyplot
 
-    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "neurozoo"}):
+    # In a label, a $ is a dollar.
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "neurozoo", "text.parse_math": False}):
         warnings.simplefilter("ignore", p9.exceptions.PlotnineWarning)
         drawn = figure.draw(show=False)
         try:
