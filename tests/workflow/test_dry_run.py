@@ -162,6 +162,21 @@ def test_only_runs_of_the_batched_engine_request_a_gpu(project, snakemake):
         assert f"gpu={gpus}" in resources[algo].split(", ")
 
 
+def test_only_runs_of_several_processes_have_the_resource_mpi(project, snakemake):
+    """Without srun, which Slurm leaves out for jobs with `mpi`, no warning comes before the end of a slice."""
+    (project / "mine.yaml").write_text(
+        "experiments: {demo: {algo: ga, games: [pong], models: [small]}}\n"
+        "algorithms: {impala: {overrides: {learners: 2}}}\n"
+    )
+    targets = [f"results/runs/{run}/1/metrics.csv" for run in ("ga/pong/small", "impala/pong/impala_shallow")]
+    run = snakemake("-n", *targets, "--configfile", "mine.yaml")
+    assert run.returncode == 0, run.stdout
+    train = r"^rule train:\n(?:    .*\n)*?    wildcards: algo=(\w+), .*\n(?:    .*\n)*?    resources: (.*)$"
+    resources = {algo: each.split(", ") for algo, each in re.findall(train, run.stdout, re.MULTILINE)}
+    assert not [each for each in resources["ga"] if each.startswith("mpi=")]
+    assert {"mpi=yes", "tasks=2"} <= set(resources["impala"])
+
+
 def test_jobs_run_in_the_configured_image_if_snakemake_is_told_so(plan, snakemake_environment, tmp_path, monkeypatch):
     apptainer = tmp_path / "apptainer"
     apptainer.write_text("#!/bin/sh\necho apptainer version 1.4.5\n")  # all that a dry run asks it

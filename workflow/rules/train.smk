@@ -65,9 +65,11 @@ rule train:
         # setting of the run, so changing it repeats nothing.
         distributed=lambda wildcards: resources_of(wildcards)["cluster"],
         # The processes of a run with several learners or actors (docs/impala.md), and the command that starts them: mpirun,
-        # or srun (set-resources of a profile). Slurm counts threads per process, others for all of them together.
+        # or srun (set-resources of a profile). Slurm counts threads per process, others for all of them together. Other
+        # runs must not have `mpi`: Slurm would start them without srun, and only what srun starts gets its signals.
         tasks=lambda wildcards: resources_of(wildcards)["ranks"] if resources_of(wildcards)["ranks"] > 1 else 0,
-        mpi=lambda wildcards: "mpirun" if resources_of(wildcards)["ranks"] > 1 else "",
+        mpi=lambda wildcards: "yes" if resources_of(wildcards)["ranks"] > 1 else None,
+        launcher="mpirun",
         # Where the state is kept besides, so that another node can continue after this one is lost (docs/cloud.md).
         backup=backup_address,
         # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.

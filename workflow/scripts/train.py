@@ -22,7 +22,7 @@ with plain_errors(snakemake.log[0]), time_slice():
             threads=snakemake.threads,
             slots=snakemake.resources.batched_slots,
             distributed=snakemake.resources.distributed,
-            mpi=snakemake.resources.mpi or "mpirun",
+            mpi=snakemake.resources.launcher,
             backup=snakemake.resources.backup,
         ),
         terminal=snakemake.resources.terminal,
