@@ -91,7 +91,7 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         wildcards=SimpleNamespace(**names, items=names.items),
         input={"ops": arguments["ops"], "noise": arguments["noise"]},
         output=SimpleNamespace(config=folder / "config.yaml"),
-        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", mpi="", backup=""),
+        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", launcher="", backup=""),
         config={
             "zoo": {"keep_tags": []},
             "training": {"tensorboard": False},
