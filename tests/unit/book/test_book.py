@@ -496,6 +496,27 @@ def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     assert "| 3 [2, 4] | 2 |" in later
 
 
+def test_scores_at_equal_frames_end_where_the_shortest_run_ends_and_unfinished_runs_cut_nothing(project):
+    root = project({"shows": ["scores_at_equal_frames", "comparison", "scores"]})
+    write_run(root, 1, [1.0, 2.0, 3.0], frames=3000)
+    write_run(root, 2, [5.0, 7.0], frames=2000)
+    write_run(root, 3, [100.0], frames=500, finished=False)
+    make(root)
+    assert read_record(root / "docs/results/tiny").frames == {"pong": 2000}
+    assert "GA, small: 4.5 [" in row(root)  # (2 + 7) / 2
+    equal, final = page(root).split("At equal frames of training (Pong 2k)")[1].split("Final test scores")
+    assert "| 4.5 [2, 7] | 2 |" in equal
+    assert "| 5 [3, 7] | 2 |" in final
+
+
+def test_without_finished_runs_there_is_no_table_at_equal_frames_or_hours(project):
+    root = project({"shows": ["scores_at_equal_frames", "scores_at_equal_hours", "comparison", "scores"]})
+    write_run(root, 1, [1.0], frames=500, finished=False)
+    make(root)
+    assert "At equal" not in page(root)
+    assert "Final test scores" in page(root)
+
+
 def test_fields_and_runs_that_reach_a_score_are_counted(project):
     root = project({"fields": ["Iteration"], "reaches": 5})
     for number, score in enumerate((4.0, 5.0, 6.0), start=1):

@@ -17,7 +17,10 @@ FILE = FOLDER / "book.yaml"
 
 Text = Annotated[str, Field(min_length=1)]
 # What a claim shows: `shown` has a reader for each.
-Kind = Literal["scores", "scores_at_equal_hours", "comparison", "archives", "imports", "elites", "speed", "cost"]
+Kind = Literal[
+    "scores", "scores_at_equal_frames", "scores_at_equal_hours", "comparison", "archives", "imports", "elites", "speed",
+    "cost",
+]  # fmt: skip
 # Tables of results that were made before there were records.
 EarlierKind = Literal["scores", "archives", "evaluation", "training", "elites"]
 

@@ -67,6 +67,7 @@ class Record(Section):
         runs: All runs that were there, also unfinished ones, in the order of the configuration.
         facts: Settings, protocol and rules of tests by their digest; see `records.comparability`.
         hours: For each game, the hours after which scores were compared at equal hours.
+        frames: For each game, the frames after which scores were compared at equal frames.
         machines: The machines that trained, by their digest.
         files: SHA-256 of the files beside the record, by name.
     """
@@ -76,6 +77,7 @@ class Record(Section):
     runs: Annotated[list[TakenRun], Field(min_length=1)]
     facts: dict[str, dict[str, str]]
     hours: dict[str, Number] = Field(default={})
+    frames: dict[str, Whole] = Field(default={})
     machines: dict[str, dict[str, Any]] = Field(default={})
     files: dict[str, str] = Field(default={})
 

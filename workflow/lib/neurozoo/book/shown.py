@@ -1,7 +1,7 @@
 """Reads the tables of a claim, and words them for people: a table for the page, and some words for the list."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
     """
     readers: Mapping[str, tuple[str, Callable[[Path, Claim], Shown]]] = {
         "scores": ("scores.csv", read_scores_of),
+        "scores_at_equal_frames": ("scores_at_equal_frames.csv", read_scores_of),
         "scores_at_equal_hours": ("scores_at_equal_hours.csv", read_scores_of),
         "comparison": ("comparison.csv", read_comparison),
         "archives": ("archives.csv", lambda path, claim: read_archives(path, claim, record.runs)),
@@ -82,9 +83,14 @@ def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
         if file not in record.files:
             continue
         shown = read(folder / file, claim)
-        if kind == "scores_at_equal_hours":
+        if kind == "scores_at_equal_frames":
+            frames = ", ".join(f"{game_title(game)} {si_label(number)}" for game, number in record.frames.items())
+            shown = replace(shown, title=f"At equal frames of training ({frames})")
+        elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
-            shown = Shown(f"At equal hours of training ({hours})", shown.head, shown.rows, [])
+            shown = replace(shown, title=f"At equal hours of training ({hours})", brief=[])
+        elif kind == "comparison" and record.frames:
+            shown = replace(shown, title=f"{shown.title}, at equal frames")
         found.append(shown)
     return found
 

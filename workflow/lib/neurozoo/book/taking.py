@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -31,11 +31,22 @@ from neurozoo.records.tables import merge_metrics, read_metrics, score_table
 from neurozoo.yaml_files import read_yaml
 
 FIGURE, HOURS_FIGURE = "figure.png", "figure_hours.png"
-TABLES = ("scores.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv", "imported_scores.csv")
+TABLES = (
+    "scores.csv", "scores_at_equal_frames.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv",
+    "imported_scores.csv",
+)  # fmt: skip
 
 
 class LessThanRecordError(NeurozooError):
     """The record of a claim would lose runs."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where the runs of each game were cut, by game; empty if they were not."""
+
+    frames: Mapping[str, int] = field(default_factory=dict)
+    hours: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ def take(
     with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as tables:
         made = Path(temporary)
         runs: list[GatheredRun] = []
-        hours: dict[str, float] = {}
+        ends = Ends()
         if "imports" in claim.shows:
             taken, facts = _take_imported(config, results, made)
             here = [run.name for run in taken]
@@ -116,13 +127,14 @@ def take(
         if not here and not left_out:
             return None
         if runs:
-            hours = _make_tables(runs, claim, config, made, project=project)
+            ends = _make_tables(runs, claim, config, made, project=project)
         record = Record(
             claim=name,
             configuration=claim.configuration,
             runs=taken,
             facts=facts,
-            hours=hours,
+            hours=dict(ends.hours),
+            frames=dict(ends.frames),
             machines={digest(run.machine): dict(run.machine) for run in runs if run.machine},
             files={path.name: sha256_of(path) for path in sorted(made.iterdir())},
         )
@@ -142,8 +154,8 @@ def take(
 
 def _make_tables(
     runs: Sequence[GatheredRun], claim: Claim, config: Mapping, made: Path, *, project: Path
-) -> dict[str, float]:
-    """Writes the tables, the figures and the reports; returns the hours of equal training."""
+) -> Ends:
+    """Writes the tables, the figures and the reports."""
     counted = runs_that_count(runs)
     with tempfile.TemporaryDirectory() as temporary:
         merged = Path(temporary, "metrics.parquet")
@@ -155,29 +167,31 @@ def _make_tables(
         )
         metrics = read_metrics(merged)
     statistics = config["statistics"]
-    hours: dict[str, float] = {}
-    if metrics["test_score"].notna().any():
-        if "scores" in claim.shows:
-            score_table(metrics, made / "scores.csv", **statistics)
-        if "comparison" in claim.shows:
-            comparison_table(metrics, made / "comparison.csv", **statistics)
-        if "scores_at_equal_hours" in claim.shows:
-            early, hours = at_equal_hours(metrics)
-            if early["test_score"].notna().any():
-                score_table(early, made / "scores_at_equal_hours.csv", **statistics)
+    finished = _of_finished(metrics, counted)
+    compared, frames = at_equal_frames(finished) if "scores_at_equal_frames" in claim.shows else (metrics, {})
+    early, hours = at_equal_hours(finished) if "scores_at_equal_hours" in claim.shows else (finished[:0], {})
+    for kind, reports in {
+        "scores": metrics,
+        "scores_at_equal_frames": compared,
+        "scores_at_equal_hours": early,
+        "comparison": compared,
+    }.items():
+        if kind in claim.shows and reports["test_score"].notna().any():
+            write = comparison_table if kind == "comparison" else score_table
+            write(reports, made / f"{kind}.csv", **statistics)
     if "archives" in claim.shows:
         folders = [run.folder for run in counted if run.folder is not None]
         ready = [folder for folder in folders if all((folder / file).exists() for file in (RESULT, CORRECTED))]
         if ready:
             archive_table(ready, made / "archives.csv", **statistics)
         draw_archive_curves(metrics, [made / FIGURE], confidence=statistics["confidence"], seed=statistics["seed"])
-        return hours
+        return Ends(frames, hours)
     write_reports([run.table for run in runs], made / REPORTS, fields=claim.fields_)
     if metrics[["score", "test_score"]].notna().any(axis=None):
         _draw_curves(metrics, config, made / FIGURE, project=project)
         if hours:
             _draw_curves(metrics, config, made / HOURS_FIGURE, project=project, over="hours")
-    return hours
+    return Ends(frames, hours)
 
 
 def runs_that_count(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
@@ -188,6 +202,26 @@ def runs_that_count(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
     """
     finished = {run.agent for run in runs if run.is_finished}
     return [run for run in runs if run.is_finished or run.agent not in finished]
+
+
+def _of_finished(metrics: pd.DataFrame, runs: Sequence[GatheredRun]) -> pd.DataFrame:
+    """Returns the reports of finished runs: an unfinished one would cut all others where it is now."""
+    finished = {tuple(getattr(run.taken, name) for name in IDENTITY) for run in runs if run.is_finished}
+    return metrics[pd.MultiIndex.from_frame(metrics[list(IDENTITY)]).isin(finished)]
+
+
+def at_equal_frames(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Cuts the reports of each game at the frames of the run that has the fewest.
+
+    Args:
+        metrics: The merged table.
+
+    Returns:
+        The reports up to then, and the frames by game.
+    """
+    ends = metrics.groupby(list(IDENTITY))["frames"].max().groupby("game").min()
+    limit = metrics["game"].map(ends.to_dict())
+    return metrics[metrics["frames"] <= limit], {str(game): int(end) for game, end in ends.items()}
 
 
 def at_equal_hours(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
