@@ -138,3 +138,31 @@ def test_evolution_plays_pictures_with_convolutions(small_noise_table, ops, monk
     assert trace.planes.shape[1:] == (84, 84, 1)
     assert trace.logits.shape[1:] == (8,)
     assert np.isfinite(trace.logits).all()
+
+
+def test_an_environment_is_made_once_and_closed_whatever_the_limits_of_episodes_are(small_noise_table, monkeypatch):
+    alive = []
+
+    class Counted(gymnasium.envs.classic_control.CartPoleEnv):
+        def __init__(self, **choices):
+            super().__init__(**choices)
+            alive.append(self)
+
+        def close(self):
+            alive.remove(self)
+            super().close()
+
+    monkeypatch.setitem(
+        gymnasium.registry,
+        "Counted-v0",
+        gymnasium.envs.registration.EnvSpec("Counted-v0", entry_point=Counted, max_episode_steps=500),
+    )
+    with made(small_noise_table, "gym.Counted-v0", "simple") as evaluator:
+        first = list(alive)
+        assert len(first) == 1
+        evaluator.pin([PARENT])
+        for limit in (5, 3, 5):
+            (found,) = play(evaluator, {0: Episode(PARENT, 0, 1, limit)}).values()
+            assert found.steps == limit
+        assert alive == first
+    assert alive == []

@@ -152,9 +152,7 @@ def take(
 # ---- trained runs
 
 
-def _make_tables(
-    runs: Sequence[GatheredRun], claim: Claim, config: Mapping, made: Path, *, project: Path
-) -> Ends:
+def _make_tables(runs: Sequence[GatheredRun], claim: Claim, config: Mapping, made: Path, *, project: Path) -> Ends:
     """Writes the tables, the figures and the reports."""
     counted = runs_that_count(runs)
     with tempfile.TemporaryDirectory() as temporary:

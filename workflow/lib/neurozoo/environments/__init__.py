@@ -34,7 +34,7 @@ class World(Interface):
 
     Attributes:
         game: Game id.
-        protocol: How the episode is played.
+        protocol: How the episode is played. Its `max_frames` may be replaced between episodes.
         shape: Shape of an observation.
         steps: Steps since the episode's start.
         is_done: Whether the episode is over.
@@ -93,6 +93,9 @@ class World(Interface):
         Raises:
             NeurozooError: The episode is over.
         """
+
+    def close(self) -> None:
+        """Gives back what the game holds, such as windows and processes; afterwards it cannot be played."""
 
 
 def make_world(game: str, protocol: Protocol) -> World:

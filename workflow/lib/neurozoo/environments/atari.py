@@ -187,6 +187,9 @@ class AtariEnvironment:
             )
         return self.step(largest(outputs))
 
+    def close(self) -> None:
+        """Does nothing: the emulator goes with this object."""
+
     def _frame_skip(self) -> int:
         least, most = self.protocol.least_frame_skip, self.protocol.frame_skip
         return most if least is None else least + self._random.below(most - least + 1)

@@ -24,6 +24,7 @@ class GymnasiumWorld(SingleFrameWorld):
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
         self._environment = _make(gymnasium_id(game))
+        self._is_closed = False
         self._can_draw = self._environment.render_mode is not None
         self._screen_shape: tuple[int, int, int] | None = None  # known when something has been drawn
         self._start(0)  # refuses observations that are not those of the space
@@ -41,6 +42,12 @@ class GymnasiumWorld(SingleFrameWorld):
     def screen_shape(self) -> tuple[int, int, int]:
         """(height, width, 3) of `screen`."""
         return self.screen.shape
+
+    def close(self) -> None:
+        """Closes the environment, once."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._environment.close()
 
     def _draw(self) -> np.ndarray | None:
         try:

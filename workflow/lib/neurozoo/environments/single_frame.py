@@ -106,3 +106,6 @@ class SingleFrameWorld(ABC):
         self.is_truncated |= is_last
         self._planes = [*self._planes[1:], self._new_plane()]
         return self.observation, reward, self.is_done
+
+    def close(self) -> None:  # noqa: B027  # most games hold nothing
+        """Gives back what the game holds."""

@@ -132,7 +132,9 @@ class WorldVectorEnvironment:
         return NeurozooError(f"The worlds cannot be continued: the same actions now lead to other screens. {remedy}")
 
     def close(self) -> None:
-        """Does nothing: the environments are plain objects."""
+        """Closes the worlds."""
+        for world in self._worlds:
+            world.close()
 
 
 def _make(game: str, protocol: Protocol) -> SingleFrameWorld:

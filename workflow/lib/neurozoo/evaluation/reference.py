@@ -1,5 +1,7 @@
 """Collects the reference batch of virtual batch norm."""
 
+from contextlib import closing
+
 import numpy as np
 
 from neurozoo.environments import make_world
@@ -28,12 +30,12 @@ def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.
     Source: Salimans et al. 2016, arXiv:1606.03498 (virtual batch normalisation); published code of Such et al. 2017.
     """
     random = generator(entropy, Purpose.REFERENCE)
-    world = make_world(game, protocol)
     observations: list[np.ndarray] = []
-    while len(observations) < REFERENCE_SIZE:
-        noops = protocol.draw_noops(random)
-        observation = world.reset(noops=noops, seed=draw_seed(random, Purpose.REFERENCE, protocol))
-        while not world.is_done and len(observations) < REFERENCE_SIZE:
-            observations.append(observation.reshape(world.shape.observation))
-            observation, _, _ = world.act(random.standard_normal(world.num_outputs).astype(np.float32))
+    with closing(make_world(game, protocol)) as world:
+        while len(observations) < REFERENCE_SIZE:
+            noops = protocol.draw_noops(random)
+            observation = world.reset(noops=noops, seed=draw_seed(random, Purpose.REFERENCE, protocol))
+            while not world.is_done and len(observations) < REFERENCE_SIZE:
+                observations.append(observation.reshape(world.shape.observation))
+                observation, _, _ = world.act(random.standard_normal(world.num_outputs).astype(np.float32))
     return np.stack(observations).astype(np.float32)

@@ -111,9 +111,8 @@ class StepwiseEvaluator:
 
     def _play(self, episode: Episode, watch=None) -> EpisodeResult:
         begin = time.monotonic()
-        if self._world.protocol.max_frames != episode.max_frames:
-            self._world = make_world(self._world.game, replace(self._world.protocol, max_frames=episode.max_frames))
         world, run = self._world, self._network(self._weights(episode.genome))
+        world.protocol = replace(world.protocol, max_frames=episode.max_frames)
         observation = world.reset(noops=episode.noops, seed=episode.seed)
         random = generator((episode.seed,), Purpose.ACTION_NOISE) if episode.action_noise else None
         score, sign_score, ram = 0.0, 0.0, []
@@ -162,8 +161,9 @@ class StepwiseEvaluator:
         return run
 
     def close(self) -> None:
-        """Drops queued episodes."""
+        """Drops queued episodes and closes the environment."""
         self._queue.clear()
+        self._world.close()
 
     def __enter__(self) -> "StepwiseEvaluator":
         return self

@@ -8,6 +8,7 @@ import itertools
 import os
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
@@ -87,7 +88,12 @@ def play_epsilon_greedily(
     record = {name: getattr(frozen, name) for name in ("algo", "game", "model", "run", "tag")}
     record |= {"epsilon": epsilon, "seed": seed, "tests": []}
     total = None if steps is None else steps * len(worlds) * len(players)
-    with Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress:
+    with (
+        Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress,
+        ExitStack() as open_worlds,
+    ):
+        for world in worlds:
+            open_worlds.enter_context(closing(world))
         for world, (rule, player) in itertools.product(worlds, players.items()):
             began = time.perf_counter()
             played: list[ScoredEpisode] = []

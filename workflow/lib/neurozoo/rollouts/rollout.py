@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -120,7 +120,7 @@ def record_rollout(
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with progress, ExitStack() as files:
+        with progress, closing(environment), ExitStack() as files:
             records = _Records(
                 environment,
                 frozen,
