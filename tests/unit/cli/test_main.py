@@ -1,8 +1,10 @@
 """The command line, as a user sees it."""
 
 import json
+import math
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from neurozoo.__main__ import main
@@ -180,6 +182,12 @@ def test_an_old_log_becomes_metrics_under_our_names(data_dir, tmp_path, capsys):
     assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith("ga,frostbite,large,3,uber2018,")
 
 
+def test_a_log_of_an_own_environment_has_its_own_protocol(data_dir, tmp_path):
+    words = [str(data_dir / "logs" / "gpu_ga.txt"), str(tmp_path / "m.csv"), "--model", "simple", "--run", "1"]
+    main(["parse", *words, "--game", "gym.CartPole-v1"])
+    assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith("ga,gym.CartPole-v1,simple,1,gymnasium,")
+
+
 def test_a_genome_is_imported_exported_and_evaluated_by_hand(engine, tmp_path, capsys):
     noise = engine[2:]
     words = ["--game", "breakout", "--model", "small", "--run-dir", str(tmp_path / "run"), *noise]
@@ -225,6 +233,27 @@ def test_comparing_a_folder_without_an_agent_is_answered_by_one_sentence(tmp_pat
         with pytest.raises(SystemExit):
             main(["compare", what, str(tmp_path), "--output", str(tmp_path / "c")])
         assert "model.json is missing" in capsys.readouterr().err
+
+
+def test_a_classification_names_what_it_left_out_and_an_interval_only_where_there_is_one(tmp_path, monkeypatch, capsys):
+    (tmp_path / "classification.json").write_text('{"left_out": {"runs/mistyped": "there is no model."}}')
+    for interval, shown in (((math.nan, math.nan), "no interval"), ((0.5, 1.0), "0.500 to 1.000")):
+        found = SimpleNamespace(accuracy=0.9, interval=interval, chance=0.5)
+        monkeypatch.setattr("neurozoo.comparison.classify_states", lambda places, found=found, **_: found)
+        main(["compare", "classify", "runs/1", "runs/mistyped", "--output", str(tmp_path)])
+        said = capsys.readouterr()
+        assert said.err == "left out runs/mistyped: there is no model.\n"
+        assert f"accuracy 0.900 ({shown}" in said.out
+
+
+def test_movies_and_embeddings_say_that_an_agent_is_an_earlier_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("neurozoo.agents.frozen.outdated", lambda folder: f"{folder} is an earlier agent.")
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").touch()
+    for command in (["movie"], ["movie", "--grid"], ["compare", "embed"]):
+        with pytest.raises(SystemExit):  # no rollout
+            main([*command, str(tmp_path), "--output", str(tmp_path / "made")])
+        assert f"{tmp_path} is an earlier agent." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["rollout"], ["movie"], ["movie", "--grid"]], ids=" ".join)

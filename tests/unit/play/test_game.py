@@ -141,6 +141,14 @@ def test_continuous_actions_have_no_joystick(frozen_folder):
         played(folder, {}, is_manual=True)
 
 
+def test_actions_without_names_of_a_joystick_are_not_chosen_by_keys(frozen_folder):
+    folder = frozen_folder("simple", game="gym.CartPole-v1")
+    _, display = played(folder, {2: ["m", "right"], 4: "q"})
+    assert all("agent" in status for status in display.statuses)
+    with pytest.raises(NeurozooError, match="ACTION_0, ACTION_1, of which none is a direction or FIRE"):
+        played(folder, {}, is_manual=True)
+
+
 def test_ctrl_c_ends_the_game_like_the_key_q(folder):
     clock = Clock()
     display = FakeDisplay({}, clock=clock)

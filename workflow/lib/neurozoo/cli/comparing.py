@@ -2,6 +2,7 @@
 
 import json
 import sys
+from math import isnan
 from pathlib import Path
 
 from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, whole
@@ -97,13 +98,15 @@ def _statistics(options):
 
 
 def _embed(options):
+    from neurozoo.agents.frozen import outdated
     from neurozoo.comparison import embed_states, write_embedding_page
 
+    for complaint in filter(None, map(outdated, options.run_dirs)):
+        print(f"neurozoo: {complaint}", file=sys.stderr)
     embedding, page = options.output / "embedding.npz", options.output / "embedding.html"
     choices = chosen(options, "keys", "methods", "max_points", "seed")
     left_out = embed_states(options.run_dirs, embedding, **choices)
-    for name, reason in left_out.items():
-        print(f"left out {name}: {reason}", file=sys.stderr)
+    _say_left_out(left_out)
     write_embedding_page(embedding, options.run_dirs, page)
     print(f"{page}: open it in a browser; the numbers are in {embedding}")
 
@@ -124,8 +127,16 @@ def _classify(options):
     facts, csv, figure = (options.output / f"classification.{end}" for end in ("json", "csv", "png"))
     choices = chosen(options, "by", "source", "epochs", "seed")
     result = classify_states(options.run_dirs, facts=facts, csv=csv, figures=[figure], **choices)
+    record = read_json(facts, "")
+    _say_left_out(record["left_out"])
     if options.json:
-        print(json.dumps(read_json(facts, "")))
+        print(json.dumps(record))
     else:
         low, high = result.interval
-        print(f"{csv}: accuracy {result.accuracy:.3f} ({low:.3f} to {high:.3f}), guessing {result.chance:.3f}")
+        interval = "no interval: a class has a single test stretch" if isnan(low) else f"{low:.3f} to {high:.3f}"
+        print(f"{csv}: accuracy {result.accuracy:.3f} ({interval}), guessing {result.chance:.3f}")
+
+
+def _say_left_out(left_out):
+    for name, reason in left_out.items():
+        print(f"left out {name}: {reason}", file=sys.stderr)

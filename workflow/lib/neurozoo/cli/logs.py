@@ -16,7 +16,9 @@ def add_log_commands(commands: Commands) -> None:
     parse.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     parse.add_argument("--model", required=True, help="network, such as large")
     parse.add_argument("--run", type=positive, required=True, help="number of the run")
-    parse.add_argument("--protocol", default="uber2018", help="evaluation protocol (default: %(default)s)")
+    parse.add_argument(
+        "--protocol", help="protocol of its episodes (default: the game's; uber2018 for Atari)"
+    )
     parse.add_argument("--columns", nargs="+", help="published field names (default: all except the genome)")
 
     phases = add_command(commands, "phases", _phases, "write a run's phases (random, train, test) as simple_dqn's CSV")
@@ -39,18 +41,17 @@ def add_log_commands(commands: Commands) -> None:
 
 
 def _parse(options):
-    from neurozoo.environments.games import check_game
-    from neurozoo.environments.protocols import get_protocol
+    from neurozoo.environments.protocols import protocol_of
     from neurozoo.networks.catalogue import get_network
     from neurozoo.records.comparability import protocol_facts
     from neurozoo.records.run_log import parse_log
 
     if options.csv.resolve() == options.log.resolve():
         raise NeurozooError(f"{options.csv} is the log itself. Give another name for the table. Nothing was written.")
-    protocol = get_protocol(options.protocol)
+    protocol = protocol_of(options.game, options.protocol)
     identity = {
         "algo": options.algo,
-        "game": check_game(options.game),
+        "game": options.game,
         "model": get_network(options.model).name,
         "run": options.run,
         "protocol": protocol.name,

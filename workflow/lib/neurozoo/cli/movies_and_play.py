@@ -105,9 +105,9 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 
-def show_movie(options: argparse.Namespace) -> None:
-    """Makes a movie; see `python -m neurozoo movie --help`."""
-    from neurozoo.agents.frozen import open_frozen
+def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> None:
+    """Makes a movie; see `python -m neurozoo movie --help`. A loop is cut out of `movie`, if it is given."""
+    from neurozoo.agents.frozen import open_frozen, outdated
     from neurozoo.agents.tagged_agents import frozen_tag_folder, tag_folder
     from neurozoo.movies.activation_movie import Movie, render_activation_movie, render_layer_movie
     from neurozoo.movies.game_movie import GameMovie, film_game
@@ -118,6 +118,8 @@ def show_movie(options: argparse.Namespace) -> None:
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):
         folders = [frozen_tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
+    for complaint in filter(None, map(outdated, folders)):
+        print(f"neurozoo: {complaint}", file=sys.stderr)
     folder, *others = folders
     if others and not options.grid:
         raise NeurozooError(f"Several runs, here {folder} and {others[0]}, need --grid. Add it, or name one run.")
@@ -132,27 +134,27 @@ def show_movie(options: argparse.Namespace) -> None:
         "max_steps": options.max_steps,
         **({} if options.game else {"fps": 60 if options.fps is None else options.fps}),
     }
-    movie: GridMovie | GameMovie | Movie
+    made: GridMovie | GameMovie | Movie
     if options.grid:
         whole = next((each for each in folders if (each / "frozen" / "model.json").exists()), folder)
         output = options.output or Path("results", "movies", f"{open_frozen(whole / 'frozen').game}.mp4")
-        movie = film_grid(folders, output, overlay=options.overlay, **given)
+        made = film_grid(folders, output, overlay=options.overlay, **given)
     elif options.game:
         output = options.output or folder / "game.mp4"
-        movie = film_game(frozen, rollout, output, overlay=options.overlay, **given)
+        made = film_game(frozen, rollout, output, overlay=options.overlay, **given)
     elif options.loop:
         check_endings((options.output, ".webp"))
-        loop = make_loop(folder / "activation.mp4", rollout, options.output or folder / "loop.webp")
+        loop = make_loop(movie or folder / "activation.mp4", rollout, options.output or folder / "loop.webp")
         print(json.dumps(asdict(loop)) if options.json else f"{loop.pictures} pictures, {loop.size:,} bytes")
         return
     elif options.layer:
         output = options.output or folder / f"layer_{options.layer}.mp4"
-        movie = render_layer_movie(frozen, rollout, output, layer=options.layer, overlay=options.overlay, **given)
+        made = render_layer_movie(frozen, rollout, output, layer=options.layer, overlay=options.overlay, **given)
     else:
         output = options.output or folder / "activation.mp4"
         looks = {key: value for key in ("layout", "theme", "rows") if (value := getattr(options, key)) is not None}
-        movie = render_activation_movie(frozen, rollout, output, **given, **looks)
-    print(json.dumps(asdict(movie)) if options.json else f"{output}: {movie.frames} frames")
+        made = render_activation_movie(frozen, rollout, output, **given, **looks)
+    print(json.dumps(asdict(made)) if options.json else f"{output}: {made.frames} frames")
 
 
 def _generations(options):

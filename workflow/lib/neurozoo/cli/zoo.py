@@ -131,10 +131,11 @@ def _movie(options):
     options.rollout = folder / "rollouts" / f"seed_{options.seed}.npz"
     if not options.rollout.exists():
         record_rollout(folder / "frozen", options.rollout, seed=options.seed, episodes=1, max_steps=2500)
-    if options.loop and not (folder / "activation.mp4").exists():
-        render_activation_movie(folder / "frozen", options.rollout, folder / "activation.mp4")
+    movie = options.rollout.with_suffix(".mp4")  # each seed has its own
+    if options.loop and not movie.exists():
+        render_activation_movie(folder / "frozen", options.rollout, movie)
     options.run_dir, options.tag, options.grid = [folder], FINAL, False
-    show_movie(options)
+    show_movie(options, movie=movie)
 
 
 def _selected(options):

@@ -4,11 +4,20 @@ Source: keys of simple_dqn (tambetm), which are those of the Arcade Learning Env
 Deviations: q and escape end the game; of two opposite directions, the one pressed last counts.
 """
 
+import itertools
+
 FIRST_DELAY = 17  # milliseconds per frame: the console's own speed
 STEP = 5  # milliseconds of delay, or units of volume
 VOLUME = 50  # of 100, at the start
 _ARROWS = ("up", "down", "left", "right")
 _OPPOSITES = {"up": "down", "down": "up", "left": "right", "right": "left"}
+
+# The actions that keys can choose, apart from NOOP, by their ALE names.
+JOYSTICK = {
+    up + side + fire
+    for up, side, fire in itertools.product(("", "UP", "DOWN"), ("", "LEFT", "RIGHT"), ("", "FIRE"))
+    if up + side + fire
+}
 
 HELP = "a slower, s faster, m manual, [ ] volume, q quit"
 MANUAL_HELP = "arrows move, space fires, p no-op, m agent"

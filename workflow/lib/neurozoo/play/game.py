@@ -15,7 +15,7 @@ from neurozoo.environments.games import action_codes, action_names
 from neurozoo.environments.protocols import STEPS_PER_SECOND, Protocol
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
-from neurozoo.play.controls import FIRST_DELAY, HELP, MANUAL_HELP, Controls
+from neurozoo.play.controls import FIRST_DELAY, HELP, JOYSTICK, MANUAL_HELP, Controls
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
 
@@ -102,10 +102,13 @@ def play_games(
         epsilon = default_epsilon(frozen)
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
     protocol = perturbation.protocol(frozen)
-    if is_manual and frozen.is_continuous:
-        raise NeurozooError(
-            f"{frozen.game} has continuous actions, so it has no joystick for a human. Leave --manual out."
+    if is_manual and not _has_joystick(frozen):
+        reason = (
+            "continuous actions"
+            if frozen.is_continuous
+            else f"the actions {', '.join(frozen.actions[:3])}, of which none is a direction or FIRE"
         )
+        raise NeurozooError(f"{frozen.game} has {reason}, so it has no joystick for a human. Leave --manual out.")
     use_one_thread()
     display.show(np.zeros((210, 160, 3), np.uint8), f"Loading {frozen.title} ...")
     loop = _GameLoop(frozen, protocol, display, Controls(is_manual=is_manual, hold=display.hold), clock, sleep)
@@ -118,6 +121,12 @@ def play_games(
             loop.leave()
             break
     return loop.played
+
+
+def _has_joystick(frozen: FrozenModel) -> bool:
+    """Returns whether keys can choose actions: some action is called as on a joystick."""
+    names = {name.upper() for name in frozen.actions}
+    return not frozen.is_continuous and not names.isdisjoint(JOYSTICK)
 
 
 class _GameLoop:
@@ -150,6 +159,7 @@ class _GameLoop:
             self._actions = [codes.index(code) for code in action_codes(frozen.game, protocol.action_set)]
         else:
             self._names = frozen.actions
+        self._has_joystick = _has_joystick(frozen)
         self._due = clock()
         self._score = 0.0
 
@@ -179,9 +189,13 @@ class _GameLoop:
         self._frame(reward)
         return observation, reward
 
+    @property
+    def _is_manual(self) -> bool:
+        return self._controls.is_manual and self._has_joystick
+
     def _manual_action(self) -> int | None:
         """Returns the index of the human's action; a no-op if the environment lacks it, None if the agent plays."""
-        if not self._controls.is_manual or self._frozen.is_continuous:
+        if not self._is_manual:
             return None
         name = self._controls.joystick(self._clock())
         known = [each.upper() for each in self._names]
@@ -213,9 +227,8 @@ class _GameLoop:
 
     def _status(self) -> str:
         controls = self._controls
-        is_manual = controls.is_manual and not self._frozen.is_continuous
-        who = f"you: {controls.joystick(self._clock())}" if is_manual else "agent"
+        who = f"you: {controls.joystick(self._clock())}" if self._is_manual else "agent"
         facts = [self._frozen.game, f"score {self._score:,.0f}", who, f"{controls.delay} ms"]
         if self._console is not None:
             facts.append(f"volume {controls.volume}")
-        return "  ".join([*facts, MANUAL_HELP if is_manual else HELP])
+        return "  ".join([*facts, MANUAL_HELP if self._is_manual else HELP])
