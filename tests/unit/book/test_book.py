@@ -151,7 +151,7 @@ def test_every_configuration_of_the_book_belongs_to_a_claim():
     assert files <= named
 
 
-def test_the_six_algorithms_play_the_same_games_and_frames_under_one_protocol():
+def test_the_six_algorithms_play_the_same_games_under_one_protocol_for_a_million_frames_or_more():
     config = read_configuration(PROJECT / "config" / "book" / "six_algorithms.yaml")
     runs = planned_runs(config)
     agents = {(run.algo, run.model) for run in runs}
@@ -161,9 +161,9 @@ def test_the_six_algorithms_play_the_same_games_and_frames_under_one_protocol():
         assert {run.game for run in own} == {"breakout", "frostbite", "pong"}
         assert len(own) == 9
         settings = [run_settings(config, **vars(run)) for run in own]
-        assert {(s["frames"], s["protocol"], s["action_set"]) for s in settings} == {
-            (2_000_000, "machado2018", "minimal")
-        }
+        assert {(s["protocol"], s["action_set"]) for s in settings} == {("machado2018", "minimal")}
+        (frames,) = {s["frames"] for s in settings}
+        assert frames >= 1_000_000
 
 
 # ---- taking results

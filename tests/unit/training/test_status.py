@@ -109,6 +109,16 @@ def test_a_run_whose_budget_grew_is_no_longer_done(runner, project, capsys):
     assert status(project, capsys)[1]["state"] == "waiting"
 
 
+def test_a_run_whose_settings_changed_waits_to_be_trained_anew(runner, project, capsys):
+    runner.finish(folder(project, 1))
+    config = yaml.safe_load((project / "config.yaml").read_text())
+    config["experiments"]["short"]["overrides"]["mutation_power"] = 0.5
+    (project / "config.yaml").write_text(yaml.safe_dump(config))
+    found = status(project, capsys)[1]
+    assert found["state"] == "waiting"
+    assert "mutation_power was 0.02, is now 0.5" in found["note"]
+
+
 def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, project):
     runner.finish(folder(project, 1))
     config = yaml.safe_load((project / "config.yaml").read_text())

@@ -16,9 +16,7 @@ def add_log_commands(commands: Commands) -> None:
     parse.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     parse.add_argument("--model", required=True, help="network, such as large")
     parse.add_argument("--run", type=positive, required=True, help="number of the run")
-    parse.add_argument(
-        "--protocol", help="protocol of its episodes (default: the game's; uber2018 for Atari)"
-    )
+    parse.add_argument("--protocol", help="protocol of its episodes (default: the game's; uber2018 for Atari)")
     parse.add_argument("--columns", nargs="+", help="published field names (default: all except the genome)")
 
     phases = add_command(commands, "phases", _phases, "write a run's phases (random, train, test) as simple_dqn's CSV")

@@ -255,15 +255,19 @@ def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int 
     return asdict(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
 
 
-def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, str]:
+def planned_facts(
+    config: Mapping, *, algo: str, game: str, model: str, run: int | str, at_first: bool = False
+) -> dict[str, str]:
     """Finds what will make a run comparable with others: what its `config.yaml` would record today.
 
-    Arguments and errors are those of `run_settings`.
+    Arguments and errors are those of `run_settings`. With `at_first`, a preset that has been corrected since counts as
+    it was at first, see `recorded_settings`.
 
     Returns:
         Texts by name, see `records.comparability.facts_of`.
     """
-    spec, settings = get_algorithm(algo), _settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    spec, find = get_algorithm(algo), _first_settings_of_run if at_first else _settings_of_run
+    settings = find(config, algo=algo, game=game, model=model, run=run)
     return facts_of(
         {
             "settings_hash": settings_hash(spec, settings),
@@ -280,10 +284,7 @@ def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run:
     Where a preset has been corrected since, they are those that it said at first, so that no finished run is trained
     again. Arguments, result and errors are those of `run_settings`.
     """
-    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
-    first = get_algorithm(algo).first_presets.get(choice["preset"], {})
-    said = {name: value for name, value in first.items() if name not in choice["overrides"]}
-    return settings_of(algo, choice).changed(said).as_first_recorded()
+    return _first_settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
@@ -332,6 +333,14 @@ def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int
 
 def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
     return settings_of(algo, _choice_of_run(config, algo=algo, game=game, model=model, run=run))
+
+
+def _first_settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
+    first = get_algorithm(algo).first_presets.get(choice["preset"], {})
+    return settings_of(algo, choice).changed(
+        {name: value for name, value in first.items() if name not in choice["overrides"]}
+    )
 
 
 def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Mapping[str, Any]:

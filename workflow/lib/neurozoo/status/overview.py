@@ -3,12 +3,14 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.planned_runs import planned_runs, run_settings
+from neurozoo.plan.planned_runs import PlannedRun, planned_facts, planned_runs, run_settings
+from neurozoo.records.comparability import OF_EVALUATION, SETTINGS, changed_facts, read_facts
 from neurozoo.records.run_log import UNITS
 from neurozoo.status.evidence import gather, last_lines
 from neurozoo.status.judgement import STATES, RunStatus, State, status_of
@@ -87,8 +89,34 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         evidence = gather(run, results=config["pathvars"]["results"], workdir=Path(workdir), workflow=workflow)
         unit = ALGORITHMS[run.algo].budget_unit
         budget = run_settings(config, **vars(run))[unit]
-        statuses.append(status_of(run, evidence, budget=budget, unit=unit, now=now))
+        status = status_of(run, evidence, budget=budget, unit=unit, now=now)
+        if status.state == "done" and (
+            changes := _changes(run, config, Path(workdir, config["pathvars"]["results"], "runs", run.name))
+        ):
+            more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+            note = f"its settings have changed, so it will be trained anew: {changes[0]}{more}"
+            status = replace(status, state="waiting", note=note)
+        statuses.append(status)
     return Overview(now, tuple(statuses))
+
+
+def _changes(run: PlannedRun, config: Mapping, folder: Path) -> list[str]:
+    """Says in which settings a finished run differs from the plan; nothing if it did not record them.
+
+    A run that began before its preset was corrected does not differ: Snakemake keeps it.
+    """
+    try:
+        then = read_facts(folder / "config.yaml")
+    except NeurozooError:
+        return []
+    if SETTINGS not in then:
+        return []
+    found = []
+    for at_first in (False, True):
+        now = planned_facts(config, **vars(run), at_first=at_first)
+        told = {name: now[name] for name in now if name in then and not name.startswith(OF_EVALUATION)}
+        found.append(changed_facts({name: then[name] for name in told}, told))
+    return found[0] if all(found) else []
 
 
 def _update(config: dict, later: Mapping) -> None:
