@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from neurozoo.agents.freeze import stacked
+from neurozoo.agents.frozen_check import stacked
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.environments.games import action_codes, action_names
 from neurozoo.environments.protocols import ObservationShape, get_protocol

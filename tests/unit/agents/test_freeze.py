@@ -4,8 +4,9 @@ import os
 
 import numpy as np
 import pytest
-from neurozoo.agents.freeze import check_same_actions, freeze, freeze_run, stacked
+from neurozoo.agents.freeze import freeze, freeze_run
 from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.frozen_check import check_same_actions, stacked
 from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 

@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from neurozoo.agents.freeze import check_same_actions, freeze, stacked
+from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.frozen_check import check_same_actions, stacked
 from neurozoo.environments import make_world
 from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError

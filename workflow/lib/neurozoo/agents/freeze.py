@@ -9,7 +9,7 @@ import glob
 import math
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,15 +31,14 @@ from neurozoo.agents.frozen import (
     GRAPH_FILE,
     KERAS_FILE,
     RECORD_FILE,
-    REMEDY,
     SAVED_MODEL,
-    first_line,
     observation_range,
     open_frozen,
     to_json,
 )
+from neurozoo.agents.frozen_check import check_same_actions
 from neurozoo.agents.generation_reports import generation_folder, report_of
-from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record, load_graph
+from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record
 from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
 from neurozoo.agents.tags import snapshot_path
 from neurozoo.environments.protocols import (
@@ -70,13 +69,6 @@ _RULES = {
 }
 FORMS = ("saved_model", "graph")  # besides the Keras model, which everything here reads
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
-CHUNK = 64  # observations per batch
-
-# Float sums in another order differ by about 1e-6 of the largest output after 3,136 terms. If the two best outputs are
-# closer than this, either action is right.
-TIE = 1e-5  # difference of the two best outputs, as a fraction of the largest absolute output
-CLOSE = 1e-4  # largest error of a continuous output, as a fraction of the episode's largest absolute output
-
 CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps of an Atari game
 CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
 
@@ -369,102 +361,6 @@ def _serving(model, layout: Layout):
         return {"logits": logits, "action": tf.argmax(logits, axis=-1)}
 
     return {"serving_default": serving_default}
-
-
-def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int]:
-    """Checks that all three forms of a frozen model act as in a recorded episode.
-
-    Args:
-        folder: The frozen model.
-        trace: The episode: `planes` (steps, height, width, channels) float32, without the last axis if there is one
-            channel; `actions` (steps,); `logits` (steps, outputs).
-
-    Returns:
-        `steps` that were compared, and `ties`: steps in which a form took the other of two equally good actions.
-        Actions are equally good if their outputs differ by at most 1e-5 of the largest, because float sums in another
-        order differ that much. Continuous outputs have no ties.
-
-    Raises:
-        NeurozooError: A form chose another action in a step that is not a tie, or its continuous outputs differ by more
-            than 1e-4 of the largest. The message names the step.
-    """
-    frozen = open_frozen(folder)
-    keras_model = frozen.load_keras()
-    forms = {
-        KERAS_FILE: lambda batch: keras_model(batch, training=False).numpy(),
-        SAVED_MODEL: _load_saved_model(frozen.folder / SAVED_MODEL),
-        GRAPH_FILE: load_graph(frozen, frozen.folder / GRAPH_FILE),
-    }
-    steps = len(trace.actions)
-    if steps == 0:
-        raise NeurozooError(
-            "The recorded episode is empty, so the frozen model cannot be checked. Record a longer one."
-        )
-    is_tie = _ties(trace.logits) if not frozen.is_continuous else np.zeros(steps, bool)
-    tied = np.zeros(steps, bool)
-    for name, outputs_of in forms.items():
-        outputs = np.concatenate([outputs_of(batch) for batch in stacked(trace.planes, CHUNK, frozen.shape)])
-        if frozen.is_continuous:
-            differs = np.abs(outputs - trace.logits).max(axis=-1) > CLOSE * np.abs(trace.logits).max()
-        else:
-            differs = outputs.argmax(axis=-1) != trace.actions
-        wrong = np.flatnonzero(differs & ~is_tie)
-        if wrong.size:
-            step = int(wrong[0])
-            got, expected = (
-                (outputs[step].tolist(), trace.logits[step].tolist())
-                if frozen.is_continuous
-                else (f"action {int(outputs[step].argmax())}", int(trace.actions[step]))
-            )
-            raise NeurozooError(
-                f"{name} acts differently from the agent in {wrong.size} of {steps} steps, first in step {step}: "
-                f"{got} instead of {expected}. The checkpoint and the evaluator do not match: rebuild the native op, "
-                "then train or freeze again."
-            )
-        tied |= differs
-    return {"steps": steps, "ties": int(tied.sum())}
-
-
-def _ties(logits: np.ndarray) -> np.ndarray:
-    """Finds the steps in which the two best outputs are too close to tell which is larger; bool, shape (steps,)."""
-    if logits.shape[-1] < 2:
-        return np.zeros(len(logits), bool)
-    best_two = np.sort(logits, axis=-1)[:, -2:]
-    return best_two[:, 1] - best_two[:, 0] <= TIE * np.abs(logits).max(axis=-1)
-
-
-def stacked(planes: np.ndarray, chunk: int, shape: ObservationShape) -> Iterator[np.ndarray]:
-    """Stacks an episode's planes to observations, a batch at a time.
-
-    Args:
-        planes: Shape (steps, height, width, channels) or (steps, height, width): the newest plane of each step.
-        chunk: Observations per batch.
-        shape: Says how many planes an observation has, and what stands before an episode's first plane.
-
-    Yields:
-        Shape (batch, height, width, channels * stack): the last planes of each step, oldest first.
-    """
-    planes, stack = planes if planes.ndim == 4 else planes[..., np.newaxis], shape.stack
-    before = planes[:1] if shape.repeats_first else np.zeros((1, *planes.shape[1:]), np.float32)
-    padded = np.concatenate([*[before] * (stack - 1), planes])
-    for start in range(0, len(planes), chunk):
-        stop = min(start + chunk, len(planes))
-        yield np.concatenate([padded[start + age : stop + age] for age in range(stack)], axis=-1)
-
-
-def _load_saved_model(path: Path) -> Callable[[np.ndarray], np.ndarray]:
-    import tensorflow as tf
-
-    try:
-        loaded = tf.saved_model.load(str(path))
-        signature = loaded.signatures["serving_default"]
-    except (OSError, KeyError, ValueError) as error:
-        raise NeurozooError(f"{path} is missing or not a SavedModel ({first_line(error)}). {REMEDY}") from error
-
-    def outputs_of(observations: np.ndarray, loaded=loaded) -> np.ndarray:
-        return signature(observation=tf.constant(observations))["logits"].numpy()
-
-    return outputs_of
 
 
 @contextlib.contextmanager

@@ -11,7 +11,8 @@ import yaml
 
 from neurozoo.agents.agent import IMPORTED, check_same_agent
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
-from neurozoo.agents.freeze import freeze, stacked
+from neurozoo.agents.freeze import freeze
+from neurozoo.agents.frozen_check import stacked
 from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
