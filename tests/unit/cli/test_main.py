@@ -246,6 +246,16 @@ def test_a_classification_names_what_it_left_out_and_an_interval_only_where_ther
         assert f"accuracy 0.900 ({shown}" in said.out
 
 
+def test_a_damaged_agent_is_left_out_of_an_embedding_and_does_not_end_it(tmp_path, monkeypatch, capsys):
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").write_text("{broken")
+    (tmp_path / "result.json").write_text("{}")
+    monkeypatch.setattr("neurozoo.comparison.embed_states", lambda places, output, **_: {"b": "it is damaged"})
+    monkeypatch.setattr("neurozoo.comparison.write_embedding_page", lambda *_: None)
+    main(["compare", "embed", str(tmp_path), "--output", str(tmp_path / "made")])
+    assert capsys.readouterr().err == "left out b: it is damaged\n"
+
+
 def test_movies_and_embeddings_say_that_an_agent_is_an_earlier_one(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("neurozoo.agents.frozen.outdated", lambda folder: f"{folder} is an earlier agent.")
     (tmp_path / "frozen").mkdir()

@@ -8,7 +8,7 @@ from neurozoo import __version__
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record, TakenRun
 from neurozoo.plan.planned_runs import IMPORTED, PlannedRun, imported_runs, planned_facts, planned_runs, run_settings
-from neurozoo.records.comparability import changed_facts, completed
+from neurozoo.records.comparability import NOT_RECORDED, OF_SETTINGS, SETTINGS, completed, fact_name
 
 _MOST_NAMED = 5  # differences in a sentence
 
@@ -113,7 +113,28 @@ def differences_of(run: TakenRun, facts: Mapping[str, str], config: Mapping) -> 
     if run.algo == IMPORTED:
         return []
     now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
-    return changed_facts(completed(facts, now), now)
+    return _differences(completed(facts, now), now)
+
+
+def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    if SETTINGS not in then:
+        return [f"settings are {NOT_RECORDED}"]
+    has_other_settings = then.get(SETTINGS) != now.get(SETTINGS)
+    names = [
+        name
+        for name in dict.fromkeys((*now, *then))
+        if name != SETTINGS
+        and (has_other_settings or not name.startswith(OF_SETTINGS))
+        and then.get(name, NOT_RECORDED) != now.get(name, NOT_RECORDED)
+    ]
+    if has_other_settings and not any(name.startswith(OF_SETTINGS) for name in names):
+        return [f"the hash of the settings was {then.get(SETTINGS, NOT_RECORDED)}, is now {now.get(SETTINGS)}"]
+    return [f"{_named(name)} was {then.get(name, NOT_RECORDED)}, is now {now.get(name, 'absent')}" for name in names]
+
+
+def _named(fact: str) -> str:
+    """Returns a setting as it is written in a configuration, and other facts in words."""
+    return fact.removeprefix(OF_SETTINGS) if fact.startswith(OF_SETTINGS) else fact_name(fact)
 
 
 def _other_version(record: Record) -> list[Mark]:

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,16 @@ def check_endings(*files: tuple[Path | None, str]) -> None:
     for file, ending in files:
         if file is not None and file.suffix != ending:
             raise NeurozooError(f"{file} should end in {ending}. Nothing was written.")
+
+
+def say_if_outdated(*folders: Path) -> None:
+    """Says on standard error which frozen agents are earlier ones of their runs; damaged ones are left to others."""
+    from neurozoo.agents.frozen import outdated
+
+    for folder in folders:
+        with contextlib.suppress(NeurozooError):
+            if complaint := outdated(folder):
+                print(f"neurozoo: {complaint}", file=sys.stderr)
 
 
 def check_run_dirs(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import sys
 from math import isnan
 from pathlib import Path
 
-from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, whole
+from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, say_if_outdated, whole
 from neurozoo.errors import NeurozooError
 
 
@@ -98,11 +98,9 @@ def _statistics(options):
 
 
 def _embed(options):
-    from neurozoo.agents.frozen import outdated
     from neurozoo.comparison import embed_states, write_embedding_page
 
-    for complaint in filter(None, map(outdated, options.run_dirs)):
-        print(f"neurozoo: {complaint}", file=sys.stderr)
+    say_if_outdated(*options.run_dirs)
     embedding, page = options.output / "embedding.npz", options.output / "embedding.html"
     choices = chosen(options, "keys", "methods", "max_points", "seed")
     left_out = embed_states(options.run_dirs, embedding, **choices)

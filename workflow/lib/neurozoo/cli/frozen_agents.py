@@ -1,7 +1,6 @@
 """`python -m neurozoo freeze`, `rollout` and `test`: freezes a run's agent, records its play and tests it."""
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     check_endings,
     chosen,
+    say_if_outdated,
     whole,
 )
 from neurozoo.errors import NeurozooError
@@ -115,14 +115,12 @@ def _freeze(options):
 
 
 def _rollout(options):
-    from neurozoo.agents.frozen import outdated
     from neurozoo.agents.tagged_agents import frozen_tag_folder
     from neurozoo.rollouts.rollout import record_rollout
 
     check_endings((options.output, ".npz"), (options.table, ".parquet"))
     folder = frozen_tag_folder(options.run_dir, options.tag)
-    if complaint := outdated(folder):
-        print(f"neurozoo: {complaint}", file=sys.stderr)
+    say_if_outdated(folder)
     noise = chosen(options, "observation_noise", "parameter_noise", "action_noise", "sticky_probability")
     extent = chosen(options, "episodes", "max_steps", "min_steps", "noops", "streamlined")
     outputs = {options.seed: options.output or folder / "rollout.npz"}

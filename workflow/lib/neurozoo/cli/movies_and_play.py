@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     check_endings,
     chosen,
+    say_if_outdated,
 )
 from neurozoo.errors import NeurozooError
 
@@ -107,7 +107,7 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
 
 def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> None:
     """Makes a movie; see `python -m neurozoo movie --help`. A loop is cut out of `movie`, if it is given."""
-    from neurozoo.agents.frozen import open_frozen, outdated
+    from neurozoo.agents.frozen import open_frozen
     from neurozoo.agents.tagged_agents import frozen_tag_folder, tag_folder
     from neurozoo.movies.activation_movie import Movie, render_activation_movie, render_layer_movie
     from neurozoo.movies.game_movie import GameMovie, film_game
@@ -118,8 +118,7 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):
         folders = [frozen_tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
-    for complaint in filter(None, map(outdated, folders)):
-        print(f"neurozoo: {complaint}", file=sys.stderr)
+    say_if_outdated(*folders)
     folder, *others = folders
     if others and not options.grid:
         raise NeurozooError(f"Several runs, here {folder} and {others[0]}, need --grid. Add it, or name one run.")
@@ -190,13 +189,12 @@ def _play_level(options):
 
 def show_play(options: argparse.Namespace) -> None:
     """Lets an agent play; see `python -m neurozoo play --help`."""
-    from neurozoo.agents.frozen import RECORD_FILE, open_frozen, outdated
+    from neurozoo.agents.frozen import RECORD_FILE, open_frozen
     from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
 
     folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"
     title = open_frozen(folder).title
-    if complaint := outdated(folder.parent):
-        print(f"neurozoo: {complaint}", file=sys.stderr)
+    say_if_outdated(folder.parent)
     choices = chosen(options, "games", "epsilon", "sticky_probability", "seed")
     with TerminalDisplay() if options.terminal else WindowDisplay(title, is_heard=options.is_heard) as display:
         games = play_games(folder, display, is_manual=options.manual, **choices)

@@ -255,19 +255,15 @@ def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int 
     return asdict(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
 
 
-def planned_facts(
-    config: Mapping, *, algo: str, game: str, model: str, run: int | str, at_first: bool = False
-) -> dict[str, str]:
+def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, str]:
     """Finds what will make a run comparable with others: what its `config.yaml` would record today.
 
-    Arguments and errors are those of `run_settings`. With `at_first`, a preset that has been corrected since counts as
-    it was at first, see `recorded_settings`.
+    Arguments and errors are those of `run_settings`.
 
     Returns:
         Texts by name, see `records.comparability.facts_of`.
     """
-    spec, find = get_algorithm(algo), _first_settings_of_run if at_first else _settings_of_run
-    settings = find(config, algo=algo, game=game, model=model, run=run)
+    spec, settings = get_algorithm(algo), _settings_of_run(config, algo=algo, game=game, model=model, run=run)
     return facts_of(
         {
             "settings_hash": settings_hash(spec, settings),
@@ -285,6 +281,42 @@ def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run:
     again. Arguments, result and errors are those of `run_settings`.
     """
     return _first_settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
+
+
+def changed_settings(
+    config: Mapping, recorded: Mapping[str, object], *, algo: str, game: str, model: str, run: int | str
+) -> list[str]:
+    """Says in which settings a run differs from the plan, such as `mutation_power was 0.5, is now 0.002`.
+
+    The budget does not count: it may grow. Where a preset has been corrected since, a run by either is as planned.
+
+    Other arguments and errors are those of `run_settings`.
+
+    Args:
+        config: As returned by `check_config`.
+        recorded: The run's `config.yaml`, which may be of an earlier version.
+        algo: Algorithm.
+        game: Game.
+        model: Network.
+        run: Number of the repetition.
+    """
+    spec = get_algorithm(algo)
+    then = spec.settings.as_recorded(recorded)
+    found = []
+    for find in (_settings_of_run, _first_settings_of_run):
+        settings = find(config, algo=algo, game=game, model=model, run=run)
+        now = asdict(settings)
+        if "protocol" in now:  # a record names the game's own, too
+            now["protocol"] = spec.describe_protocol(game, settings)["name"]
+        plain = json.loads(json.dumps({name: [then[name], now[name]] for name in now if name in then}))
+        found.append(
+            [
+                f"{name} was {before}, is now {after}"
+                for name, (before, after) in plain.items()
+                if before != after and name != spec.budget_unit
+            ]
+        )
+    return min(found, key=len)
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:

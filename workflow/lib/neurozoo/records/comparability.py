@@ -64,30 +64,6 @@ def completed(then: Facts, now: Facts) -> dict[str, str]:
     return {name: _text(_DEFAULTS[name]) for name in now if name in _DEFAULTS} | dict(then)
 
 
-def changed_facts(then: Facts, now: Facts) -> list[str]:
-    """Says in what facts differ, such as `population_size was 100, is now 1000`; empty if they are equal.
-
-    Settings count where their hashes differ. A setting is called as in a configuration, other facts as by `fact_name`.
-    """
-    if SETTINGS not in then:
-        return [f"settings are {NOT_RECORDED}"]
-    has_other_settings = then.get(SETTINGS) != now.get(SETTINGS)
-    names = [
-        name
-        for name in dict.fromkeys((*now, *then))
-        if name != SETTINGS
-        and (has_other_settings or not name.startswith(OF_SETTINGS))
-        and then.get(name, NOT_RECORDED) != now.get(name, NOT_RECORDED)
-    ]
-    if has_other_settings and not any(name.startswith(OF_SETTINGS) for name in names):
-        return [f"the hash of the settings was {then.get(SETTINGS, NOT_RECORDED)}, is now {now.get(SETTINGS)}"]
-    return [
-        f"{name.removeprefix(OF_SETTINGS) if name.startswith(OF_SETTINGS) else fact_name(name)} "
-        f"was {then.get(name, NOT_RECORDED)}, is now {now.get(name, 'absent')}"
-        for name in names
-    ]
-
-
 def protocol_facts(protocol: Protocol) -> dict[str, str]:
     """Returns the facts of a protocol by the names of their columns."""
     return _texts(OF_PROTOCOL, asdict(protocol))

@@ -9,9 +9,8 @@ from pathlib import Path
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.planned_runs import PlannedRun, planned_facts, planned_runs, run_settings
-from neurozoo.records.comparability import OF_EVALUATION, SETTINGS, changed_facts, read_facts
-from neurozoo.records.run_log import UNITS
+from neurozoo.plan.planned_runs import PlannedRun, changed_settings, planned_runs, run_settings
+from neurozoo.records.run_log import UNITS, read_run_settings
 from neurozoo.status.evidence import gather, last_lines
 from neurozoo.status.judgement import STATES, RunStatus, State, status_of
 from neurozoo.status.workflow_files import WorkflowFiles
@@ -90,33 +89,21 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         unit = ALGORITHMS[run.algo].budget_unit
         budget = run_settings(config, **vars(run))[unit]
         status = status_of(run, evidence, budget=budget, unit=unit, now=now)
-        if status.state == "done" and (
-            changes := _changes(run, config, Path(workdir, config["pathvars"]["results"], "runs", run.name))
-        ):
-            more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-            note = f"its settings have changed, so it will be trained anew: {changes[0]}{more}"
-            status = replace(status, state="waiting", note=note)
+        if status.state == "done":
+            status = replace(status, note=_about_changes(run, config, Path(workdir, config["pathvars"]["results"])))
         statuses.append(status)
     return Overview(now, tuple(statuses))
 
 
-def _changes(run: PlannedRun, config: Mapping, folder: Path) -> list[str]:
-    """Says in which settings a finished run differs from the plan; nothing if it did not record them.
-
-    A run that began before its preset was corrected does not differ: Snakemake keeps it.
-    """
+def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
+    """Says that a finished run had other settings than are planned; nothing if it had the same, or none are known."""
     try:
-        then = read_facts(folder / "config.yaml")
+        recorded = read_run_settings(results / "runs" / run.name / "config.yaml")
     except NeurozooError:
-        return []
-    if SETTINGS not in then:
-        return []
-    found = []
-    for at_first in (False, True):
-        now = planned_facts(config, **vars(run), at_first=at_first)
-        told = {name: now[name] for name in now if name in then and not name.startswith(OF_EVALUATION)}
-        found.append(changed_facts({name: then[name] for name in told}, told))
-    return found[0] if all(found) else []
+        return ""
+    changes = changed_settings(config, recorded, **vars(run))
+    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+    return f"its settings have changed since: {changes[0]}{more}" if changes else ""
 
 
 def _update(config: dict, later: Mapping) -> None:
