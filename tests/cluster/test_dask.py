@@ -13,7 +13,7 @@ import pytest
 from distributed import Security
 
 PROJECT = Path(__file__).parents[2]
-TIMES = ("TimestepsPerSecondThisIter", "TimeElapsed", "OverheadThisIter")
+TIMES = ("TimestepsPerSecondThisIter", "TimeElapsed", "OverheadThisIter", "ProcessorTime")
 GA = "population_size=24 selection_threshold=4 validation_threshold=2 num_validation_episodes=2 num_test_episodes=2"
 ES = "population_size=20 num_test_episodes=2"
 RUNS = {

@@ -91,6 +91,7 @@ def write_run(project, number, tests, *, frames=1000, finished=True, version=__v
         {
             "frames": frames * place // len(tests), "score": 1.1 * test, "test_score": test, "score_episodes": 3,
             "test_episodes": 4, "Iteration": place, "TimeElapsedTotal": 1800.0 * place,
+            "ProcessorTimeTotal": 900.0 * place,
         }
         for place, test in enumerate(tests, start=1)
     ]  # fmt: skip
@@ -485,14 +486,14 @@ def test_a_finished_record_of_other_settings_is_only_replaced_by_finished_runs(p
 
 def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     root = project({"shows": ["scores", "scores_at_equal_hours"]})
-    write_run(root, 1, [1.0, 2.0])  # an hour
-    write_run(root, 2, [3.0, 4.0, 50.0, 60.0])  # two hours
+    write_run(root, 1, [1.0, 2.0])  # half an hour of the processor
+    write_run(root, 2, [3.0, 4.0, 50.0, 60.0])  # an hour
     make(root)
     record = read_record(root / "docs/results/tiny")
-    assert record.hours == {"pong": 1.0}
+    assert record.hours == {"pong": 0.5}
     assert "GA, small: 31 [" in row(root)  # (2 + 60) / 2
     assert "![The same over hours](tiny/figure_hours.png)" in page(root)
-    later = page(root).split("At equal hours of training (Pong 1 h)")[1]
+    later = page(root).split("At equal processor hours, with tests (Pong 0.5 h)")[1]
     assert "| 3 [2, 4] | 2 |" in later
 
 
@@ -638,7 +639,7 @@ def test_runs_without_times_have_no_part_in_equal_hours():
     rows = [("pong", 1, 3600.0), ("pong", 2, None), ("skiing", 1, None)]
     metrics = pd.DataFrame(
         [{"algo": "ga", "game": game, "model": "small", "run": run, "protocol": "uber2018",
-          "TimeElapsedTotal": seconds} for game, run, seconds in rows]
+          "ProcessorTimeTotal": seconds} for game, run, seconds in rows]
     )  # fmt: skip
     early, hours = at_equal_hours(metrics)
     assert hours == {"pong": 1.0}

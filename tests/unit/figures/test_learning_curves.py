@@ -66,7 +66,7 @@ def test_test_scores_and_own_scores_share_no_curve():
 
 
 def test_curves_over_hours_need_times(tmp_path):
-    with pytest.raises(NeurozooError, match="no TimeElapsedTotal"):
+    with pytest.raises(NeurozooError, match="no ProcessorTimeTotal"):
         plot_learning_curves(small(), [tmp_path / "curves.png"], over="hours")
 
 
@@ -197,11 +197,11 @@ def test_frames_can_be_drawn_on_a_logarithmic_axis(tmp_path):
 
 
 def test_scores_can_be_drawn_over_hours(tmp_path):
-    metrics = small().assign(TimeElapsedTotal=[1800, 3600, 7200] * 2)
+    metrics = small().assign(ProcessorTimeTotal=[1800, 3600, 7200] * 2)
     with mock.patch.object(plots, "median_curves", wraps=median_curves) as drawn:
         plot_learning_curves(metrics, [tmp_path / "curves.svg"], over="hours")
     assert drawn.call_args.args[0]["frames"].tolist() == [0.5, 1, 2] * 2
-    assert "Hours of training and tests" in (tmp_path / "curves.svg").read_text()
+    assert "Processor hours of training and tests" in (tmp_path / "curves.svg").read_text()
     assert "Emulator frames" not in (tmp_path / "curves.svg").read_text()
 
 

@@ -43,7 +43,16 @@ def test_a_run_leaves_all_its_files_and_they_agree(uninterrupted, small_noise_ta
     records = read_log(uninterrupted / "log.jsonl")
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
     assert len(records) >= 3
-    standard = {"frames", "score", "score_episodes", "test_score", "test_episodes", "Lineage", "OverheadThisIter"}
+    standard = {
+        "frames",
+        "score",
+        "score_episodes",
+        "test_score",
+        "test_episodes",
+        "Lineage",
+        "OverheadThisIter",
+        "ProcessorTimeTotal",
+    }
     assert all(set(GA_FIELDS) | standard == set(record) for record in records)
     assert records[-2]["frames"] < SETTINGS["frames"] <= records[-1]["frames"]
 
@@ -83,6 +92,10 @@ def test_times_add_up(uninterrupted):
     records = [json.loads(line) for line in (uninterrupted / "log.jsonl").read_text().splitlines()]
     for kind, total in (("TimeElapsedThisIter", "TimeElapsed"), ("TimeElapsedThisIterTotal", "TimeElapsedTotal")):
         np.testing.assert_allclose(np.cumsum([r[kind] for r in records]), [r[total] for r in records], rtol=1e-9)
+    processor = [record["ProcessorTimeTotal"] for record in records]
+    assert processor == sorted(processor)
+    # Two threads at the most, and of a tick of the system's clock either way.
+    assert 0 < processor[0] < 2 * records[0]["TimeElapsedTotal"] + 0.1
     for record in records:
         assert 0 < record["TimeElapsedThisIter"] < record["TimeElapsedThisIterTotal"]  # the tests take time, too
         assert 0 < record["OverheadThisIter"] < record["TimeElapsedThisIterTotal"]

@@ -42,6 +42,7 @@ TIMES = {
     "TimeElapsed",
     "TimeElapsedTotal",
     "OverheadThisIter",
+    "ProcessorTimeTotal",
 }
 
 

@@ -66,7 +66,7 @@ class Record(Section):
         configuration: The configuration that planned the runs.
         runs: All runs that were there, also unfinished ones, in the order of the configuration.
         facts: Settings, protocol and rules of tests by their digest; see `records.comparability`.
-        hours: For each game, the hours after which scores were compared at equal hours.
+        hours: For each game, the processor hours after which scores were compared at equal hours.
         frames: For each game, the frames after which scores were compared at equal frames.
         machines: The machines that trained, by their digest.
         files: SHA-256 of the files beside the record, by name.

@@ -11,7 +11,7 @@ from neurozoo.files import open_text
 from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
 
 REPORTS = "reports.csv"
-SECONDS = "TimeElapsedTotal"
+SECONDS, PROCESSOR_SECONDS = "TimeElapsedTotal", "ProcessorTimeTotal"
 
 Row = dict[str, str]
 
@@ -24,7 +24,7 @@ def write_reports(tables: Iterable[str | os.PathLike], output: Path, *, fields: 
         output: The table to write, a row per report; numbers stay as they are written in `tables`.
         fields: Other columns to keep.
     """
-    wanted = dict.fromkeys((*IDENTITY, *UNITS, *STANDARD, *EPISODES, SECONDS, *fields))
+    wanted = dict.fromkeys((*IDENTITY, *UNITS, *STANDARD, *EPISODES, SECONDS, PROCESSOR_SECONDS, *fields))
     rows = [{name: row[name] for name in wanted if name in row} for path in tables for row in _read(path)]
     known = {name for row in rows for name in row}
     _write(output, [name for name in wanted if name in known], rows)

@@ -88,7 +88,7 @@ def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
             shown = replace(shown, title=f"At equal frames of training ({frames})")
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
-            shown = replace(shown, title=f"At equal hours of training ({hours})", brief=[])
+            shown = replace(shown, title=f"At equal processor hours, with tests ({hours})", brief=[])
         elif kind == "comparison" and record.frames:
             shown = replace(shown, title=f"{shown.title}, at equal frames")
         found.append(shown)

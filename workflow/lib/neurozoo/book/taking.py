@@ -14,7 +14,7 @@ from neurozoo.book.claims import Claim
 from neurozoo.book.gathering import GatheredRun, digest, gather_runs, number
 from neurozoo.book.marks import differences_of, planned_budgets
 from neurozoo.book.record import RECORD, Record, TakenRun, read_record
-from neurozoo.book.reports import REPORTS, SECONDS, write_reports
+from neurozoo.book.reports import PROCESSOR_SECONDS, REPORTS, write_reports
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import draw_archive_curves
 from neurozoo.figures.learning_curves import plot_learning_curves
@@ -223,15 +223,17 @@ def at_equal_frames(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]
 
 
 def at_equal_hours(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Cuts the reports of each game where the quickest run of the game ends.
+    """Cuts the reports of each game at the processor time of the run that needed the least.
 
     Args:
-        metrics: The merged table, with the column `TimeElapsedTotal` in seconds.
+        metrics: The merged table, with the column `ProcessorTimeTotal` in seconds.
 
     Returns:
-        The reports up to then, and the hours by game. Runs and games without times are left out.
+        The reports up to then, and the hours by game. Runs and games without this time are left out.
     """
-    seconds = metrics[SECONDS].astype("Float64")
+    if PROCESSOR_SECONDS not in metrics:
+        return metrics[:0], {}
+    seconds = metrics[PROCESSOR_SECONDS].astype("Float64")
     ends = seconds.groupby([metrics[name] for name in IDENTITY]).max().groupby("game").min().dropna()
     limit = metrics["game"].map(ends.to_dict()).astype("Float64")
     return metrics[(seconds <= limit).fillna(False)], {str(game): float(end) / 3600 for game, end in ends.items()}

@@ -39,7 +39,7 @@ INTERVALS: dict[str, Statistic | None] = {
     "median": lambda games: np.median(games[0], axis=-1),
     "none": None,
 }
-OVER = {"frames": "Emulator frames", "hours": "Hours of training and tests"}  # titles of the axis
+OVER = {"frames": "Emulator frames", "hours": "Processor hours of training and tests"}  # titles of the axis
 FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
 _OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
@@ -82,7 +82,7 @@ def plot_learning_curves(
             published figure; or `none`. A single run has no ribbon.
         best: Whether to draw the best score so far of any run as a dashed line.
         frames_axis: `linear`, starting at 0, or `log`, for runs and references of very different lengths.
-        over: `frames`, or `hours` of wall time, for which the table needs the column `TimeElapsedTotal`.
+        over: `frames`, or `hours` of the processor, for which the table needs the column `ProcessorTimeTotal`.
         confidence: Confidence of the ribbon.
         seed: Seed of the bootstrap.
         references: Curves of other programs, see `records.reference_curves.read_references`. They are grey, appear
@@ -102,10 +102,12 @@ def plot_learning_curves(
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
-    if over == "hours" and "TimeElapsedTotal" not in metrics:
-        raise NeurozooError("The metrics have no TimeElapsedTotal, so curves over hours cannot be drawn. Draw frames.")
+    if over == "hours" and "ProcessorTimeTotal" not in metrics:
+        raise NeurozooError(
+            "The metrics have no ProcessorTimeTotal, so there are no curves over hours. Draw frames."
+        )
     if over == "hours":
-        metrics = metrics.assign(frames=metrics["TimeElapsedTotal"].astype("Float64") / 3600)
+        metrics = metrics.assign(frames=metrics["ProcessorTimeTotal"].astype("Float64") / 3600)
     reports, runs = _labelled(metrics, colour_by)
     del metrics
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Spent:
-    """Seconds of wall time.
+    """Seconds of wall time, and of processor time.
 
     Attributes:
         counted: Time without tests.
         total: All time.
         playing: Time in which episodes were played.
+        processor: Processor time of all threads of this process, with tests.
     """
 
     counted: float = 0.0
     total: float = 0.0
     playing: float = 0.0
+    processor: float = 0.0
 
 
 @dataclass
@@ -26,11 +28,13 @@ class Clock:
     Attributes:
         counted: All finished iterations, without tests.
         total: All finished iterations.
+        processor: Processor time of all finished iterations; None if the run began before it was measured.
         now: The current iteration.
     """
 
     counted: float = 0.0
     total: float = 0.0
+    processor: float | None = 0.0
     now: Spent = field(default_factory=Spent)
 
     @classmethod
@@ -38,21 +42,34 @@ class Clock:
         """Restores a clock from what `to_state` returned; None gives a new one."""
         if state is None:
             return cls()
-        return cls(state["counted"], state["total"], Spent(**state.get("now", {})))
+        return cls(state["counted"], state["total"], state.get("processor"), Spent(**state.get("now", {})))
 
     def to_state(self) -> dict:
         """Returns everything as plain JSON."""
-        return {"counted": self.counted, "total": self.total} | ({"now": vars(self.now)} if self.now.total else {})
+        spent = {"counted": self.counted, "total": self.total}
+        if self.processor is not None:
+            spent["processor"] = self.processor
+        return spent | ({"now": vars(self.now)} if self.now.total else {})
 
-    def add(self, seconds: float, *, untimed: float, playing: float) -> None:
-        """Adds seconds to the current iteration: of these, `untimed` went into tests and `playing` into episodes."""
+    def add(self, seconds: float, *, untimed: float, playing: float, processor: float) -> None:
+        """Adds seconds to the current iteration: of these, `untimed` went into tests and `playing` into episodes.
+
+        Args:
+            seconds: Wall time.
+            untimed: Part of it.
+            playing: Part of it.
+            processor: Processor time meanwhile.
+        """
         self.now.counted += seconds - untimed
         self.now.total += seconds
         self.now.playing += playing
+        self.now.processor += processor
 
     def end_iteration(self) -> Spent:
         """Returns the seconds of the current iteration, and begins the next one."""
         spent, self.now = self.now, Spent()
         self.counted += spent.counted
         self.total += spent.total
+        if self.processor is not None:
+            self.processor += spent.processor
         return spent

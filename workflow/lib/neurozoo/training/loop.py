@@ -252,7 +252,7 @@ class _Training:
         """Trains until the next report, reports it, and saves the state."""
         report = None
         while report is None:
-            begin = time.monotonic()
+            begin = time.monotonic(), time.process_time()
             try:
                 report = self._session.advance(self._watch)
             except Interrupted:
@@ -265,9 +265,11 @@ class _Training:
         self._watch.flush()
         self._finish(report)
 
-    def _count(self, begin: float) -> None:
+    def _count(self, begin: tuple[float, float]) -> None:
+        """Adds the time since then, on the wall and of the processor."""
         untimed, playing = self._watch.take_spent()
-        self._clock.add(time.monotonic() - begin, untimed=untimed, playing=playing)
+        seconds, processor = time.monotonic() - begin[0], time.process_time() - begin[1]
+        self._clock.add(seconds, untimed=untimed, playing=playing, processor=processor)
 
     def _finish(self, report: Report) -> None:
         watch, clock = self._watch, self._clock

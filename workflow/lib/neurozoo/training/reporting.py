@@ -184,6 +184,7 @@ def log_record(report: Report, *, unit: Unit, spent: Spent, clock: Clock) -> dic
         "TimeElapsed": clock.counted,
         "TimeElapsedTotal": clock.total,
         "OverheadThisIter": spent.total - spent.playing,
+        **({} if clock.processor is None else {"ProcessorTimeTotal": clock.processor}),
     }
 
 

@@ -31,6 +31,7 @@ from neurozoo.files import open_file, parse_json, read_json, write_json, written
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
 from neurozoo.records.run_log import read_last_complete, read_last_record
+from neurozoo.training.clock import Clock
 
 SUPERSEDED = "superseded"
 
@@ -81,7 +82,7 @@ class RunState:
         self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
         if is_new:  # before the first episode, so that its result is never used with other settings
             self._move_kept_files_aside()  # they belong to the run before
-            self.save(None, {"counted": 0.0, "total": 0.0})
+            self.save(None, Clock().to_state())
 
     def _read(self) -> dict:
         found = read_json(self._state_path, self.remedy)
