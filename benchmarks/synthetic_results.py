@@ -69,7 +69,7 @@ def write_log(run_dir: Path, generations: int) -> None:
             while (record := algorithm.tell(invented(algorithm))) is None:
                 pass
             report, elite = make_report(record, elite_before=elite), record[ELITE_GENOME]
-            clock.add(1.0, untimed=0.1, playing=0.8)
+            clock.add(1.0, untimed=0.1, playing=0.8, processor=1.0)
             line = log_record(report, unit="frames", spent=clock.end_iteration(), clock=clock)
             state.report(line)
             reporter.report(line, report)
