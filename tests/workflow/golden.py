@@ -95,7 +95,7 @@ def _hash_of_array(array: np.ndarray) -> str:
 
 
 def _is_about_time(name: str) -> bool:
-    words = ("TimeElapsed", "Overhead", "PerSecond", "per_second", "seconds", "_time", "_per_s", "wait_data_share")
+    words = ("TimeElapsed", "ProcessorTime", "Overhead", "PerSecond", "per_second", "seconds", "_time", "_per_s", "wait_data_share")
     return any(word in name for word in words)
 
 
