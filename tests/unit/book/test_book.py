@@ -19,7 +19,7 @@ from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import TakenRun, read_record
-from neurozoo.book.shown import read_archives, read_comparison, shown_elites, shown_of_earlier
+from neurozoo.book.shown import elites_of_records, read_archives, read_comparison, shown_elites, shown_of_earlier
 from neurozoo.book.taking import at_equal_hours, read_configuration
 from neurozoo.cli.book import add_book_command
 from neurozoo.environments.protocols import get_protocol
@@ -551,6 +551,26 @@ def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
     one = pd.DataFrame({"source": "Pong", "reported": [2.0, 2.0], "tested": [1.0, 1.0]})
     other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
     assert shown_elites(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "+60.0% [+60.0%, +60.0%]")
+
+
+def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
+    one = pd.DataFrame({"source": "Pong", "reported": [2.0], "tested": [1.0]})
+    other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
+    shown = shown_elites(pd.concat([one, other]))
+    assert shown.rows[0] == ("Pong", "1", "2", "1", "+100.0%")
+    assert shown.rows[-1] == ("all with several runs", "4", "", "", "+20.0% [+20.0%, +20.0%]")
+    assert shown_elites(one).rows[-1] == ("all", "1", "", "", "+100.0%")
+
+
+def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(project):
+    root = project()
+    write_run(root, 1, [10.0])
+    write_run(root, 2, [20.0])
+    make(root)
+    record = read_record(root / "docs/results/tiny")
+    assert len(elites_of_records({"tiny": record})) == 2
+    facts = {digest: fact | {"settings_stage_threshold": "0.8"} for digest, fact in record.facts.items()}
+    assert elites_of_records({"tiny": record.model_copy(update={"facts": facts})}).empty
 
 
 def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compared(project, tmp_path):

@@ -306,7 +306,8 @@ def read_elites(path: Path) -> pd.DataFrame:
 def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
     """Returns the reported and the tested scores of all runs whose own score was the best of many.
 
-    Runs with a test of a single episode do not count, such as those in the hard maze, where every episode is the same.
+    Two kinds of runs do not count: those with a test of a single episode, as in the hard maze, where every episode is
+    the same, and those in stages, whose own score is from the stages they had reached, but the test from all.
     """
     rows = [
         (f"{game_title(run.game)}, {agent_name(run.algo, run.model)} ({name})", run.score, run.test_score)
@@ -314,6 +315,7 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
         for run in record.runs
         if run.algo in ALGORITHMS and ALGORITHMS[run.algo].score_is_selected and run.score is not None
         if run.test_score is not None and (run.test_episodes or 0) > 1
+        if record.facts[run.facts].get("settings_stage_threshold", "none") == "none"
     ]
     return pd.DataFrame(rows, columns=["source", "reported", "tested"])
 
@@ -321,26 +323,31 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
 def shown_elites(elites: pd.DataFrame) -> Shown:
     """Compares reported with tested scores, per source and over all sources.
 
-    The excess of a source is the ratio of its means, minus 1, so that a run whose test score is near 0 neither drops
-    out nor decides alone. Over all sources it is their mean. Runs are resampled within their sources.
+    The excess of a source is how far its mean reported score is above its mean test score, relative to the absolute
+    value of the latter: a run whose test score is near 0 neither drops out nor decides alone. Over all sources it is
+    their mean. Runs are resampled within their sources.
 
     Args:
         elites: Rows with `source`, `reported` and `tested`. A source whose runs have a mean test score of 0 has no
-            excess, and has no part in the mean of all.
+            excess. As long as others have several runs, a source with one run has no part in the mean of all: how far
+            other runs would spread there is unknown, and the interval would be, too.
     """
     sources = {str(source): runs for source, runs in elites.groupby("source", sort=False)}
-    known = [runs for runs in sources.values() if runs["tested"].mean() != 0]
     rows = []
     for source, runs in sources.items():
         means = (score_text(runs["reported"].mean()), score_text(runs["tested"].mean()))
         rows.append((source, str(len(runs)), *means, _excess([runs]) if runs["tested"].mean() else NOTHING))
+    known = [runs for runs in sources.values() if runs["tested"].mean() != 0]
+    repeated = [runs for runs in known if len(runs) > 1]
+    counted = repeated or known
     brief = []
-    if known:
-        count = sum(map(len, known))
-        of_all = _excess(known)
+    if counted:
+        count = sum(map(len, counted))
+        of_all = _excess(counted)
         brief = [f"reported {of_all} above the test, {'one run' if count == 1 else f'{count} runs'}"]
-        rows.append(("all", str(count), "", "", of_all))
-    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, ratio of the means [95 %]")
+        name = "all" if len(counted) == len(known) else "all with several runs"
+        rows.append((name, str(count), "", "", of_all))
+    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, share of the latter [95 %]")
     return Shown("Reported and tested scores of elites", head, rows, brief)
 
 
