@@ -103,9 +103,7 @@ def plot_learning_curves(
             raise unknown_name(kind, name, allowed)
     check_formats(outputs)
     if over == "hours" and "ProcessorTimeTotal" not in metrics:
-        raise NeurozooError(
-            "The metrics have no ProcessorTimeTotal, so there are no curves over hours. Draw frames."
-        )
+        raise NeurozooError("The metrics have no ProcessorTimeTotal, so there are no curves over hours. Draw frames.")
     if over == "hours":
         metrics = metrics.assign(frames=metrics["ProcessorTimeTotal"].astype("Float64") / 3600)
     reports, runs = _labelled(metrics, colour_by)
