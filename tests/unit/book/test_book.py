@@ -19,7 +19,14 @@ from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import TakenRun, read_record
-from neurozoo.book.shown import elites_of_records, read_archives, read_comparison, shown_elites, shown_of_earlier
+from neurozoo.book.shown import (
+    elites_of_records,
+    read_archives,
+    read_comparison,
+    shown_elites,
+    shown_of_earlier,
+    shown_of_record,
+)
 from neurozoo.book.taking import at_equal_hours, read_configuration
 from neurozoo.cli.book import add_book_command
 from neurozoo.environments.protocols import get_protocol
@@ -571,6 +578,19 @@ def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(proje
     assert len(elites_of_records({"tiny": record})) == 2
     facts = {digest: fact | {"settings_stage_threshold": "0.8"} for digest, fact in record.facts.items()}
     assert elites_of_records({"tiny": record.model_copy(update={"facts": facts})}).empty
+
+
+def test_an_agent_without_a_test_up_to_equal_frames_is_named(project):
+    root = project({"shows": ["scores_at_equal_frames"]})
+    write_run(root, 1, [1.0, 2.0])
+    make(root)
+    folder = root / "docs/results/tiny"
+    record = read_record(folder)
+    late = record.runs[0].model_copy(update={"algo": "es", "model": "virtual_bn"})
+    begun = late.model_copy(update={"algo": "nsr_es", "progress": 10})
+    several = record.model_copy(update={"runs": [*record.runs, late, begun]})
+    shown = shown_of_record(read_claims(root)["tiny"], several, folder)[0]
+    assert shown.title == "At equal frames of training (Pong 1k); no test up to then: ES, virtual bn in Pong"
 
 
 def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compared(project, tmp_path):

@@ -85,14 +85,29 @@ def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
         shown = read(folder / file, claim)
         if kind == "scores_at_equal_frames":
             frames = ", ".join(f"{game_title(game)} {si_label(number)}" for game, number in record.frames.items())
-            shown = replace(shown, title=f"At equal frames of training ({frames})")
+            missing = _missing(folder / file, record, "no test up to then")
+            shown = replace(shown, title=f"At equal frames of training ({frames}){missing}")
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
-            shown = replace(shown, title=f"At equal processor hours, with tests ({hours})", brief=[])
+            missing = _missing(folder / file, record, "no test up to then, or no processor time in the log")
+            shown = replace(shown, title=f"At equal processor hours, with tests ({hours}){missing}", brief=[])
         elif kind == "comparison" and record.frames:
             shown = replace(shown, title=f"{shown.title}, at equal frames")
         found.append(shown)
     return found
+
+
+def _missing(path: Path, record: Record, reason: str) -> str:
+    """Says which agents have finished runs, but no row in a table of scores at some earlier time."""
+    table = pd.read_csv(path)
+    shown = set(zip(table["algo"], table["model"], table["game"], strict=True))
+    finished = [run for run in record.runs if run.progress >= run.budget]
+    names = [
+        f"{agent_name(run.algo, run.model)} in {game_title(run.game)}"
+        for run in finished
+        if (run.algo, run.model, run.game) not in shown
+    ]
+    return f"; {reason}: {', '.join(dict.fromkeys(names))}" if names else ""
 
 
 def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
