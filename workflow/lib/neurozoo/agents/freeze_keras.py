@@ -1,5 +1,6 @@
 """Freezing Keras networks: their inputs, memory and serving signature, and the check that a frozen one is the same."""
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,14 +84,15 @@ def play_policy(checkpoint: Checkpoint, layout: KerasLayout, *, steps: int) -> P
         return NetworkOutputs(logits, baseline=baseline[:, 0]), tuple(state_after)
 
     policy = ACTION_RULES[checkpoint.action_rule](forward, state_shapes=layout.state_shapes)
-    world, rng = make_world(checkpoint.game, checkpoint.protocol), np.random.default_rng(0)
-    observation = world.reset(noops=min(1, checkpoint.protocol.max_noops))
-    state, action, reward = policy.initial_state(1), 0, 0.0
-    while not world.is_done and len(recorded) < steps:
-        is_first = np.array([not recorded])
-        inputs = PolicyInputs(observation[None], np.array([action]), np.array([reward], np.float32), is_first)
-        (action,), _, state = policy.step(inputs, state, rng)
-        observation, reward, _ = world.act(np.eye(layout.num_actions, dtype=np.float32)[action])
+    rng = np.random.default_rng(0)
+    with closing(make_world(checkpoint.game, checkpoint.protocol)) as world:
+        observation = world.reset(noops=min(1, checkpoint.protocol.max_noops))
+        state, action, reward = policy.initial_state(1), 0, 0.0
+        while not world.is_done and len(recorded) < steps:
+            is_first = np.array([not recorded])
+            inputs = PolicyInputs(observation[None], np.array([action]), np.array([reward], np.float32), is_first)
+            (action,), _, state = policy.step(inputs, state, rng)
+            observation, reward, _ = world.act(np.eye(layout.num_actions, dtype=np.float32)[action])
     columns = [list(map(np.concatenate, zip(*part, strict=True))) for part in zip(*recorded, strict=True)]
     return PolicyTrace(*columns)
 

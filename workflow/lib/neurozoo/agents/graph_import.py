@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -224,16 +225,16 @@ def _has_layers(layout: Layout, layers: list[ReadLayer]) -> bool:
 def play(reader: GraphReader, layout: Layout, *, game: str, protocol: Protocol, scale: float) -> Trace:
     """Plays an episode of at most `CHECKED_STEPS` with the graph itself."""
     outputs_of = reader.function(layout.observation_shape)
-    world = make_world(game, protocol)
-    observation = world.reset(noops=min(1, protocol.max_noops))
     planes: list[np.ndarray] = []
     logits: list[np.ndarray] = []
     rewards: list[float] = []
-    while not world.is_done and len(planes) < CHECKED_STEPS:
-        planes.append(world.plane)
-        logits.append(outputs_of(observation * np.float32(scale)))
-        observation, reward, _ = world.act(logits[-1])
-        rewards.append(reward)
+    with closing(make_world(game, protocol)) as world:
+        observation = world.reset(noops=min(1, protocol.max_noops))
+        while not world.is_done and len(planes) < CHECKED_STEPS:
+            planes.append(world.plane)
+            logits.append(outputs_of(observation * np.float32(scale)))
+            observation, reward, _ = world.act(logits[-1])
+            rewards.append(reward)
     return Trace(np.array(planes), np.array(logits), np.array(rewards, np.float32))
 
 
