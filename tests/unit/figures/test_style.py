@@ -1,6 +1,13 @@
 import pandas as pd
 import pytest
-from neurozoo.figures.style import categorical_colours, curve_labels, save_figure, si_label, whole_breaks
+from neurozoo.figures.style import (
+    categorical_colours,
+    curve_labels,
+    panels_per_row,
+    save_figure,
+    si_label,
+    whole_breaks,
+)
 from neurozoo.records.comparability import with_names
 
 
@@ -23,6 +30,11 @@ def test_frames_have_labels_with_si_letters(value, label):
 )
 def test_counts_have_whole_numbers_as_breaks(limits, breaks):
     assert whole_breaks(limits) == breaks
+
+
+@pytest.mark.parametrize(("panels", "in_a_row"), [(1, 1), (4, 4), (5, 3), (6, 3), (7, 4), (9, 3), (57, 4)])
+def test_rows_of_panels_are_even(panels, in_a_row):
+    assert panels_per_row(panels, most=4) == in_a_row
 
 
 def test_curves_are_kept_apart_by_everything_that_differs():

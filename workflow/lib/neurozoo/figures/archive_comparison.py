@@ -12,7 +12,7 @@ import plotnine as p9
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import filled_cells
-from neurozoo.figures.style import agent_name, check_formats, figure_theme, number_labels, save_figure
+from neurozoo.figures.style import agent_name, check_formats, figure_theme, number_labels, panels_per_row, save_figure
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_result import LEVELS, read_run_result
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
@@ -43,12 +43,13 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
     game, axes = next(iter(one))
     titles = [measure_title(game, axis) for axis in axes] if len(one) == 1 else ["First measure", "Second measure"]
     ranges = next(iter(first.values())).ranges.tolist()
+    scales = "fixed" if len(one) == 1 else "free"
     limits = {"xlim": tuple(ranges[0]), "ylim": tuple(ranges[1])}
     figure = (
         p9.ggplot(points, p9.aes("x", "y", fill="objective"))
         + p9.geom_tile(p9.aes(width="width", height="height"))
         + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
-        + p9.facet_wrap("search", ncol=min(_COLUMNS, len(first)), scales="fixed" if len(one) == 1 else "free")
+        + p9.facet_wrap("search", ncol=panels_per_row(len(first), most=_COLUMNS), scales=scales)
         + p9.labs(title="Archives", subtitle="The first run of each search.", x=titles[0], y=titles[1])
         + (p9.coord_cartesian(**limits, expand=False) if len(one) == 1 else p9.coord_cartesian())
         + figure_theme(_size(len(first)), has_legend=False)
@@ -71,7 +72,7 @@ def draw_objective_histograms(archives: Sequence[str | os.PathLike], outputs: Se
     figure = (
         p9.ggplot(bars, p9.aes("objective", "elites"))
         + p9.geom_col(width=1 / BINS, fill="#0072B2")
-        + p9.facet_wrap("search", ncol=min(_COLUMNS, len(found)))
+        + p9.facet_wrap("search", ncol=panels_per_row(len(found), most=_COLUMNS))
         + p9.scale_y_continuous(labels=number_labels)
         + p9.labs(title="Objectives of the elites", subtitle="Mean over runs.", x="Objective", y="Elites")
         + figure_theme(_size(len(found)), has_legend=False)
@@ -204,5 +205,5 @@ def _panel(found: dict[_Kind, list[StoredArchive]], kind: _Kind) -> str:
 
 
 def _size(panels: int) -> tuple[float, float]:
-    columns = min(_COLUMNS, panels)
+    columns = panels_per_row(panels, most=_COLUMNS)
     return 1.6 + _PANEL[0] * columns, 1.2 + _PANEL[1] * -(-panels // columns)

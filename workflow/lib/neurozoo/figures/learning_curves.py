@@ -25,6 +25,7 @@ from neurozoo.figures.style import (
     mean_of,
     number_labels,
     number_range,
+    panels_per_row,
     percent,
     reservations,
     save_figure,
@@ -75,7 +76,7 @@ def plot_learning_curves(
         outputs: The files to write; the suffix is the format, see `style.FORMATS`. Equal data give equal bytes.
         colour_by: `model`, `algo` or `algo_model`. Runs that also differ in something else (say, the protocol) never
             share a curve; the label names the difference.
-        columns: Panels per row.
+        columns: Most panels per row.
         panel_width: Inches, including axes.
         panel_height: Inches, including axes and title.
         interval: The statistic whose bootstrap interval is the ribbon: `median`, as the line; `mean`, as in the
@@ -113,7 +114,7 @@ def plot_learning_curves(
     labels = list(dict.fromkeys(reports["curve"]))
     others = _shown_references(references, reports, up_to=reference_frames)
     games = sorted(reports["game"].unique())
-    columns = min(columns, len(games))
+    columns = panels_per_row(len(games), most=columns)
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
     height += _legend_height([*labels, *dict.fromkeys(others["curve"])], width)
     named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"

@@ -143,6 +143,12 @@ def whole_breaks(limits: tuple[float, float]) -> list[int]:
     return list(range(first + -first % step, last + 1, step))
 
 
+def panels_per_row(panels: int, *, most: int) -> int:
+    """Returns how many panels stand in a row, so that rows are even: five make three and two, not four and one."""
+    rows = -(-panels // most)
+    return -(-panels // rows)
+
+
 def categorical_colours(count: int) -> list[str]:
     """Returns `count` different colours; up to seven are distinguishable with any colour vision."""
     if count <= len(_PALETTE):

@@ -14,6 +14,7 @@ from neurozoo.figures.style import (
     check_formats,
     curve_labels,
     figure_theme,
+    panels_per_row,
     percent,
     save_figure,
 )
@@ -74,7 +75,7 @@ def plot_temporal_lean(
     Args:
         leans: Concatenated tables of `temporal_lean`.
         outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        columns: Panels per row.
+        columns: Most panels per row.
         confidence: Confidence of the bootstrap interval over runs.
         seed: Seed of the bootstrap.
 
@@ -91,7 +92,7 @@ def plot_temporal_lean(
     labels = list(dict.fromkeys(leans["curve"]))
     means = mean_leans(leans, confidence=confidence, seed=seed)
     games = sorted(means["game"].unique(), key=lambda game: (game == ALL_GAMES, game))
-    columns = min(columns, len(games))
+    columns = panels_per_row(len(games), most=columns)
     size = (max(5.0, 3.2 * columns), 3.0 * -(-len(games) // columns) + 1.5)
     frames = _frame_names(sorted(means["frames_back"].unique(), reverse=True))
 

@@ -61,7 +61,7 @@ class LearningCurves(Section):
     colour_by: Literal["model", "algo", "algo_model"] = Field(
         default="model", description="What the colours of the lines stand for."
     )
-    columns: Whole = Field(default=4, ge=1, description="Panels per row.")
+    columns: Whole = Field(default=4, ge=1, description="Most panels per row.")
     panel_width: Inches = Field(default=3, description="Width of a panel in inches.")
     panel_height: Inches = Field(default=3, description="Height of a panel in inches.")
     interval: Literal["mean", "median", "none"] = Field(
@@ -115,7 +115,7 @@ class Phases(Section):
 class TemporalLean(Section):
     """Weights of first layers on each frame, one panel per game."""
 
-    columns: Whole = Field(default=4, ge=1, description="Panels per row.")
+    columns: Whole = Field(default=4, ge=1, description="Most panels per row.")
     formats: Formats = Field(default=["pdf", "svg", "png"], description="File formats.")
 
 
