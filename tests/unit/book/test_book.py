@@ -569,6 +569,14 @@ def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
     assert shown_elites(one).rows[-1] == ("all", "1", "", "", "+100.0%")
 
 
+def test_a_source_that_may_have_tests_of_zero_only_does_not_take_the_interval_of_all():
+    rare = pd.DataFrame({"source": "Venture", "reported": [0.0, 0.0, 3.0], "tested": [0.0, 0.0, 3.0]})
+    other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
+    *_, one, all_of_them = shown_elites(pd.concat([other, rare])).rows
+    assert one == ("Venture", "3", "1", "1", "+0.0%")
+    assert all_of_them == ("all", "7", "", "", "+10.0% [+10.0%, +20.0%]")
+
+
 def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(project):
     root = project()
     write_run(root, 1, [10.0])

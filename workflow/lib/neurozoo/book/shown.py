@@ -367,7 +367,10 @@ def shown_elites(elites: pd.DataFrame) -> Shown:
 
 
 def _excess(sources: Sequence[pd.DataFrame]) -> str:
-    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run."""
+    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run.
+
+    Where all scores that were drawn of a source are 0, it has no part in the mean of that draw.
+    """
     scores = [(runs["reported"].to_numpy(float), runs["tested"].to_numpy(float)) for runs in sources]
 
     def excess(drawn: Sequence[np.ndarray]) -> np.ndarray:
@@ -376,7 +379,8 @@ def _excess(sources: Sequence[pd.DataFrame]) -> str:
             for (reported, tested), runs in zip(scores, drawn, strict=True):
                 mean = tested[runs].mean(axis=-1)
                 ratios.append((reported[runs].mean(axis=-1) - mean) / np.abs(mean))
-        return np.mean(ratios, axis=0)
+            known = (~np.isnan(ratios)).sum(axis=0)
+            return np.asarray(np.nansum(ratios, axis=0) / known)
 
     runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
     value = float(excess(runs))

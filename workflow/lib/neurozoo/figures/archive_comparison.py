@@ -4,6 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
     game, axes = next(iter(one))
     titles = [measure_title(game, axis) for axis in axes] if len(one) == 1 else ["First measure", "Second measure"]
     ranges = next(iter(first.values())).ranges.tolist()
-    scales = "fixed" if len(one) == 1 else "free"
+    scales: Literal["fixed", "free"] = "fixed" if len(one) == 1 else "free"
     limits = {"xlim": tuple(ranges[0]), "ylim": tuple(ranges[1])}
     figure = (
         p9.ggplot(points, p9.aes("x", "y", fill="objective"))
