@@ -250,6 +250,10 @@ def test_a_signal_saves_what_is_done_and_ends_with_an_error(runner, uninterrupte
     assert sentence in runner.said()
     assert sentence in (tmp_path / "train.log").read_text()
     assert not (tmp_path / "checkpoint.npz").exists()
+    # The seconds of the generation that was stopped count, too: its episodes are not played again.
+    kept = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    elapsed = kept[-1] if kept else state_of(tmp_path)["elapsed"]
+    assert elapsed["total"] + elapsed["now"]["total"] > 0
     begin = time.monotonic()
     runner.finish(tmp_path)
     assert stopping < 3 + (time.monotonic() - begin)  # which includes a start, on the same machine

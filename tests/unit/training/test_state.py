@@ -48,6 +48,21 @@ def test_a_state_comes_back_as_it_was_saved(tmp_path):
     assert again.log.read_text() == '{"Iteration": 1}\n'
 
 
+def test_seconds_of_a_stopped_generation_are_kept_until_the_next_state(tmp_path):
+    assert open_state(tmp_path).elapsed is None
+    state = open_state(tmp_path)
+    save_generation(state, 1)
+    assert open_state(tmp_path).elapsed == ELAPSED
+    for seconds in (1.0, 4.0):  # stopped twice
+        state.journal(1, "population", {1: RESULT})
+        state.keep_elapsed(ELAPSED | {"now": {"counted": seconds, "total": seconds, "playing": 0.0, "processor": 1.0}})
+    again = open_state(tmp_path)
+    assert again.elapsed["now"]["total"] == 4.0
+    assert set(again.finished_episodes(1, "population")) == {1}
+    save_generation(again, 2)
+    assert open_state(tmp_path).elapsed == ELAPSED
+
+
 def test_reports_after_the_last_saved_state_are_cut_off(tmp_path):
     state = open_state(tmp_path)
     save_generation(state, 1)
@@ -360,6 +375,9 @@ def test_a_budget_that_was_lowered_and_raised_again_continues(tmp_path):
         (lambda text: text.replace('"progress": 100', '"progress": null'), "is damaged"),
         (lambda text: json.dumps(json.loads(text) | {"algorithm": []}), "is damaged"),
         (lambda text: json.dumps(json.loads(text) | {"elapsed": {}}), "is damaged"),
+        (lambda text: text.replace('"total": 2.0', '"total": 2.0, "processor": "x"'), "is damaged"),
+        (lambda text: text.replace('"total": 2.0', '"total": -2.0'), "is damaged"),
+        (lambda text: text.replace('"total": 2.0', '"total": 2.0, "now": {"waiting": 1.0}'), "is damaged"),
     ],
 )
 def test_a_damaged_state_is_refused_with_the_remedy_and_nothing_is_touched(tmp_path, damage, complaint):

@@ -1,5 +1,6 @@
 """Measures how long a run has trained, over all its processes."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,7 +29,8 @@ class Clock:
     Attributes:
         counted: All finished iterations, without tests.
         total: All finished iterations.
-        processor: Processor time of all finished iterations; None if the run began before it was measured.
+        processor: Processor time of all finished iterations; None if it is not known: the run began before it was
+            measured, or other processes, whose time this one does not see, share the work.
         now: The current iteration.
     """
 
@@ -43,6 +45,18 @@ class Clock:
         if state is None:
             return cls()
         return cls(state["counted"], state["total"], state.get("processor"), Spent(**state.get("now", {})))
+
+    @staticmethod
+    def is_state(found: object) -> bool:
+        """Says whether something that was read can be what `to_state` returned, also in earlier versions."""
+        if not isinstance(found, dict) or not isinstance(now := found.get("now", {}), dict):
+            return False
+        names = {"counted", "total", "processor"} & set(found)
+        return (
+            names >= {"counted", "total"}
+            and set(now) <= set(vars(Spent()))
+            and all(_is_duration(each) for each in (*(found[name] for name in names), *now.values()))
+        )
 
     def to_state(self) -> dict:
         """Returns everything as plain JSON."""
@@ -73,3 +87,7 @@ class Clock:
         if self.processor is not None:
             self.processor += spent.processor
         return spent
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value >= 0

@@ -181,7 +181,10 @@ def train(
                     reporter.say(sentence)
                 watch = TrainingWatch(state, reporter, heartbeat, interruption, backup)
                 keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
-                training = _Training(spec, context, session, watch, keeper, events, Clock.from_state(state.elapsed))
+                clock = Clock.from_state(state.elapsed)
+                if context.cluster is not None or context.ranks.size > 1:
+                    clock.processor = None  # this process sees its own time only
+                training = _Training(spec, context, session, watch, keeper, events, clock)
                 try:
                     while not session.is_done:
                         training.run_iteration()
@@ -287,8 +290,11 @@ class _Training:
         self._save()
 
     def _save(self) -> None:
-        """Saves the state if the session can be saved now."""
-        if (saved := self._session.state()) is not None:
-            self._watch.heartbeat.check_owner()
+        """Saves the state if the session can be saved now; if not, the time at least."""
+        self._watch.heartbeat.check_owner()
+        saved = self._session.state()
+        if saved is None:
+            self._watch.state.keep_elapsed(self._clock.to_state())
+        else:
             state, arrays = saved
             self._watch.state.save(state, self._clock.to_state(), arrays, progress=self._session.progress)

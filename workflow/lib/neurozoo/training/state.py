@@ -3,7 +3,8 @@
 `state/` holds these files:
 
 - `state.json` is written when a run begins and after every generation or epoch (deep Q-learning: more often).
-- `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight.
+- `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight; and where a
+  signal stops a generation, one with the seconds so far.
 - `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again. Of what
   grows by every report, it holds what is new.
 - `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
@@ -18,7 +19,7 @@ import math
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -92,7 +93,7 @@ class RunState:
         is_sound = (
             isinstance(found["budget"], int)
             and (isinstance(length, int) and length >= 0)
-            and (isinstance(elapsed, dict) and {type(elapsed.get(kind)) for kind in ("counted", "total")} == {float})
+            and Clock.is_state(elapsed)
             and (isinstance(found["arrays"], list) and all(isinstance(name, str) for name in found["arrays"]))
             and (algorithm is None or (isinstance(algorithm, dict) and isinstance(_progress(found), int)))
             and isinstance(found["identity"], dict)
@@ -108,8 +109,17 @@ class RunState:
 
     @property
     def elapsed(self) -> dict | None:
-        """The seconds recorded in the saved state; None for a new run."""
-        return self.saved["elapsed"] if self.saved else None
+        """The seconds so far, as `Clock.to_state` returned them; None for a run that has never stopped."""
+        kept = [found for found in self._journalled() if Clock.is_state(found)]
+        return kept[-1] if kept else self.saved["elapsed"] if self.saved else None
+
+    def keep_elapsed(self, elapsed: Mapping) -> None:
+        """Writes the seconds so far to the journal: a generation whose episodes it holds has taken time, too.
+
+        Raises:
+            NeurozooError: The disk is full.
+        """
+        self._append_to_journal([dict(elapsed)])
 
     def last_report(self) -> dict | None:
         """Returns the last report of the saved state; None before the first one."""
@@ -157,14 +167,10 @@ class RunState:
 
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
         """Returns the journalled results of one phase by their numbers; a line that a kill cut off does not count."""
-        if not self._journal_path.exists():
-            return {}
         results = {}
-        with open_file(self._journal_path) as file:
-            lines = file.read().splitlines()
-        for line in lines:
+        for line in self._journalled():
             try:
-                at, in_phase, number, score, sign_score, steps, frames, *packed = parse_json(line)
+                at, in_phase, number, score, sign_score, steps, frames, *packed = line
                 are_numbers = all(isinstance(each, int | float) for each in (number, score, sign_score, steps, frames))
                 if (at, in_phase) == (generation, phase) and are_numbers:
                     behaviour = _unpacked(*packed) if packed else None
@@ -179,10 +185,25 @@ class RunState:
         Raises:
             NeurozooError: The disk is full.
         """
-        lines = [
-            json.dumps([generation, phase, n, r.score, r.sign_score, r.steps, r.frames, *_packed(r.behaviour)]) + "\n"
+        self._append_to_journal(
+            [generation, phase, n, r.score, r.sign_score, r.steps, r.frames, *_packed(r.behaviour)]
             for n, r in results.items()
-        ]
+        )
+
+    def _journalled(self) -> Iterator[Any]:
+        """Reads the journal; a line that a kill cut off is left out."""
+        if not self._journal_path.exists():
+            return
+        with open_file(self._journal_path) as file:
+            lines = file.read().splitlines()
+        for line in lines:
+            try:
+                yield parse_json(line)
+            except ValueError:
+                continue
+
+    def _append_to_journal(self, records: Iterable[Any]) -> None:
+        lines = [json.dumps(record) + "\n" for record in records]
         try:
             # Opened anew each time: what a full disk refuses must not stay in a buffer and be refused again.
             with open(self._journal_path, "ab+") as file:
