@@ -1,4 +1,5 @@
 import contextlib
+import datetime
 import itertools
 import json
 from dataclasses import asdict, fields
@@ -254,6 +255,10 @@ def test_a_run_as_planned_has_no_changed_settings_and_every_change_is_named(algo
         assert changed_settings(config, recorded, **vars(run)) == []
         assert changed_settings(config, recorded | {spec_.budget_unit: 1}, **vars(run)) == []
         assert changed_settings(config, recorded | {"seed": 12}, **vars(run)) == ["seed was 12, is now 0"]
+        less = changed_settings(config, recorded | {spec_.budget_unit: 10**12}, **vars(run))
+        assert [each.split(" was ")[0] for each in less] == [spec_.budget_unit]  # Snakemake would train it anew
+        by_hand = recorded | {"seed": datetime.date(2020, 1, 1)}  # as YAML reads a date
+        assert changed_settings(config, by_hand, **vars(run)) == ["seed was 2020-01-01, is now 0"]
 
 
 @pytest.mark.parametrize("algo", sorted(name for name, spec_ in ALGORITHMS.items() if spec_.first_presets))

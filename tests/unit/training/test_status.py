@@ -119,7 +119,7 @@ def test_a_finished_run_says_which_settings_have_changed_since(runner, project, 
     found = status(project, capsys)[1]
     assert found["state"] == "done"
     assert found["note"].startswith("its settings have changed since: ")
-    assert found["note"].endswith(" and 1 more")
+    assert found["note"].endswith(" and 2 more")
 
 
 def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, project):

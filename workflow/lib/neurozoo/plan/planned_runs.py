@@ -288,7 +288,7 @@ def changed_settings(
 ) -> list[str]:
     """Says in which settings a run differs from the plan, such as `mutation_power was 0.5, is now 0.002`.
 
-    The budget does not count: it may grow. Where a preset has been corrected since, a run by either is as planned.
+    A budget that has grown does not count. Where a preset has been corrected since, a run by either is as planned.
 
     Other arguments and errors are those of `run_settings`.
 
@@ -308,15 +308,20 @@ def changed_settings(
         now = asdict(settings)
         if "protocol" in now:  # a record names the game's own, too
             now["protocol"] = spec.describe_protocol(game, settings)["name"]
-        plain = json.loads(json.dumps({name: [then[name], now[name]] for name in now if name in then}))
+        both = {name: [then[name], now[name]] for name in now if name in then}
+        plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
         found.append(
             [
                 f"{name} was {before}, is now {after}"
                 for name, (before, after) in plain.items()
-                if before != after and name != spec.budget_unit
+                if before != after and not (name == spec.budget_unit and _has_grown(before, after))
             ]
         )
     return min(found, key=len)
+
+
+def _has_grown(before: object, after: object) -> bool:
+    return isinstance(before, int | float) and isinstance(after, int | float) and before < after
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:

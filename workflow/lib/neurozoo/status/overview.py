@@ -1,5 +1,6 @@
 """The states of all runs of a configuration at one moment."""
 
+import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -97,13 +98,21 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
 
 def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
     """Says that a finished run had other settings than are planned; nothing if it had the same, or none are known."""
+    path = results / "runs" / run.name / "config.yaml"
     try:
-        recorded = read_run_settings(results / "runs" / run.name / "config.yaml")
-    except NeurozooError:
+        facts = path.stat()
+        recorded = _read_settings(path, facts.st_mtime_ns, facts.st_size)
+    except (NeurozooError, OSError):
         return ""
     changes = changed_settings(config, recorded, **vars(run))
     more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
     return f"its settings have changed since: {changes[0]}{more}" if changes else ""
+
+
+@functools.lru_cache(maxsize=10_000)
+def _read_settings(path: Path, _changed: int, _size: int) -> dict:
+    """Reads a run's settings, whose time and size say whether they have to be read again."""
+    return read_run_settings(path)
 
 
 def _update(config: dict, later: Mapping) -> None:
