@@ -163,6 +163,28 @@ def test_a_name_with_a_slash_is_refused_because_games_are_folders():
         del gymnasium.registry["lab/Odd-v0"]
 
 
+def test_an_environment_that_cannot_be_closed_costs_no_results(monkeypatch, capsys):
+    monkeypatch.setattr(Odd, "close", raises)
+    assert gymnasium_spaces(GAME).outputs == UNNAMED
+    made = world()
+    capsys.readouterr()
+    made.close()
+    assert capsys.readouterr().err == (
+        "neurozoo: gym.Odd-v0 cannot be closed (RuntimeError: not here). Results are not affected.\n"
+    )
+
+
+def test_an_environment_that_is_refused_is_closed(monkeypatch):
+    closed = []
+    monkeypatch.setattr(Odd, "see", lambda self: np.zeros(3, np.uint8))
+    monkeypatch.setattr(Odd, "close", lambda self: closed.append(self))
+    gymnasium_spaces(GAME)
+    closed.clear()
+    with pytest.raises(NeurozooError, match="should show"):
+        make_world(GAME, protocol_of(GAME))
+    assert len(closed) == 2  # the one that cannot draw, and the one that was refused
+
+
 def test_a_constructor_that_fails_is_told_in_a_sentence(monkeypatch):
     def fails(self, render_mode=None):
         raise KeyError("level")

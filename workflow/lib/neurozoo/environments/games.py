@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import sys
 from collections.abc import Collection
 from functools import cache
 from importlib import resources
@@ -218,7 +219,7 @@ def gymnasium_spaces(game: str) -> Spaces:
         raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
     sees, acts = environment.observation_space, environment.action_space
     named = _action_meanings(environment)
-    environment.close()
+    close_environment(environment, game)
     shape = sees.shape if isinstance(sees, gymnasium.spaces.Box) else ()
     if sees.dtype == "uint8" and shape == (*PICTURE_SHAPE, 1):
         shape = PICTURE_SHAPE
@@ -234,6 +235,15 @@ def gymnasium_spaces(game: str) -> Spaces:
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
         return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
     raise NeurozooError(f"{game!r} should take one of n actions or a vector, but takes {acts}.")
+
+
+def close_environment(environment: "gymnasium.Env", game: str) -> None:
+    """Closes a Gymnasium environment; if that fails, says so and goes on, because what was played is not wrong."""
+    try:
+        environment.close()
+    except Exception as error:  # each library raises its own kind
+        told = f"neurozoo: {game} cannot be closed ({type(error).__name__}: {error}). Results are not affected."
+        print(told, file=sys.stderr, flush=True)
 
 
 def _action_meanings(environment: "gymnasium.Env") -> tuple[str, ...]:

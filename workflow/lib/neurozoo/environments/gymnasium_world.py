@@ -8,7 +8,7 @@ from functools import cache
 import gymnasium
 import numpy as np
 
-from neurozoo.environments.games import gymnasium_id
+from neurozoo.environments.games import close_environment, gymnasium_id
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.single_frame import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
@@ -23,11 +23,15 @@ class GymnasiumWorld(SingleFrameWorld):
 
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
-        self._environment = _make(gymnasium_id(game))
+        self._environment = _make(game)
         self._is_closed = False
         self._can_draw = self._environment.render_mode is not None
         self._screen_shape: tuple[int, int, int] | None = None  # known when something has been drawn
-        self._start(0)  # refuses observations that are not those of the space
+        try:
+            self._start(0)  # refuses observations that are not those of the space
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def screen(self) -> np.ndarray:
@@ -47,7 +51,7 @@ class GymnasiumWorld(SingleFrameWorld):
         """Closes the environment, once."""
         if not self._is_closed:
             self._is_closed = True
-            self._environment.close()
+            close_environment(self._environment, self.game)
 
     def _draw(self) -> np.ndarray | None:
         try:
@@ -119,11 +123,12 @@ def _say_black(game: str, reason: str) -> None:
     print(told, file=sys.stderr, flush=True)
 
 
-def _make(identifier: str) -> gymnasium.Env:
+def _make(game: str) -> gymnasium.Env:
+    identifier = gymnasium_id(game)
     environment = gymnasium.make(identifier)
     if "rgb_array" in environment.metadata.get("render_modes", ()):
         with contextlib.suppress(TypeError):  # its constructor does not take what its class says
             drawn = gymnasium.make(identifier, render_mode="rgb_array")
-            environment.close()
+            close_environment(environment, game)
             return drawn
     return environment

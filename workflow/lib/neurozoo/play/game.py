@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
@@ -111,15 +112,16 @@ def play_games(
         raise NeurozooError(f"{frozen.game} has {reason}, so it has no joystick for a human. Leave --manual out.")
     use_one_thread()
     display.show(np.zeros((210, 160, 3), np.uint8), f"Loading {frozen.title} ...")
-    loop = _GameLoop(frozen, protocol, display, Controls(is_manual=is_manual, hold=display.hold), clock, sleep)
     player = Player(frozen, perturbation, seed=seed)
+    loop = _GameLoop(frozen, protocol, display, Controls(is_manual=is_manual, hold=display.hold), clock, sleep)
     starts = episode_starts(protocol, seed=seed)
-    for number in range(games):
-        try:
-            loop.play(player, number, next(starts))
-        except (_Quit, KeyboardInterrupt):
-            loop.leave()
-            break
+    with closing(loop):
+        for number in range(games):
+            try:
+                loop.play(player, number, next(starts))
+            except (_Quit, KeyboardInterrupt):
+                loop.leave()
+                break
     return loop.played
 
 
@@ -162,6 +164,10 @@ class _GameLoop:
         self._has_joystick = _has_joystick(frozen)
         self._due = clock()
         self._score = 0.0
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self._world.close()
 
     def play(self, player: Player, number: int, start: dict[str, int]) -> None:
         """Plays one game."""

@@ -78,8 +78,8 @@ def play_epsilon_greedily(
     frozen = open_frozen(frozen_folder)
     epsilon = default_epsilon(frozen) if epsilon is None else epsilon
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
-    worlds = [
-        world_of_agent(frozen, perturbation.protocol(replace(frozen, protocol=_protocol_for(frozen, name))))
+    played_under = [
+        perturbation.protocol(replace(frozen, protocol=_protocol_for(frozen, name)))
         for name in protocols or (frozen.protocol.name,)
     ]
     use_one_thread()
@@ -87,13 +87,12 @@ def play_epsilon_greedily(
     players = {rule: Player(frozen, perturbation, seed=seed, action_rule=rule) for rule in rules}
     record = {name: getattr(frozen, name) for name in ("algo", "game", "model", "run", "tag")}
     record |= {"epsilon": epsilon, "seed": seed, "tests": []}
-    total = None if steps is None else steps * len(worlds) * len(players)
+    total = None if steps is None else steps * len(played_under) * len(players)
     with (
         Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress,
         ExitStack() as open_worlds,
     ):
-        for world in worlds:
-            open_worlds.enter_context(closing(world))
+        worlds = [open_worlds.enter_context(closing(world_of_agent(frozen, each))) for each in played_under]
         for world, (rule, player) in itertools.product(worlds, players.items()):
             began = time.perf_counter()
             played: list[ScoredEpisode] = []

@@ -118,6 +118,7 @@ def world_of_agent(frozen: FrozenModel, protocol: Protocol) -> World:
     """
     world = make_world(frozen.game, protocol)
     if world.num_outputs != len(frozen.actions):
+        world.close()
         raise NeurozooError(
             f"{frozen.game} has {world.num_outputs} actions under {protocol.name}, but the frozen model "
             f"in {frozen.folder} has {len(frozen.actions)}. Freeze an agent that was trained on this game."

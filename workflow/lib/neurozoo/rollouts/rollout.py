@@ -113,9 +113,9 @@ def record_rollout(
     frozen = open_frozen(frozen_folder)
     perturbation = Perturbation(observation_noise, parameter_noise, action_noise, sticky_probability)
     protocol = perturbation.protocol(frozen)
-    environment = world_of_agent(frozen, protocol)
     use_one_thread()
     player = Player(frozen, perturbation, seed=seed)
+    environment = world_of_agent(frozen, protocol)
     folder = Path(output).parent
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:

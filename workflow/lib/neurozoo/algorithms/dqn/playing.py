@@ -90,31 +90,33 @@ def play_test(
             return bool(is_open.any())
         return phase.steps < s.test_steps or (s.finishes_test and lengths[0] > 0)
 
-    while goes_on():
-        draws = generator(entropy, Purpose.TEST_EXPLORATION, epoch, rounds)
-        actions = policy.step(PolicyInputs.without_history(environments.stacks), (), draws).action
-        actions[waits > 0] = 0
-        environments.send(actions)
-        step = environments.receive()
-        rounds += 1
-        counts = is_open & (waits == 0)
-        phase.steps += int(np.sum(counts))
-        lengths += counts
-        returns += np.where(counts, step.rewards, 0.0)
-        waits = np.maximum(waits - 1, 0)
-        ended = step.is_over | step.is_cut
-        if s.test_cutoff is not None:
-            ended |= lengths >= s.test_cutoff
-        for environment in np.flatnonzero(ended & is_open):
-            phase.add_game(float(returns[environment]))
-        if ended.any():
-            returns[ended], lengths[ended] = 0.0, 0
-            environments.start_episodes(ended)
-            if s.test_steps is None:
-                is_open &= ~ended | (environments.episodes * count + np.arange(count) < s.num_test_episodes)
-            wait(np.flatnonzero(ended))
-        beat()
-    environments.close()
+    try:
+        while goes_on():
+            draws = generator(entropy, Purpose.TEST_EXPLORATION, epoch, rounds)
+            actions = policy.step(PolicyInputs.without_history(environments.stacks), (), draws).action
+            actions[waits > 0] = 0
+            environments.send(actions)
+            step = environments.receive()
+            rounds += 1
+            counts = is_open & (waits == 0)
+            phase.steps += int(np.sum(counts))
+            lengths += counts
+            returns += np.where(counts, step.rewards, 0.0)
+            waits = np.maximum(waits - 1, 0)
+            ended = step.is_over | step.is_cut
+            if s.test_cutoff is not None:
+                ended |= lengths >= s.test_cutoff
+            for environment in np.flatnonzero(ended & is_open):
+                phase.add_game(float(returns[environment]))
+            if ended.any():
+                returns[ended], lengths[ended] = 0.0, 0
+                environments.start_episodes(ended)
+                if s.test_steps is None:
+                    is_open &= ~ended | (environments.episodes * count + np.arange(count) < s.num_test_episodes)
+                wait(np.flatnonzero(ended))
+            beat()
+    finally:
+        environments.close()
     phase.unfinished = float(returns.max())
     phase.epsilon = s.test_epsilon
     phase.seconds = time.perf_counter() - started
