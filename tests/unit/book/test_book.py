@@ -597,8 +597,16 @@ def test_an_agent_without_a_test_up_to_equal_frames_is_named(project):
     late = record.runs[0].model_copy(update={"algo": "es", "model": "virtual_bn"})
     begun = late.model_copy(update={"algo": "nsr_es", "progress": 10})
     several = record.model_copy(update={"runs": [*record.runs, late, begun]})
-    shown = shown_of_record(read_claims(root)["tiny"], several, folder)[0]
-    assert shown.title == "At equal frames of training (Pong 1k); no test up to then: ES, virtual bn in Pong"
+    claim, equal = read_claims(root)["tiny"], "At equal frames of training (Pong 1k)"
+    assert shown_of_record(claim, several, folder, {})[0].title == (
+        f"{equal}; without a test up to then: ES, virtual bn in Pong"
+    )
+    # The budgets of now count: with more to do, that run is unfinished.
+    assert shown_of_record(claim, several, folder, {late.name: 10**9})[0].title == equal
+    again = record.model_copy(update={"runs": [*record.runs, record.runs[0].model_copy(update={"run": 2})]})
+    assert shown_of_record(claim, again, folder, {})[0].title == (
+        f"{equal}; without a test up to then: 1 of 2 runs of GA, small in Pong"
+    )
 
 
 def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compared(project, tmp_path):

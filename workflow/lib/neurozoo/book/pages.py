@@ -107,9 +107,9 @@ def _entry(name: str, claim: Claim, records: Mapping[str, Record], project: Path
     marks: list[Mark] = []
     budgets: Mapping[str, int] = {}
     if record is not None:
-        shown += shown_of_record(claim, record, project / FOLDER / name)
         if config is not None:
             marks, budgets = marks_of(record, config), planned_budgets(config)
+        shown += shown_of_record(claim, record, project / FOLDER / name, budgets)
     computed = {
         "elites": lambda: shown_elites(elites_of_records(records)),
         "speed": lambda: shown_speed(project),

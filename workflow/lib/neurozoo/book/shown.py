@@ -1,5 +1,6 @@
 """Reads the tables of a claim, and words them for people: a table for the page, and some words for the list."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,8 +64,14 @@ def with_interval(value: float, low: float | None, high: float | None) -> str:
 # ---- tables in a claim's folder
 
 
-def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
+def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping[str, int]) -> list[Shown]:
     """Reads what a claim shows of its record, as far as the record has it.
+
+    Args:
+        claim: Says which tables are shown.
+        record: The record.
+        folder: Its folder.
+        budgets: The budgets of all runs that are planned now, by name.
 
     Raises:
         NeurozooError: A table is damaged.
@@ -78,36 +85,38 @@ def shown_of_record(claim: Claim, record: Record, folder: Path) -> list[Shown]:
         "imports": ("imported_scores.csv", read_imports),
     }
     found = []
+    finished = [run for run in record.runs if run.progress >= budgets.get(run.name, run.budget)]
     for kind in claim.shows:
         file, read = readers.get(kind, ("", read_scores_of))
         if file not in record.files:
+            if kind == "scores_at_equal_hours" and finished:
+                found.append(Shown("At equal processor hours", ("agents",), [("no log has a processor time",)], []))
             continue
         shown = read(folder / file, claim)
         if kind == "scores_at_equal_frames":
             frames = ", ".join(f"{game_title(game)} {si_label(number)}" for game, number in record.frames.items())
-            missing = _missing(folder / file, record, "no test up to then")
-            shown = replace(shown, title=f"At equal frames of training ({frames}){missing}")
+            left_out = _left_out(folder / file, finished, "without a test up to then")
+            shown = replace(shown, title=f"At equal frames of training ({frames}){left_out}")
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
-            missing = _missing(folder / file, record, "no test up to then, or no processor time in the log")
-            shown = replace(shown, title=f"At equal processor hours, with tests ({hours}){missing}", brief=[])
+            left_out = _left_out(folder / file, finished, "without a test up to then, or a processor time in the log")
+            shown = replace(shown, title=f"At equal processor hours, with tests ({hours}){left_out}", brief=[])
         elif kind == "comparison" and record.frames:
             shown = replace(shown, title=f"{shown.title}, at equal frames")
         found.append(shown)
     return found
 
 
-def _missing(path: Path, record: Record, reason: str) -> str:
-    """Says which agents have finished runs, but no row in a table of scores at some earlier time."""
+def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
+    """Says of which agents finished runs have no part in a table of scores at some earlier time."""
     table = pd.read_csv(path)
-    shown = set(zip(table["algo"], table["model"], table["game"], strict=True))
-    finished = [run for run in record.runs if run.progress >= run.budget]
-    names = [
-        f"{agent_name(run.algo, run.model)} in {game_title(run.game)}"
-        for run in finished
-        if (run.algo, run.model, run.game) not in shown
-    ]
-    return f"; {reason}: {', '.join(dict.fromkeys(names))}" if names else ""
+    shown = table.groupby(["algo", "model", "game"])["runs"].sum().to_dict()
+    told = []
+    for (algo, model, game), count in Counter((run.algo, run.model, run.game) for run in finished).items():
+        if missing := count - shown.get((algo, model, game), 0):
+            runs = "" if missing == count else f"{missing} of {count} runs of "
+            told.append(f"{runs}{agent_name(algo, model)} in {game_title(game)}")
+    return f"; {reason}: {', '.join(told)}" if told else ""
 
 
 def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
