@@ -331,3 +331,19 @@ def test_no_command_writes_over_a_file_of_another_kind(words, tmp_path, capsys):
         main([word.replace("RUN", str(tmp_path)) for word in words])
     assert "Nothing was written" in capsys.readouterr().err
     assert {path.read_text() for path in tmp_path.rglob("*") if path.is_file()} == {"precious"}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--loop", "--theme", "light"], "--theme cannot be used with --loop"),
+        (["--loop", "--fps", "30"], "--fps cannot be used with --loop"),
+        (["--loop", "--output", "pong.mp4"], "should end in .webp"),
+        (["--game", "--fps", "30"], "--fps cannot be used with --game"),
+    ],
+)
+def test_looks_that_do_not_go_together_are_refused_before_an_agent_plays(words, complaint, monkeypatch, capsys):
+    monkeypatch.setattr("neurozoo.agents.trained_agents.unpack_agent", lambda *_, **__: pytest.fail("unpacked"))
+    with pytest.raises(SystemExit):
+        main(["zoo", "movie", "pong-published", *words])
+    assert complaint in capsys.readouterr().err

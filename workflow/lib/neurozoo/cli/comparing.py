@@ -122,6 +122,7 @@ def _classify(options):
     from neurozoo.comparison import classify_states
     from neurozoo.files import read_json
 
+    say_if_outdated(*options.run_dirs)
     facts, csv, figure = (options.output / f"classification.{end}" for end in ("json", "csv", "png"))
     choices = chosen(options, "by", "source", "epochs", "seed")
     result = classify_states(options.run_dirs, facts=facts, csv=csv, figures=[figure], **choices)

@@ -19,6 +19,8 @@ from neurozoo.cli.arguments import (
 )
 from neurozoo.errors import NeurozooError
 
+LOOKS = ("layout", "theme", "rows")  # of an activation movie
+
 
 def add_movie_and_play_commands(commands: Commands) -> None:
     """Adds `movie`, `generations` and `play`."""
@@ -105,6 +107,29 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 
+def check_movie_options(options: argparse.Namespace) -> None:
+    """Refuses what does not go together, before anything is played or drawn.
+
+    Raises:
+        NeurozooError: Says what to leave out.
+    """
+    if len(options.run_dir) > 1 and not options.grid:
+        first, second, *_ = options.run_dir
+        raise NeurozooError(f"Several runs, here {first} and {second}, need --grid. Add it, or name one run.")
+    if options.game and options.fps is not None:
+        raise NeurozooError("--fps cannot be used with --game, which plays at the game's own speed. Leave --fps out.")
+    if options.grid and options.rollout:
+        raise NeurozooError(
+            "--rollout cannot be used with --grid, which shows the rollout.npz of each folder. Leave --rollout out."
+        )
+    if options.loop:
+        check_endings((options.output, ".webp"))
+        if given := [f"--{name}" for name in (*LOOKS, "fps") if getattr(options, name) is not None]:
+            raise NeurozooError(
+                f"{given[0]} cannot be used with --loop, which is cut out of a finished movie. Leave {given[0]} out."
+            )
+
+
 def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> None:
     """Makes a movie; see `python -m neurozoo movie --help`. A loop is cut out of `movie`, if it is given."""
     from neurozoo.agents.frozen import open_frozen
@@ -114,20 +139,13 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
     from neurozoo.movies.grid import GridMovie, film_grid
     from neurozoo.movies.loop import make_loop
 
+    check_movie_options(options)
     if options.grid:  # a grid shows the runs that are frozen already, and names the others
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):
         folders = [frozen_tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     say_if_outdated(*folders)
-    folder, *others = folders
-    if others and not options.grid:
-        raise NeurozooError(f"Several runs, here {folder} and {others[0]}, need --grid. Add it, or name one run.")
-    if options.game and options.fps is not None:
-        raise NeurozooError("--fps cannot be used with --game, which plays at the game's own speed. Leave --fps out.")
-    if options.grid and options.rollout:
-        raise NeurozooError(
-            "--rollout cannot be used with --grid, which shows the rollout.npz of each folder. Leave --rollout out."
-        )
+    folder = folders[0]
     frozen, rollout = folder / "frozen", options.rollout or folder / "rollout.npz"
     given = {
         "max_steps": options.max_steps,
@@ -142,8 +160,8 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
         output = options.output or folder / "game.mp4"
         made = film_game(frozen, rollout, output, overlay=options.overlay, **given)
     elif options.loop:
-        check_endings((options.output, ".webp"))
-        loop = make_loop(movie or folder / "activation.mp4", rollout, options.output or folder / "loop.webp")
+        output = options.output or (movie.with_suffix(".webp") if movie else folder / "loop.webp")
+        loop = make_loop(movie or folder / "activation.mp4", rollout, output)
         print(json.dumps(asdict(loop)) if options.json else f"{loop.pictures} pictures, {loop.size:,} bytes")
         return
     elif options.layer:
@@ -151,7 +169,7 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
         made = render_layer_movie(frozen, rollout, output, layer=options.layer, overlay=options.overlay, **given)
     else:
         output = options.output or folder / "activation.mp4"
-        looks = {key: value for key in ("layout", "theme", "rows") if (value := getattr(options, key)) is not None}
+        looks = {key: value for key in LOOKS if (value := getattr(options, key)) is not None}
         made = render_activation_movie(frozen, rollout, output, **given, **looks)
     print(json.dumps(asdict(made)) if options.json else f"{output}: {made.frames} frames")
 

@@ -20,7 +20,7 @@ from neurozoo.cli.arguments import (
     positive,
     protocol_choices,
 )
-from neurozoo.cli.movies_and_play import add_looks, add_play_options, show_movie, show_play
+from neurozoo.cli.movies_and_play import add_looks, add_play_options, check_movie_options, show_movie, show_play
 
 INDEX = Path("config", "agents", "index.yaml")
 
@@ -127,6 +127,8 @@ def _movie(options):
     from neurozoo.movies.activation_movie import render_activation_movie
     from neurozoo.rollouts.rollout import record_rollout
 
+    options.run_dir, options.grid, options.rollout = [Path(options.name)], False, None
+    check_movie_options(options)
     folder = _unpacked(options)
     options.rollout = folder / "rollouts" / f"seed_{options.seed}.npz"
     if not options.rollout.exists():
@@ -134,7 +136,7 @@ def _movie(options):
     movie = options.rollout.with_suffix(".mp4")  # each seed has its own
     if options.loop and not movie.exists():
         render_activation_movie(folder / "frozen", options.rollout, movie)
-    options.run_dir, options.tag, options.grid = [folder], FINAL, False
+    options.run_dir, options.tag = [folder], FINAL
     show_movie(options, movie=movie)
 
 
