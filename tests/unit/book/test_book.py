@@ -577,6 +577,19 @@ def test_a_source_that_may_have_tests_of_zero_only_does_not_take_the_interval_of
     assert all_of_them == ("all", "7", "", "", "+10.0% [+10.0%, +20.0%]")
 
 
+@pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])
+def test_the_own_score_is_that_of_the_elite_that_was_tested(project, rule, score):
+    """Under `validated`, the result is the best elite of all generations, and the test is about it."""
+    root = project()
+    write_run(root, 1, [10.0, 20.0, 15.0], elite_rule=rule)  # reported 11, 22, 16.5
+    make(root)
+    assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+    write_run(root, 2, [10.0], elite_rule=rule)
+    shutil.rmtree(root / "results" / "tiny" / "runs" / "ga" / "pong" / "small" / "1")
+    make(root)  # run 1 is in the record only
+    assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+
+
 def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(project):
     root = project()
     write_run(root, 1, [10.0])

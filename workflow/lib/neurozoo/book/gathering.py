@@ -15,6 +15,7 @@ from neurozoo.book.marks import differences_of, planned_budget
 from neurozoo.book.record import Record, TakenRun
 from neurozoo.book.reports import REPORTS, SECONDS, read_reports, restore_table
 from neurozoo.errors import NeurozooError
+from neurozoo.genomes.genome import KEEPS_BEST_ELITE
 from neurozoo.machine import machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
 from neurozoo.records.comparability import facts_of
@@ -104,7 +105,9 @@ def gather_runs(
             if not differences_of(old, facts, config):
                 table = _table_of(planned, tables / "recorded")
                 restore_table(reports[old.name], facts, table)
-                taken = old.model_copy(update={"fields_": _last_fields(read_metrics(table), fields)})
+                metrics = read_metrics(table)
+                now = {"fields_": _last_fields(metrics, fields), **_own_score(metrics, facts)}
+                taken = old.model_copy(update=now)
                 kept = GatheredRun(taken, facts, table, planned_budget(config, planned), True, None, known)
         gathered += [run for run in [_choose(found, kept, replaces=replaces)] if run is not None]
     return gathered
@@ -148,8 +151,7 @@ def _find(
         unit=unit,
         progress=progress,
         budget=budget,
-        score=number(last.get("score")),
-        score_episodes=_whole(last.get("score_episodes")),
+        **_own_score(metrics, facts),
         test_score=number(tested.get("test_score")),
         test_episodes=_whole(tested.get("test_episodes")),
         seconds=number(last.get(SECONDS)),
@@ -161,6 +163,13 @@ def _find(
     return GatheredRun(
         taken, facts, table, budget, not differences_of(taken, facts, config), folder, machine_of(folder / "state")
     )
+
+
+def _own_score(metrics: pd.DataFrame, facts: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the own score of what a run's test score is about: its last report, or the one with its best elite."""
+    keeps_best = facts.get("settings_elite_rule") in KEEPS_BEST_ELITE and metrics["score"].notna().any()
+    report = metrics.loc[metrics["score"].idxmax()] if keeps_best else metrics.iloc[-1]
+    return {"score": number(report.get("score")), "score_episodes": _whole(report.get("score_episodes"))}
 
 
 def _last_fields(metrics: pd.DataFrame, fields: Sequence[str]) -> dict[str, float]:

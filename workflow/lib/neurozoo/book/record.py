@@ -23,7 +23,8 @@ class TakenRun(Section):
         protocol: Name of the protocol; `facts` has what it says.
         unit: What its budget counts, `frames` or `evaluations`.
         progress: How much it had spent; `budget` is what its configuration planned then.
-        score: Its own score in its last report, from `score_episodes` episodes.
+        score: The own score of what `test_score` is about, from `score_episodes` episodes: of its last report, or of
+            its best elite where that is the result.
         test_score: Its last test score, from `test_episodes` episodes that selected nothing.
         seconds: Wall time of training and tests.
         facts: Digest of its settings and of how it was played, a key of `Record.facts`.
