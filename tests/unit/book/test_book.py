@@ -640,6 +640,22 @@ def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compare
     )  # fmt: skip
 
 
+def test_a_single_run_of_each_says_nothing_about_the_better_one(project, tmp_path):
+    columns = (
+        "algo,model,other_algo,other_model,game,games,runs,other_runs,probability,probability_low,probability_high"
+    )
+    rows = [
+        f"ga,small,{other},small,{game},1,1,{runs},1,,"
+        for other, runs in (("rs", 1), ("es", 2))
+        for game in ("pong", "all")
+    ]
+    (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
+    project()
+    shown = read_comparison(tmp_path / "comparison.csv", read_claims(tmp_path)["tiny"])
+    assert [cells[3] for cells in shown.rows] == ["not known from a single run of each", "1"]
+    assert shown.brief == ["GA, small better than ES, small with probability 1"]
+
+
 def test_archives_are_related_to_the_baseline(project):
     search = {"games": ["maze"], "preset": "demo", "runs": 1}
     config = CONFIG | {

@@ -172,11 +172,13 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
         if pd.isna(row["probability"]):
             rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING))
             continue
-        found = with_interval(row["probability"], row["probability_low"], row["probability_high"])
+        is_single = row["runs"] < 2 and row["other_runs"] < 2  # of which one is always the better
+        values = (row["probability"], row["probability_low"], row["probability_high"])
+        found = "not known from a single run of each" if is_single else with_interval(*values)
         game = "all games" if row["game"] == ALL_GAMES else game_title(row["game"])
         if row["game"] != ALL_GAMES or row["games"] > 1:
             rows.append((*pair, game, found, f"{_count(row['runs'])} and {_count(row['other_runs'])}"))
-        if row["game"] == ALL_GAMES:
+        if row["game"] == ALL_GAMES and not is_single:
             brief.append(f"{pair[0]} better than {pair[1]} with probability {found}")
     head = ("agent", "other agent", "game", "probability that the first scores more [95 %]", "runs")
     return Shown("Probability of improvement", head, rows, brief)
