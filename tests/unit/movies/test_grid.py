@@ -1,10 +1,11 @@
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.movies.grid import GAP, HEAD, TITLE, film_grid
+from neurozoo.movies.grid import GAP, HEAD, TITLE, _placed, film_grid
 from neurozoo.movies.screens import LINE
 
 LENGTHS = {("ga", 1): 10, ("ga", 3): 4, ("es", 1): 7}
@@ -50,6 +51,17 @@ def test_algorithms_are_rows_and_runs_are_columns(runs, tmp_path, decode):
             assert np.abs(cell(frames[step], *place) - screen_of(folder, step)).mean() < 8
     empty = cell(frames[0], 0, 1)
     assert empty.min() > 240  # there is no run 3 of es
+
+
+@pytest.mark.parametrize(
+    ("agents", "lines"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (6, [3, 3]), (10, [4, 3, 3])]
+)
+def test_a_single_run_of_each_fills_even_rows(agents, lines):
+    frozen = [
+        SimpleNamespace(algo=f"algo{n:02}", model="small", run=1, generation=None, title="a/1") for n in range(agents)
+    ]
+    places = [(entry.row, entry.column) for entry in _placed(frozen)]
+    assert places == [(row, column) for row, count in enumerate(lines) for column in range(count)]
 
 
 def test_a_finished_rollout_shows_its_last_screen_darker_until_the_others_end(runs, tmp_path, decode):

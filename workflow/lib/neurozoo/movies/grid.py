@@ -1,9 +1,10 @@
 """Movies of several rollouts side by side with labels: runs of several algorithms, or generations of one run."""
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,8 @@ def film_grid(
 ) -> GridMovie:
     """Films rollouts of one game together: a row per algorithm and network, a column per run.
 
+    A single run of each fills even rows instead: six make two rows of three.
+
     A shorter rollout shows its last screen until the others end. A damaged one leaves a gap; the log names it.
 
     Args:
@@ -124,7 +127,10 @@ def film_grid(
 
 
 def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
-    """Gives each agent its place: a row per algorithm and network, a column per run and its generation or tag."""
+    """Gives each agent its place: a row per algorithm and network, a column per run and its generation or tag.
+
+    If all have the same run, even rows are filled instead of one long column.
+    """
 
     def row_of(agent: FrozenModel) -> tuple[str, str]:
         return (agent.algo, agent.model)
@@ -139,7 +145,12 @@ def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
         label, note = " ".join(row_of(agent)), f"run {column_of(agent)[2]}"
         if (other := entries.setdefault((row, column), Entry(agent, label, note, row, column)).frozen) is not agent:
             raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name only one of them.")
-    return list(entries.values())
+    if len(columns) != 1:
+        return list(entries.values())
+    in_order = [entries[row, 0] for row in range(len(rows))]
+    lines = np.array_split(np.arange(len(rows)), math.ceil(len(rows) / max(3, math.ceil(math.sqrt(len(rows))))))
+    places = {each: (row, column) for row, line in enumerate(lines) for column, each in enumerate(line)}
+    return [replace(entry, row=places[each][0], column=places[each][1]) for each, entry in enumerate(in_order)]
 
 
 def film_together(
