@@ -276,6 +276,5 @@ def assert_same_results(run_dir, expected):
         assert (run_dir / "snapshots" / name).read_bytes() == (expected / "snapshots" / name).read_bytes(), name
     assert log_lines(run_dir) == log_lines(expected)
     for line in (run_dir / "log.jsonl").read_text().splitlines():
-        times = set(json.loads(line)) & TIMES
-        assert times >= TIMES - {"ProcessorTimeTotal"}  # which runs of several processes do not know
-        assert times == set(json.loads((expected / "log.jsonl").read_text().splitlines()[0])) & TIMES
+        # Runs of several processes and on clusters do not know their processor time.
+        assert set(json.loads(line)) >= TIMES - {"ProcessorTimeTotal"}
