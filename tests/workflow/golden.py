@@ -95,8 +95,11 @@ def _hash_of_array(array: np.ndarray) -> str:
 
 
 def _is_about_time(name: str) -> bool:
-    words = ("TimeElapsed", "ProcessorTime", "Overhead", "PerSecond", "per_second", "seconds", "_time", "_per_s")
-    return "wait_data_share" in name or any(word in name for word in words)
+    words = (
+        *("TimeElapsed", "ProcessorTime", "Overhead", "PerSecond", "per_second"),
+        *("seconds", "_time", "_per_s", "wait_data_share"),
+    )
+    return any(word in name for word in words)
 
 
 def main(folder: str) -> None:

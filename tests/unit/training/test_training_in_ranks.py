@@ -85,6 +85,8 @@ def test_both_learners_count(two):
     assert [record["steps"] for record in records] == [640, 1200]
     assert [(record["learners"], record["actors"], record["lag_max"]) for record in records] == [(2, 2, 1)] * 2
     assert records[-1]["update"] == 1200 // 80
+    assert "TimeElapsedTotal" in (two / "log.jsonl").read_text()
+    assert "ProcessorTimeTotal" not in (two / "log.jsonl").read_text()  # the first learner sees its own only
 
 
 def test_a_learner_that_is_killed_is_named_and_the_run_ends_the_same(two, tmp_path, wait_until):

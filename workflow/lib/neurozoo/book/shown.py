@@ -90,7 +90,14 @@ def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping
         file, read = readers.get(kind, ("", read_scores_of))
         if file not in record.files:
             if kind == "scores_at_equal_hours" and finished:
-                found.append(Shown("At equal processor hours", ("agents",), [("no log has a processor time",)], []))
+                found.append(
+                    Shown(
+                        "At equal processor hours",
+                        ("agents",),
+                        [("no log has a test and a processor time up to then",)],
+                        [],
+                    )
+                )
             continue
         shown = read(folder / file, claim)
         if kind == "scores_at_equal_frames":
@@ -113,7 +120,7 @@ def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
     shown = table.groupby(["algo", "model", "game"])["runs"].sum().to_dict()
     told = []
     for (algo, model, game), count in Counter((run.algo, run.model, run.game) for run in finished).items():
-        if missing := count - shown.get((algo, model, game), 0):
+        if (missing := count - int(shown.get((algo, model, game), 0))) > 0:
             runs = "" if missing == count else f"{missing} of {count} runs of "
             told.append(f"{runs}{agent_name(algo, model)} in {game_title(game)}")
     return f"; {reason}: {', '.join(told)}" if told else ""

@@ -46,6 +46,7 @@ def add_zoo_commands(commands: Commands) -> None:
     movie.add_argument("--seed", type=int, default=0, help="of the episode that it shows (default: %(default)s)")
     movie.add_argument("--output", type=Path, help="file to write (default: in the agent's folder)")
     add_looks(movie)
+    movie.set_defaults(run_dir=[], tag=FINAL, grid=False, rollout=None)  # as `movie` has them
     add_json(movie, "frames and speed as JSON")
 
     unpacked = add_command(actions, "unpack", _unpack, "make a run's folder of a trained agent, for all other commands")
@@ -127,7 +128,6 @@ def _movie(options):
     from neurozoo.movies.activation_movie import render_activation_movie
     from neurozoo.rollouts.rollout import record_rollout
 
-    options.run_dir, options.grid, options.rollout = [Path(options.name)], False, None
     check_movie_options(options)
     folder = _unpacked(options)
     options.rollout = folder / "rollouts" / f"seed_{options.seed}.npz"
@@ -136,7 +136,7 @@ def _movie(options):
     movie = options.rollout.with_suffix(".mp4")  # each seed has its own
     if options.loop and not movie.exists():
         render_activation_movie(folder / "frozen", options.rollout, movie)
-    options.run_dir, options.tag = [folder], FINAL
+    options.run_dir = [folder]
     show_movie(options, movie=movie)
 
 

@@ -147,10 +147,10 @@ def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
             raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name only one of them.")
     if len(columns) != 1:
         return list(entries.values())
-    in_order = [entries[row, 0] for row in range(len(rows))]
-    lines = np.array_split(np.arange(len(rows)), math.ceil(len(rows) / max(3, math.ceil(math.sqrt(len(rows))))))
-    places = {each: (row, column) for row, line in enumerate(lines) for column, each in enumerate(line)}
-    return [replace(entry, row=places[each][0], column=places[each][1]) for each, entry in enumerate(in_order)]
+    widest = max(3, math.ceil(math.sqrt(len(rows))))
+    lines = np.array_split(range(len(rows)), math.ceil(len(rows) / widest))
+    places = [(row, column) for row, line in enumerate(lines) for column in range(len(line))]
+    return [replace(entries[agent, 0], row=row, column=column) for agent, (row, column) in enumerate(places)]
 
 
 def film_together(

@@ -55,7 +55,7 @@ class Clock:
         return (
             names >= {"counted", "total"}
             and set(now) <= set(vars(Spent()))
-            and all(_is_duration(each) for each in (*(found[name] for name in names), *now.values()))
+            and all(_is_seconds(each) for each in (*(found[name] for name in names), *now.values()))
         )
 
     def to_state(self) -> dict:
@@ -89,5 +89,5 @@ class Clock:
         return spent
 
 
-def _is_duration(value: object) -> bool:
-    return isinstance(value, float) and math.isfinite(value) and value >= 0
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
