@@ -16,17 +16,11 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.book import gathering, taking
 from neurozoo.book.claims import Earlier, read_claims
+from neurozoo.book.elites import elites_of_records, shown_elites
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import TakenRun, read_record
-from neurozoo.book.shown import (
-    elites_of_records,
-    read_archives,
-    read_comparison,
-    shown_elites,
-    shown_of_earlier,
-    shown_of_record,
-)
+from neurozoo.book.shown import read_archives, read_comparison, shown_of_earlier, shown_of_record
 from neurozoo.book.taking import at_equal_hours, read_configuration
 from neurozoo.cli.book import add_book_command
 from neurozoo.environments.protocols import get_protocol

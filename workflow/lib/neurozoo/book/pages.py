@@ -7,22 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from neurozoo.aligned_text import markdown_table
 from neurozoo.book.claims import FOLDER, Claim, Earlier, read_claims
+from neurozoo.book.elites import elites_of_records, shown_elites
 from neurozoo.book.marks import Mark, is_finished, marks_of, planned_budgets
 from neurozoo.book.record import Record, TakenRun, read_record
-from neurozoo.book.shown import (
-    NOTHING,
-    Shown,
-    elites_of_records,
-    machine_text,
-    score_text,
-    shortened,
-    shown_cost,
-    shown_elites,
-    shown_of_earlier,
-    shown_of_record,
-    shown_speed,
-)
+from neurozoo.book.shown import shown_cost, shown_of_earlier, shown_of_record, shown_speed
 from neurozoo.book.taking import FIGURE, HOURS_FIGURE, read_configuration
+from neurozoo.book.wording import NOTHING, Shown, machine_text, score_text, shortened
 from neurozoo.figures.style import algo_name, number_range, si_label
 from neurozoo.files import read_text, write_text
 from neurozoo.status.judgement import ago

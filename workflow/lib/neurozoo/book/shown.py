@@ -1,8 +1,8 @@
-"""Reads the tables of a claim, and words them for people: a table for the page, and some words for the list."""
+"""Reads what a claim shows: the tables of its record, tables of before, speed and cost."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.agents.scoring import is_one_game
-from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.claims import Claim, Earlier
+from neurozoo.book.elites import read_elites, shown_elites
 from neurozoo.book.record import Record, TakenRun
+from neurozoo.book.wording import NOTHING, RESTORE, Shown, machine_text, score_text, with_interval
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
@@ -24,41 +25,6 @@ from neurozoo.records.tables import ALL_GAMES
 
 BENCHMARK = Path("docs", "results", "benchmark.json")
 BILLION = 1_000_000_000  # frames
-NOTHING = "–"  # in a cell of a table
-_REMEDY = "Restore it: git checkout."
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Some results of a claim.
-
-    Attributes:
-        title: What they are.
-        head: Headings of the table.
-        rows: Its rows.
-        brief: The most important values in some words each, for the list of all claims.
-        how: How they were measured, in some words, if no record says it.
-    """
-
-    title: str
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    brief: list[str]
-    how: str = ""
-
-
-def score_text(value: float | None) -> str:
-    """Formats a score in three digits or in whole numbers: 0.389, 18.9, 4,536."""
-    if value is None or not np.isfinite(value):
-        return NOTHING
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def with_interval(value: float, low: float | None, high: float | None) -> str:
-    """Formats a statistic with its interval, such as `4,212 [3,900, 4,500]`; without one if there is a single run."""
-    if low is None or high is None or not np.isfinite([low, high]).all():
-        return score_text(value)
-    return f"{score_text(value)} [{score_text(low)}, {score_text(high)}]"
 
 
 # ---- tables in a claim's folder
@@ -90,14 +56,8 @@ def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping
         file, read = readers.get(kind, ("", read_scores_of))
         if file not in record.files:
             if kind == "scores_at_equal_hours" and finished:
-                found.append(
-                    Shown(
-                        "At equal processor hours",
-                        ("agents",),
-                        [("no log has a test and a processor time up to then",)],
-                        [],
-                    )
-                )
+                reason = "no log has a test and a processor time up to then"
+                found.append(Shown("At equal processor hours", ("agents",), [(reason,)], []))
             continue
         shown = read(folder / file, claim)
         if kind == "scores_at_equal_frames":
@@ -134,7 +94,7 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
         numbers=("runs", "frames", name, f"{name}_low", f"{name}_high"),
         texts=("algo", "model", "protocol", "game"),
         more_texts=("variant", "played"),
-        remedy=_REMEDY,
+        remedy=RESTORE,
     )
     table = table[table["game"] == game] if game else table[table["game"] != ALL_GAMES]
     has_several_games = table["game"].nunique() > 1
@@ -168,7 +128,7 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
         numbers=("games", "probability", "probability_low", "probability_high", "runs", "other_runs"),
         texts=("algo", "model", "other_algo", "other_model", "game"),
         more_texts=("variant", "other_variant", "left_out"),
-        remedy=_REMEDY,
+        remedy=RESTORE,
     )
     rows, brief = [], []
     for row in table.to_dict("records"):
@@ -201,7 +161,7 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
     """
     scores = ("qd_score", "qd_score_low", "qd_score_high", "corrected_qd_score", "coverage")
     table = read_csv_table(
-        path, numbers=("runs", "evaluations", *scores), texts=("game", "algo", "model"), remedy=_REMEDY
+        path, numbers=("runs", "evaluations", *scores), texts=("game", "algo", "model"), remedy=RESTORE
     )
     has_several_games = table["game"].nunique() > 1
     rows, brief = [], []
@@ -245,7 +205,7 @@ def read_imports(path: Path, claim: Claim) -> Shown:
         numbers=("run", "episodes", "mean", "mean_low", "mean_high"),
         texts=("game", "model", "protocol", "start_state"),
         more_texts=("note",),
-        remedy=_REMEDY,
+        remedy=RESTORE,
     )
     rows, brief = [], []
     for row in table.to_dict("records"):
@@ -281,13 +241,13 @@ def shown_of_earlier(earlier: Earlier, claim: Claim, project: Path) -> Shown:
 
 def _evaluation(path: Path) -> Shown:
     """Reads an `evaluation.json`: episodes of one agent."""
-    record = read_json(path, _REMEDY)
+    record = read_json(path, RESTORE)
     try:
         scores = np.array([episode["score"] for episode in record["episodes"]], float)
         place = game_title(record["game"]), record["model"], record["protocol"]["name"]
         is_same = is_one_game(record["episodes"], record["protocol"])
     except (KeyError, TypeError, ValueError) as error:
-        raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). {_REMEDY}") from error
+        raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). {RESTORE}") from error
     low, high = bootstrap_intervals([scores], {"mean": mean_over_games})["mean"]
     score = (
         score_text(float(scores.mean())) if is_same else with_interval(float(scores.mean()), float(low), float(high))
@@ -300,110 +260,12 @@ def _evaluation(path: Path) -> Shown:
 
 def _training(path: Path) -> Shown:
     """Reads reports of a run that was never tested: the scores of its training."""
-    table = read_csv_table(path, numbers=("frames", "score", "score_episodes"), texts=(), remedy=_REMEDY)
+    table = read_csv_table(path, numbers=("frames", "score", "score_episodes"), texts=(), remedy=RESTORE)
     last = table.iloc[-1]
     cells = (si_label(last["frames"]), score_text(last["score"]), _count(last["score_episodes"]))
     head = ("frames", "training score", "mean of games")
     brief = [f"{cells[1]} in training, after {cells[0]} frames; no test"]
     return Shown("Training of one run", head, [cells], brief)
-
-
-# ---- elites: reported against tested scores
-
-
-def read_elites(path: Path) -> pd.DataFrame:
-    """Reads the reported and the tested scores of the elites in a table.
-
-    Args:
-        path: A `metrics.csv` of one run, or the table of `benchmarks/elite_rules.py`, a row per run, of which the
-            published elite rule counts.
-
-    Returns:
-        Rows with `source`, `reported` and `tested`.
-
-    Raises:
-        NeurozooError: The table is damaged.
-    """
-    columns = pd.read_csv(path, nrows=0).columns
-    if "true_mean" in columns:
-        table = read_csv_table(path, numbers=("reported_score", "true_mean"), texts=("game", "rule"), remedy=_REMEDY)
-        table = table[table["rule"] == "validated"]
-        sources = [game_title(game) for game in table["game"]]
-        return pd.DataFrame({"source": sources, "reported": table["reported_score"], "tested": table["true_mean"]})
-    names = ("algo", "game", "model")
-    last = read_csv_table(path, numbers=("score", "test_score"), texts=names, remedy=_REMEDY).iloc[-1:]
-    sources = [f"{game_title(row.game)}, {agent_name(row.algo, row.model)}" for row in last.itertuples()]
-    return pd.DataFrame({"source": sources, "reported": last["score"], "tested": last["test_score"]})
-
-
-def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
-    """Returns the reported and the tested scores of all runs whose own score was the best of many.
-
-    Two kinds of runs do not count: those with a test of a single episode, as in the hard maze, where every episode is
-    the same, and those in stages, whose own score is from the stages they had reached, but the test from all.
-    """
-    rows = [
-        (f"{game_title(run.game)}, {agent_name(run.algo, run.model)} ({name})", run.score, run.test_score)
-        for name, record in records.items()
-        for run in record.runs
-        if run.algo in ALGORITHMS and ALGORITHMS[run.algo].score_is_selected and run.score is not None
-        if run.test_score is not None and (run.test_episodes or 0) > 1
-        if record.facts[run.facts].get("settings_stage_threshold", "none") == "none"
-    ]
-    return pd.DataFrame(rows, columns=["source", "reported", "tested"])
-
-
-def shown_elites(elites: pd.DataFrame) -> Shown:
-    """Compares reported with tested scores, per source and over all sources.
-
-    The excess of a source is how far its mean reported score is above its mean test score, relative to the absolute
-    value of the latter: a run whose test score is near 0 neither drops out nor decides alone. Over all sources it is
-    their mean. Runs are resampled within their sources.
-
-    Args:
-        elites: Rows with `source`, `reported` and `tested`. A source whose runs have a mean test score of 0 has no
-            excess. As long as others have several runs, a source with one run has no part in the mean of all: how far
-            other runs would spread there is unknown, and the interval would be, too.
-    """
-    sources = {str(source): runs for source, runs in elites.groupby("source", sort=False)}
-    rows = []
-    for source, runs in sources.items():
-        means = (score_text(runs["reported"].mean()), score_text(runs["tested"].mean()))
-        rows.append((source, str(len(runs)), *means, _excess([runs]) if runs["tested"].mean() else NOTHING))
-    known = [runs for runs in sources.values() if runs["tested"].mean() != 0]
-    repeated = [runs for runs in known if len(runs) > 1]
-    counted = repeated or known
-    brief = []
-    if counted:
-        count = sum(map(len, counted))
-        of_all = _excess(counted)
-        brief = [f"reported {of_all} above the test, {'one run' if count == 1 else f'{count} runs'}"]
-        name = "all" if len(counted) == len(known) else "all with several runs"
-        rows.append((name, str(count), "", "", of_all))
-    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, share of the latter [95 %]")
-    return Shown("Reported and tested scores of elites", head, rows, brief)
-
-
-def _excess(sources: Sequence[pd.DataFrame]) -> str:
-    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run.
-
-    Where all scores that were drawn of a source are 0, it has no part in the mean of that draw.
-    """
-    scores = [(runs["reported"].to_numpy(float), runs["tested"].to_numpy(float)) for runs in sources]
-
-    def excess(drawn: Sequence[np.ndarray]) -> np.ndarray:
-        ratios = []
-        with np.errstate(divide="ignore", invalid="ignore"):  # all drawn runs may have a test score of 0
-            for (reported, tested), runs in zip(scores, drawn, strict=True):
-                mean = tested[runs].mean(axis=-1)
-                ratios.append((reported[runs].mean(axis=-1) - mean) / np.abs(mean))
-            known = (~np.isnan(ratios)).sum(axis=0)
-            return np.asarray(np.nansum(ratios, axis=0) / known)
-
-    runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
-    value = float(excess(runs))
-    low, high = bootstrap_intervals(runs, {"": excess})[""]
-    return f"{value:+.1%} [{low:+.1%}, {high:+.1%}]" if np.isfinite([low, high]).all() else f"{value:+.1%}"
 
 
 # ---- speed and cost
@@ -453,22 +315,9 @@ def shown_cost() -> Shown:
     return Shown("A billion frames", ("machine", "spot (USD)", "on demand (USD)"), rows, brief, how)
 
 
-def machine_text(machine: Mapping[str, Any] | None) -> str:
-    """Describes a machine in some words."""
-    if not machine:
-        return "machine not recorded"
-    cores = machine.get("physical_cores")
-    return f"{machine.get('processor') or 'unknown processor'}, {cores} {'core' if cores == 1 else 'cores'}"
-
-
 def _text(value: Any) -> str:
     return "" if value is None or pd.isna(value) else str(value)
 
 
 def _count(value: Any) -> str:
     return "?" if value is None or pd.isna(value) else f"{int(value):,}"
-
-
-def shortened(brief: Sequence[str], *, most: int = 4) -> list[str]:
-    """Leaves the first entries, and says how many more there are."""
-    return [*brief] if len(brief) <= most else [*brief[: most - 1], f"{len(brief) - most + 1} more on the page"]

@@ -1,0 +1,56 @@
+"""Words results for people: a table for the page, and some words for the list of all claims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+NOTHING = "–"  # in a cell of a table
+RESTORE = "Restore it: git checkout."  # what to do about a damaged table
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Some results of a claim.
+
+    Attributes:
+        title: What they are.
+        head: Headings of the table.
+        rows: Its rows.
+        brief: The most important values in some words each, for the list of all claims.
+        how: How they were measured, in some words, if no record says it.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    brief: list[str]
+    how: str = ""
+
+
+def score_text(value: float | None) -> str:
+    """Formats a score in three digits or in whole numbers: 0.389, 18.9, 4,536."""
+    if value is None or not np.isfinite(value):
+        return NOTHING
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def with_interval(value: float, low: float | None, high: float | None) -> str:
+    """Formats a statistic with its interval, such as `4,212 [3,900, 4,500]`; without one if there is a single run."""
+    if low is None or high is None or not np.isfinite([low, high]).all():
+        return score_text(value)
+    return f"{score_text(value)} [{score_text(low)}, {score_text(high)}]"
+
+
+def machine_text(machine: Mapping[str, Any] | None) -> str:
+    """Describes a machine in some words."""
+    if not machine:
+        return "machine not recorded"
+    cores = machine.get("physical_cores")
+    return f"{machine.get('processor') or 'unknown processor'}, {cores} {'core' if cores == 1 else 'cores'}"
+
+
+def shortened(brief: Sequence[str], *, most: int = 4) -> list[str]:
+    """Leaves the first entries, and says how many more there are."""
+    return [*brief] if len(brief) <= most else [*brief[: most - 1], f"{len(brief) - most + 1} more on the page"]
