@@ -169,8 +169,12 @@ class GridEngine(Machine):
         wait_until(lambda: not self.processes("sge_qmaster"), what="the master did not end")
 
     def start_node(self) -> None:
-        """Starts the execution daemon and waits until the master has heard of it."""
-        self.run("sge_execd")
+        """Starts the execution daemon unless it runs, and waits until the master has heard of it.
+
+        A master that was restarted hears of a daemon only when it reports its load again.
+        """
+        if not self.processes("sge_execd"):
+            self.run("sge_execd")
         wait_until(self.node_answers, what="the execution daemon was not heard of")
 
     def node_answers(self) -> bool:
