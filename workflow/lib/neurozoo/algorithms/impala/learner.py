@@ -309,7 +309,7 @@ class ImpalaLearner:
 
     def _test(self, watch: Watch) -> list[float]:
         return play_test(
-            make_policy(self.settings, self._layout, self._network.ask, epsilon=self.settings.test_epsilon),
+            make_policy(self.settings, self._layout, self._network.ask, in_test=True),
             self._make_environments,
             protocol=self._protocol,
             games=self.settings.num_test_episodes,

@@ -66,7 +66,7 @@ class Player:
         self._protocol = protocol
         self._first = environments.start
         self._environments = make_environments(len(environments), self._seed_of)
-        self._policy = make_policy(settings, layout, forward, epsilon=settings.epsilon_start)
+        self._policy = make_policy(settings, layout, forward)
         self.actor = Actor(
             self._environments,
             self._policy,

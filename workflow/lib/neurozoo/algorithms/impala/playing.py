@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neurozoo.agents.policies import EpsilonGreedy, Forward, Greedy, Policy, Sampled
+from neurozoo.agents.policies import ACTION_RULES, EpsilonGreedy, Forward, Greedy, Policy
 from neurozoo.algorithms.impala.actor import Actor, Environments
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.settings import ImpalaSettings
@@ -19,18 +19,20 @@ TEST_ENVIRONMENTS = 8  # at once, at most
 MakeEnvironments = Callable[[int, Callable[[int, int], int]], Environments]
 
 
-def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, epsilon: float) -> Policy:
-    """Returns how a network acts in training and in tests.
+def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, in_test: bool = False) -> Policy:
+    """Returns how a network acts.
 
     Args:
         settings: The settings, which name the objective.
         layout: The network.
         forward: The same, with weights.
-        epsilon: Probability of a random action where action values are learned; policies draw every action.
+        in_test: Whether the network is tested: then `test_actions` or `test_epsilon` say how it acts. At the start of
+            training, action values have `epsilon_start`, and policies draw every action.
     """
     if settings.action_rule == "sampled":
-        return Sampled(forward, state_shapes=layout.state_shapes)
+        return ACTION_RULES[settings.test_actions if in_test else "sampled"](forward, state_shapes=layout.state_shapes)
     greedy = Greedy(forward, state_shapes=layout.state_shapes)
+    epsilon = settings.test_epsilon if in_test else settings.epsilon_start
     return EpsilonGreedy(greedy, epsilon=epsilon, num_actions=layout.num_actions)
 
 

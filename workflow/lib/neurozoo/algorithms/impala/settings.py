@@ -34,8 +34,9 @@ class ImpalaSettings(RunSettings):
         **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
         **{"dtype": "float32", "reward_scale": 1.0, "shards": 1},
         **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
+        **{"test_actions": "sampled"},
     }
-    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -50,7 +51,12 @@ class ImpalaSettings(RunSettings):
         default=0, ge=0, description="Epochs between two tests; 0 for a test only after the last epoch."
     )
     test_epsilon: Number = Field(
-        default=0.05, ge=0, le=1, description="Probability of a random action in tests of pqn; others draw all actions."
+        default=0.05, ge=0, le=1, description="Probability of a random action in tests of pqn."
+    )
+    test_actions: Literal["sampled", "greedy"] = Field(
+        default="sampled",
+        description="How tests of the other objectives choose actions: `sampled` draws them from the policy, `greedy` "
+        "takes the most probable ones.",
     )
     # acting
     num_envs: Whole = Field(

@@ -38,7 +38,7 @@ def _memory(settings: ImpalaSettings) -> int:
 def _describe_evaluation(game: str, settings: ImpalaSettings) -> dict[str, object]:
     facts = describe_evaluation(game, settings)
     if settings.action_rule == "sampled":
-        return facts | {"action_rule": "sampled"}
+        return facts | {"action_rule": settings.test_actions}
     rule = "epsilon-greedy" if settings.test_epsilon else "greedy"
     return facts | {"action_rule": rule, "epsilon": settings.test_epsilon}
 
