@@ -639,14 +639,17 @@ def test_a_single_run_of_each_says_nothing_about_the_better_one(project, tmp_pat
         "algo,model,other_algo,other_model,game,games,runs,other_runs,probability,probability_low,probability_high"
     )
     rows = [
-        f"ga,small,{other},small,{game},1,1,{runs},1,,"
+        f"ga,small,{other},small,{game},{games},{games},{games * runs},1,,"
         for other, runs in (("rs", 1), ("es", 2))
-        for game in ("pong", "all")
+        for game, games in (("pong", 1), ("venture", 1), ("all", 2))
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
     project()
     shown = read_comparison(tmp_path / "comparison.csv", read_claims(tmp_path)["tiny"])
-    assert [cells[3] for cells in shown.rows] == ["not known from a single run of each", "1"]
+    assert [cells[2:4] for cells in shown.rows] == [
+        ("Pong", "1"), ("Venture", "1"), ("all games", "1"), ("–", "not known"),
+    ]  # fmt: skip
+    assert shown.rows[-1][0] == "2 pairs with a single run of each"
     assert shown.brief == ["GA, small better than ES, small with probability 1"]
 
 

@@ -164,6 +164,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 def _here(entry: Entry) -> list[str]:
     lines = []
     for shown in entry.shown:
+        lines += [f"*{shown.heading}:*"] if shown.heading and shown.brief else []
         lines += shortened(shown.brief)
     if (count := _reached(entry)) is not None:
         lines.append(count)

@@ -17,7 +17,7 @@ from neurozoo.book.wording import NOTHING, RESTORE, Shown, machine_text, score_t
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import agent_name, algo_name, si_label
+from neurozoo.figures.style import agent_name, algo_name, number_range, si_label
 from neurozoo.files import read_json
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -63,13 +63,17 @@ def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping
         if kind == "scores_at_equal_frames":
             frames = ", ".join(f"{game_title(game)} {si_label(number)}" for game, number in record.frames.items())
             left_out = _left_out(folder / file, finished, "without a test up to then")
-            shown = replace(shown, title=f"At equal frames of training ({frames}){left_out}")
+            title = f"At equal frames of training ({frames}){left_out}"
+            shown = replace(shown, title=title, heading="At equal frames")
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
             left_out = _left_out(folder / file, finished, "without a test up to then, or a processor time in the log")
-            shown = replace(shown, title=f"At equal processor hours, with tests ({hours}){left_out}", brief=[])
+            title = f"At equal processor hours, with tests ({hours}){left_out}"
+            shown = replace(shown, title=title, heading="At equal processor hours")
         elif kind == "comparison" and record.frames:
             shown = replace(shown, title=f"{shown.title}, at equal frames")
+        elif kind == "scores" and record.frames:
+            shown = replace(shown, brief=[])  # budgets differ, so the list has the scores at equal frames
         found.append(shown)
     return found
 
@@ -98,8 +102,9 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
     )
     table = table[table["game"] == game] if game else table[table["game"] != ALL_GAMES]
     has_several_games = table["game"].nunique() > 1
-    rows, brief = [], []
-    for row in table.to_dict("records"):
+    rows = []
+    brief: list[tuple[str, float, str]] = []
+    for row in table.sort_values("game", kind="stable").to_dict("records"):
         agent = agent_name(row["algo"], row["model"], _text(row.get("variant")))
         score = with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
         episodes = _count(row.get("episodes"))
@@ -108,7 +113,7 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
             (agent, game_title(row["game"]), score, _count(row["runs"]), episodes, si_label(row["frames"]), played)
         )
         place = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
-        brief.append(f"{place}: {score}")
+        brief.append((row["game"], -row[name], f"{place}: {score}"))
     head = (
         "agent",
         "game",
@@ -118,11 +123,11 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
         "frames",
         "protocol",
     )
-    return Shown("Final test scores", head, rows, brief)
+    return Shown("Final test scores", head, rows, [words for _, _, words in sorted(brief)])
 
 
 def read_comparison(path: Path, claim: Claim) -> Shown:
-    """Reads a table of pairs, see `records.improvement.comparison_table`."""
+    """Reads a table of pairs, see `records.improvement.comparison_table`; pairs of single runs are only counted."""
     table = read_csv_table(
         path,
         numbers=("games", "probability", "probability_low", "probability_high", "runs", "other_runs"),
@@ -131,6 +136,7 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
         remedy=RESTORE,
     )
     rows, brief = [], []
+    single = 0  # pairs in a game of which each agent has one run, so that one is always the better
     for row in table.to_dict("records"):
         pair = [
             agent_name(row[f"{which}algo"], row[f"{which}model"], _text(row.get(f"{which}variant")))
@@ -139,14 +145,18 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
         if pd.isna(row["probability"]):
             rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING))
             continue
-        is_single = row["runs"] < 2 and row["other_runs"] < 2  # of which one is always the better
-        values = (row["probability"], row["probability_low"], row["probability_high"])
-        found = "not known from a single run of each" if is_single else with_interval(*values)
+        if max(row["runs"], row["other_runs"]) <= row["games"]:
+            single += row["game"] != ALL_GAMES
+            continue
+        found = with_interval(row["probability"], row["probability_low"], row["probability_high"])
         game = "all games" if row["game"] == ALL_GAMES else game_title(row["game"])
         if row["game"] != ALL_GAMES or row["games"] > 1:
             rows.append((*pair, game, found, f"{_count(row['runs'])} and {_count(row['other_runs'])}"))
-        if row["game"] == ALL_GAMES and not is_single:
+        if row["game"] == ALL_GAMES:
             brief.append(f"{pair[0]} better than {pair[1]} with probability {found}")
+    if single:
+        pairs = number_range([single], "pair")
+        rows.append((f"{pairs} with a single run of each", NOTHING, NOTHING, "not known", "1 and 1"))
     head = ("agent", "other agent", "game", "probability that the first scores more [95 %]", "runs")
     return Shown("Probability of improvement", head, rows, brief)
 

@@ -20,6 +20,7 @@ class Shown:
         rows: Its rows.
         brief: The most important values in some words each, for the list of all claims.
         how: How they were measured, in some words, if no record says it.
+        heading: Stands above the brief in the list, where a claim has several kinds of results.
     """
 
     title: str
@@ -27,6 +28,7 @@ class Shown:
     rows: Sequence[tuple[str, ...]]
     brief: list[str]
     how: str = ""
+    heading: str = ""
 
 
 def score_text(value: float | None) -> str:
