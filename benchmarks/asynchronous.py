@@ -32,7 +32,8 @@ from neurozoo.agents.scoring import score_genome
 from neurozoo.algorithms.neuroevolution.asynchronous import AsynchronousGeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
-from neurozoo.environments.protocols import get_protocol, layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import get_protocol, protocol_of
 from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator, play
 from neurozoo.figures.style import figure_theme, save_figure
 from neurozoo.genomes.genome import Genome

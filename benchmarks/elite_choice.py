@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Elite, Individual
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.evaluation import Episode, EpisodeResult, native
 from neurozoo.genomes.genome import Genome
 from neurozoo.genomes.noise_table import open_noise_table

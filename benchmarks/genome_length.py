@@ -22,7 +22,8 @@ import plotnine as p9
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow" / "lib"))
 
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.evaluation.pinned_weights import PinnedWeights
 from neurozoo.figures.style import categorical_colours, figure_theme, save_figure
 from neurozoo.genomes.cshenton import decode_seeds

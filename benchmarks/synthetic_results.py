@@ -16,7 +16,8 @@ from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.session import ELITE_GENOME, make_report
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.games import reference_scores
-from neurozoo.environments.protocols import get_protocol, layout_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.records.comparability import read_facts
 from neurozoo.records.run_log import parse_log, read_identity

@@ -39,7 +39,8 @@ def make_project(folder: Path) -> None:
     """Makes a folder with one small example of each format, without training and without the op."""
     from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
     from neurozoo.agents.freeze import freeze
-    from neurozoo.environments.protocols import layout_of, protocol_of
+    from neurozoo.environments.layouts import layout_of
+    from neurozoo.environments.protocols import protocol_of
     from neurozoo.evaluation import Trace
     from neurozoo.genomes.genome import Genome, Mutation
     from neurozoo.records.population_files import Agent, Population, write_population
@@ -452,7 +453,8 @@ def _gallery(project: Path, path: Path) -> None:
 
 def _start(project: Path, path: Path) -> None:
     from neurozoo.algorithms.neuroevolution.starting import Fit, read_population, read_weights
-    from neurozoo.environments.protocols import layout_of, protocol_of
+    from neurozoo.environments.layouts import layout_of
+    from neurozoo.environments.protocols import protocol_of
 
     layout = layout_of("hard_maze", "simple", protocol_of("hard_maze"))
     fit = Fit("simple", layout, 10_000)

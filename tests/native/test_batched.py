@@ -12,7 +12,8 @@ import keras
 import numpy as np
 import pytest
 from neurozoo.environments.games import rom_path
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, play
 from neurozoo.evaluation.array_backends import make_backend

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import world_attributes

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import get_protocol, layout_of, observation_shape
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.evaluation.reference import collect_reference

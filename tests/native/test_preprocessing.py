@@ -11,7 +11,8 @@ import pytest
 from neurozoo.agents.frozen_check import stacked
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.environments.games import action_codes, action_names
-from neurozoo.environments.protocols import ObservationShape, get_protocol
+from neurozoo.environments.observations import ObservationShape
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Mutation

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from neurozoo.environments.games import rom_path
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.native.build import SOURCES, find_compiler
 
 CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")

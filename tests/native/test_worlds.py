@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.evaluation.stepwise import StepwiseEvaluator

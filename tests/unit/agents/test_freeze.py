@@ -7,7 +7,7 @@ import pytest
 from neurozoo.agents.freeze import freeze, freeze_run
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.frozen_check import check_same_actions, stacked
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 
 FILES = ["model.json", "model.keras", "model.pb", "saved_model"]

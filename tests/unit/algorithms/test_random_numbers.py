@@ -9,7 +9,8 @@ from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.randomness import NEW_RULE, OLD_RULE
 from neurozoo.training import make_context, train
 

@@ -9,7 +9,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import FORMAT
-from neurozoo.environments.protocols import observation_shape, protocol_of
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import protocol_of
 
 RIVER = "river_crossing"
 

@@ -2,16 +2,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import (
-    PROTOCOLS,
-    Protocol,
-    get_protocol,
-    layout_of,
-    observation_shape,
-    output_names,
-    protocol_of,
-    start_actions,
-)
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import PROTOCOLS, Protocol, get_protocol, output_names, protocol_of, start_actions
 from neurozoo.errors import NeurozooError
 
 WITHOUT_FIRE = "asterix crazy_climber freeway journey_escape kung_fu_master ms_pacman skiing tutankham"

@@ -9,7 +9,8 @@ import numpy as np
 import psutil
 import pytest
 from neurozoo.compute.dask_settings import ClusterSettings
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.evaluation.dask_tasks import MOST_TASKS_PER_SECOND, TASK_SECONDS, task_size

@@ -3,7 +3,8 @@
 import gymnasium
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play, trace_episode
 from neurozoo.evaluation.stepwise import StepwiseEvaluator

@@ -68,6 +68,6 @@ def tiny():
 
 @pytest.fixture(scope="session")
 def tiny_shape():
-    from neurozoo.environments.protocols import ObservationShape
+    from neurozoo.environments.observations import ObservationShape
 
     return ObservationShape(9, 8, 1, 4)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.attribution import integrated_gradients
 from neurozoo.feature_visualization.layers import kernel_of

@@ -1,5 +1,5 @@
 import numpy as np
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.feature_visualization.guided import draw_in_colours, guided_signals
 from neurozoo.feature_visualization.layers import find_layer
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import check_pictures, find_convolution, find_layer, kernel_of, model_to
 from neurozoo.networks.catalogue import get_network

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization import lean as leans
 from neurozoo.feature_visualization.lean import COLUMNS, read_leans, temporal_lean, write_lean

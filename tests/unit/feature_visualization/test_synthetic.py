@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization import objectives
 from neurozoo.feature_visualization.inversion import invert

@@ -4,7 +4,7 @@ import stat
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies import video
 from neurozoo.movies.activation_movie import render_activation_movie

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import yaml
 from neurozoo.__main__ import main
+from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.platformer.evolved_runner import GAME
 from neurozoo.environments.platformer.tiles import from_text, read_level, write_level
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.movies.level_movie import draw_run, film_level, level_of

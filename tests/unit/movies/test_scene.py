@@ -55,7 +55,8 @@ def test_the_game_is_at_least_three_times_as_wide_and_twice_as_high_as_on_the_co
 
 def test_no_layer_is_drawn_over_another_or_beyond_the_frame():
     from neurozoo.agents.frozen import FrozenModel, LayerRecord
-    from neurozoo.environments.protocols import any_layout_of, protocol_of
+    from neurozoo.environments.layouts import any_layout_of
+    from neurozoo.environments.protocols import protocol_of
 
     for name in sorted(set(ARCHITECTURES) - {"mujoco"}):  # it plays vectors only, with the layers of dense_tanh
         game = "maze" if name == "maze_recurrent" else "frostbite"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.environments.protocols import any_layout_of, layout_of, protocol_of
+from neurozoo.environments.layouts import any_layout_of, layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_keras_network, get_network
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import observation_range
+from neurozoo.environments.layouts import any_layout_of
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, shapes
-from neurozoo.environments.protocols import any_layout_of, byte_scale, observation_shape, protocol_of
+from neurozoo.environments.observations import byte_scale, observation_shape
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import MEMORY

@@ -1,4 +1,4 @@
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import PRODUCTS, product_files
 

@@ -9,7 +9,7 @@ from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.frozen_check import check_same_actions, stacked
 from neurozoo.environments import make_world
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.panels import Canvas, colour_panel, observation_panel

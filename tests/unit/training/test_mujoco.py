@@ -7,7 +7,8 @@ import pytest
 import yaml
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.freeze import freeze_run
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.plan.planned_runs import settings_of
 from neurozoo.rollouts.rollout import record_rollout
 from training_processes import PATIENCE, assert_same_results, reports

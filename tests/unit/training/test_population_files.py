@@ -5,7 +5,8 @@ import signal
 import numpy as np
 import pytest
 from neurozoo.environments import make_world
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table

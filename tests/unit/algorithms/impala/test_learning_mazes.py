@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.environments.protocols import get_protocol, keras_layout_of
+from neurozoo.environments.layouts import keras_layout_of
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector_environments import make_vector_environment
 
 PROTOCOL = get_protocol("maze")

@@ -10,7 +10,8 @@ from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStr
 from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
 from neurozoo.algorithms.registry import get_algorithm
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.evaluation.stepwise import StepwiseEvaluator

@@ -15,10 +15,11 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.comparison.archive_page import write_archive_page
+from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.platformer.domain import PlatformerDomain
 from neurozoo.environments.platformer.evolved_runner import GAME
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import NEW_RULE, run_entropy
 from neurozoo.records.level_table import read_levels

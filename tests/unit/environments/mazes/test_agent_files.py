@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.agent_files import read_maze_agent
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.environments.mazes.simulator import FORWARD, TURN_RIGHT, MazeEpisodes
 from neurozoo.environments.mazes.world import MazeWorld
-from neurozoo.environments.protocols import get_protocol, layout_of
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.genomes.genome import Genome, Weights

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 from neurozoo.environments import make_world
+from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.level_domains import Play, check_agent, get_level_domain
 from neurozoo.environments.platformer.evolved_runner import GAME, read_runner, run_through
 from neurozoo.environments.platformer.simulator import WON
 from neurozoo.environments.platformer.tiles import to_characters
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.numpy_networks import dense_network
 

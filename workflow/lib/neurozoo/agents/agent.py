@@ -11,7 +11,8 @@ import numpy as np
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL

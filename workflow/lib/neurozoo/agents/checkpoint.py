@@ -10,7 +10,8 @@ import numpy as np
 
 from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import AnyLayout, Protocol, any_layout_of, protocol_of
+from neurozoo.environments.layouts import AnyLayout, any_layout_of
+from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import parse_json, written_whole
 from neurozoo.npz_files import read_npz

@@ -24,7 +24,7 @@ from neurozoo.agents.tags import FINAL
 from neurozoo.agents.zoo_listing import facts_of
 from neurozoo.agents.zoo_models import ZooModel
 from neurozoo.agents.zoo_names import gym_id
-from neurozoo.environments.protocols import layout_of
+from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode

@@ -41,15 +41,9 @@ from neurozoo.agents.generation_reports import generation_folder, report_of
 from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record
 from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
 from neurozoo.agents.tags import snapshot_path
-from neurozoo.environments.protocols import (
-    AnyLayout,
-    ObservationShape,
-    has_continuous_outputs,
-    keras_layout_of,
-    layout_of,
-    observation_shape,
-    output_names,
-)
+from neurozoo.environments.layouts import AnyLayout, keras_layout_of, layout_of
+from neurozoo.environments.observations import ObservationShape, observation_shape
+from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import Episode, Trace, trace_episode
 from neurozoo.files import write_json, write_text

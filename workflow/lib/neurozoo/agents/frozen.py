@@ -16,13 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import (
-    ObservationShape,
-    Protocol,
-    brightest,
-    has_continuous_outputs,
-    observation_shape,
-)
+from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
+from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, parse_json, read_json
 from neurozoo.npz_files import GROWTH, MOST_TEXT

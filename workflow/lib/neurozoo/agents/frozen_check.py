@@ -8,7 +8,7 @@ import numpy as np
 
 from neurozoo.agents.frozen import GRAPH_FILE, KERAS_FILE, REMEDY, SAVED_MODEL, first_line, open_frozen
 from neurozoo.agents.graph import load_graph
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 

@@ -16,7 +16,8 @@ import yaml
 from neurozoo.agents.agent import IMPORTED, check_same_agent, chosen_protocol, weights_of_seeds
 from neurozoo.agents.checkpoint import Checkpoint, check_reference, write_checkpoint
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import Protocol, layout_of, output_names
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError, naming, unknown_name
 from neurozoo.files import open_text, parse_json, write_json, write_text
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON

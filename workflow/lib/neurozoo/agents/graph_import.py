@@ -18,7 +18,9 @@ from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import Protocol, layout_of, observation_shape, output_names, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import Protocol, output_names, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.evaluation import Trace
 from neurozoo.files import sha256_of, write_json, write_text

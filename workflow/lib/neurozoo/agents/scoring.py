@@ -12,7 +12,8 @@ import numpy as np
 from neurozoo.agents.agent import read_agent
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.games import action_names, check_game
-from neurozoo.environments.protocols import Protocol, get_protocol, layout_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import Protocol, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator
 from neurozoo.files import read_json, write_json, written_whole

@@ -14,7 +14,7 @@ from neurozoo.agents.frozen import RECORD_FILE
 from neurozoo.agents.generation_reports import HAS_GENOME, GenerationElite, read_reports, report_of
 from neurozoo.agents.tags import FINAL, PUBLISHED, SNAPSHOTS, TAGS, Moment, Tag, parse_tag, tag_path
 from neurozoo.environments.games import reference_scores
-from neurozoo.environments.protocols import layout_of
+from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.games import action_codes
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 
 POLICIES = 8  # environments and models: too many weights for the caches, as in a population
 ENVIRONMENTS_ONLY = "environments only"

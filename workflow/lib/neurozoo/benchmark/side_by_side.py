@@ -19,7 +19,8 @@ from neurozoo.benchmark.learning_floor import (
 )
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
-from neurozoo.environments.protocols import any_layout_of, protocol_of
+from neurozoo.environments.layouts import any_layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.machine import machine, physical_cores
 

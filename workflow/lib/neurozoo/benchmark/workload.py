@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.environments.protocols import Protocol, layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
 from neurozoo.genomes.genome import Genome

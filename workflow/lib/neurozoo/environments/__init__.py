@@ -10,7 +10,8 @@ import gymnasium
 import numpy as np
 
 from neurozoo.environments.games import check_game, world_of
-from neurozoo.environments.protocols import ObservationShape, Protocol
+from neurozoo.environments.observations import ObservationShape
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 
 _PLATFORMER = "platformer.environment:PlatformerEnvironment"

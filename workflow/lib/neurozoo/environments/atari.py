@@ -10,7 +10,8 @@ import numpy as np
 from PIL import Image
 
 from neurozoo.environments.games import action_codes, rom_path
-from neurozoo.environments.protocols import START_STATES, Protocol, observation_shape, start_actions
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import START_STATES, Protocol, start_actions
 from neurozoo.environments.single_frame import largest
 from neurozoo.environments.splitmix64 import SplitMix64
 from neurozoo.errors import NeurozooError

@@ -1,4 +1,4 @@
-"""Evaluation protocols: how episodes are played and scored, and which observations and outputs a network has."""
+"""Evaluation protocols: how episodes are played and scored, and which outputs a network has."""
 
 import functools
 from collections.abc import Mapping
@@ -15,15 +15,9 @@ from neurozoo.environments.games import (
     action_names,
     check_game,
     gymnasium_spaces,
-    screen_size,
     world_of,
 )
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.catalogue import Architecture, get_architecture, get_keras_network, get_network
-from neurozoo.networks.description import Layout, Network
-from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.networks.maze_network import MAZE_OBSERVATION
-from neurozoo.networks.numpy_networks import is_plain
 
 FRAME_SKIP = 4  # emulator frames per step
 STEPS_PER_SECOND = 15  # in real time: an Atari console draws 60 frames per second
@@ -216,53 +210,6 @@ START_STATES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ObservationShape:
-    """The shape of an observation: the last `stack` planes joined along the channels, oldest first.
-
-    Attributes:
-        height: Rows of a plane; 1 for a vector.
-        width: Columns of a plane; 1 for a vector.
-        channels: Channels of a plane.
-        stack: Number of planes in an observation.
-        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
-    """
-
-    height: int
-    width: int
-    channels: int
-    stack: int = 1
-    repeats_first: bool = False
-
-    @property
-    def plane(self) -> tuple[int, int, int]:
-        """(height, width, channels) of the plane that is new in each step."""
-        return (self.height, self.width, self.channels)
-
-    @property
-    def observation(self) -> tuple[int, int, int]:
-        """(height, width, channels * stack)."""
-        return (self.height, self.width, self.channels * self.stack)
-
-    @property
-    def is_in_colour(self) -> bool:
-        """Whether the channels are red, green and blue."""
-        return self.stack == 1 and self.channels == 3 and self.height > 1
-
-    @property
-    def has_like_channels(self) -> bool:
-        """Whether all channels mean the same: they are colours of one picture, or pictures of several frames."""
-        return self.is_in_colour or (self.stack > 1 and self.channels == 1 and self.height > 1)
-
-
-_RIVER_OBSERVATIONS = {
-    "pixels": ObservationShape(84, 84, 1, 4),
-    "rgb": ObservationShape(20, 20, 3),
-    "greyscale": ObservationShape(20, 20, 1),
-    "objects": ObservationShape(20, 20, 6),
-}
-
-
 def get_protocol(
     name: str,
     *,
@@ -346,104 +293,6 @@ def output_names(game: str, protocol: Protocol) -> tuple[str, ...]:
 def has_continuous_outputs(protocol: Protocol, names: tuple[str, ...]) -> bool:
     """Returns whether outputs are continuous controls, not scores of actions; `names` come from `output_names`."""
     return protocol.world == "hard_maze" or (protocol.world == "gymnasium" and names[0].startswith("OUTPUT_"))
-
-
-def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
-    """Returns the shape of a game's observations."""
-    if protocol.world == "river_crossing":
-        return _RIVER_OBSERVATIONS[protocol.observation]
-    if protocol.world == "hard_maze":
-        return ObservationShape(1, 1, 11)
-    if protocol.world == "maze":
-        return ObservationShape(*MAZE_OBSERVATION)
-    if protocol.world == "gymnasium":
-        spaces = gymnasium_spaces(game)
-        if spaces.are_pictures:
-            return ObservationShape(spaces.shape[0], spaces.shape[1], 1, 4)
-        return ObservationShape(1, 1, spaces.shape[0])
-    if protocol.preprocessing == "rgb":
-        return ObservationShape(*screen_size(game), 3)
-    return ObservationShape(84, 84, 1, 4, repeats_first=protocol.preprocessing == "pil_bilinear")
-
-
-def brightest(protocol: Protocol) -> float:
-    """Returns the value of white in the observations, or the largest one in mazes; black is 0."""
-    if protocol.world == "maze":
-        return 8.0  # a goal
-    return 255.0 if protocol.preprocessing == "rgb" else 1.0
-
-
-def byte_scale(protocol: Protocol) -> float:
-    """Returns what bytes are divided by to become observations: learners keep observations as bytes.
-
-    It is 1 in mazes, whose observations are whole numbers, and 255 for screens.
-    """
-    return 1.0 if protocol.world == "maze" else 255.0
-
-
-AnyLayout = Layout | KerasLayout
-
-
-def check_network(game: str, model: str, protocol: Protocol) -> Architecture:
-    """Returns a network that fits a game. Loads no ROM, so that plans of many games are quick.
-
-    Raises:
-        NeurozooError: The game or network is unknown, the network needs pictures and the game has none, or it has
-            layers that nothing computes for this game.
-    """
-    network = get_architecture(model)
-    chain = network if isinstance(network, Network) else None
-    has_pictures = protocol.world == "atari" or observation_shape(game, protocol).plane[:2] != (1, 1)
-    is_chain_in_maze = chain is not None and protocol.world == "maze"  # where chains see a vector
-    if (is_chain_in_maze or not has_pictures) and any(layer.kind != "dense" for layer in network.layers):
-        raise NeurozooError(
-            f"{game!r} has no pictures as observations and needs a network of dense layers such as 'simple', but got "
-            f"{network.name!r}."
-        )
-    has_vectors = protocol.world == "gymnasium" and not has_pictures
-    if chain and chain.observation_clip is not None and not has_vectors:
-        raise NeurozooError(
-            f"The network {network.name!r} scales observations by their statistics, for gym. worlds with vectors only. "
-            f"For {game!r}, choose 'dense_tanh' or another network."
-        )
-    if chain and protocol.is_stepwise and not is_plain(chain):
-        raise NeurozooError(
-            f"Python plays {game!r}, with dense layers and convolutions that are not normalised, but {network.name!r} "
-            "has others. Choose another network, such as 'simple' or 'small'."
-        )
-    return network
-
-
-def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
-    """Returns a network's layout for the observations and outputs of a game. The network may be of any kind.
-
-    Raises:
-        NeurozooError: The network does not fit the game; see `check_network`.
-    """
-    network, shape = check_network(game, model, protocol), observation_shape(game, protocol)
-    return network.layout(len(output_names(game, protocol)), shape.observation)
-
-
-def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
-    """Returns the layout of a chain of layers, such as the native op plays, for a game.
-
-    Raises:
-        NeurozooError: The network is a Keras network, or `any_layout_of` raises it.
-    """
-    layout = any_layout_of(game, get_network(model).name, protocol)
-    assert isinstance(layout, Layout)  # `get_network` returns chains
-    return layout
-
-
-def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
-    """Returns the layout of a Keras network for a game.
-
-    Raises:
-        NeurozooError: The network is a chain, or `any_layout_of` raises it.
-    """
-    layout = any_layout_of(game, get_keras_network(model).name, protocol)
-    assert isinstance(layout, KerasLayout)  # `get_keras_network` returns Keras networks
-    return layout
 
 
 def check_engine(game: str, protocol: Protocol, engine: str) -> str:

@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from neurozoo.environments.protocols import Protocol, observation_shape, output_names
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError
 
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from neurozoo.environments import make_world
+from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
-from neurozoo.environments.protocols import Protocol, observation_shape, output_names
+from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.environments.single_frame import SingleFrameWorld
 from neurozoo.environments.vector import SeedOf, Step
 from neurozoo.errors import NeurozooError

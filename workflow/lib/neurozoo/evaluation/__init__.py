@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol as GameProtocol
-from neurozoo.environments.protocols import check_engine, layout_of
+from neurozoo.environments.protocols import check_engine
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.genomes.genome import Genome
 from neurozoo.networks.description import Layout

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from neurozoo.environments.games import check_behaviour
-from neurozoo.environments.protocols import Protocol, observation_shape, output_names
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Trace
 from neurozoo.evaluation.array_backends import make_backend

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
-from neurozoo.environments.protocols import brightest
+from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import check_pictures
 from neurozoo.feature_visualization.pictures import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.feature_visualization.layers import check_pictures, find_layer, model_to
 from neurozoo.feature_visualization.patches import first_channels
 from neurozoo.feature_visualization.pictures import Row, colour, enlarged, fitting, grey, side_by_side, write_sheet

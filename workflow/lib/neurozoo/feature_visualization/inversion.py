@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
-from neurozoo.environments.protocols import brightest
+from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization import objectives
 from neurozoo.feature_visualization.layers import check_pictures, find_layer

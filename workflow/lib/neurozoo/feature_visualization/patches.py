@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.agents.frozen import LayerRecord, open_frozen
-from neurozoo.environments.protocols import brightest
+from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import check_pictures, find_layer
 from neurozoo.feature_visualization.pictures import Row, enlarged, fitting, newest_plane, side_by_side, write_sheet

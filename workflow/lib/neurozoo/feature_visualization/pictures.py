@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.files import written_whole
 
 GAP = (70, 110, 200)  # between the parts of a picture: a blue that no greyscale contains

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
-from neurozoo.environments.protocols import brightest
+from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.feature_visualization import objectives
 from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures, find_layer, model_to

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.rollouts.rollout_files import Action
 
 WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum

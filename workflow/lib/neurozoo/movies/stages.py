@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.movies.activations import is_signed
 
 Scale = Literal["grey", "colour", "sequential", "diverging"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from neurozoo.environments.protocols import ObservationShape
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.networks.catalogue import Architecture
 from neurozoo.networks.description import Network
 

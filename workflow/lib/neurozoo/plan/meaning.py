@@ -11,13 +11,8 @@ from neurozoo.algorithms.run_settings import InvalidSettings
 from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import check_game
-from neurozoo.environments.protocols import (
-    check_network,
-    get_protocol,
-    has_continuous_outputs,
-    output_names,
-    protocol_of,
-)
+from neurozoo.environments.layouts import check_network
+from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS

@@ -8,7 +8,8 @@ from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import protocol_of_run
-from neurozoo.environments.protocols import check_engine, layout_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import check_engine
 
 REPLAY = "replay"  # folder in a run's state
 

@@ -22,7 +22,8 @@ from neurozoo.algorithms.impala.statistics import EpochStatistics
 from neurozoo.algorithms.impala.team import Team
 from neurozoo.algorithms.session import Report
 from neurozoo.compute.mpi import ALONE, LEADER, Alone, Ranks
-from neurozoo.environments.protocols import Protocol, byte_scale
+from neurozoo.environments.observations import byte_scale
+from neurozoo.environments.protocols import Protocol
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
 

@@ -9,7 +9,8 @@ from neurozoo.algorithms.impala.playing import MakeEnvironments
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.team import Team
 from neurozoo.compute.mpi import LEADER, Ranks
-from neurozoo.environments.protocols import Protocol, byte_scale
+from neurozoo.environments.observations import byte_scale
+from neurozoo.environments.protocols import Protocol
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
 

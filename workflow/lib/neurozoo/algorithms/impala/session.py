@@ -12,7 +12,8 @@ from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import protocol_of_run
 from neurozoo.compute.mpi import Ranks
-from neurozoo.environments.protocols import check_engine, keras_layout_of
+from neurozoo.environments.layouts import keras_layout_of
+from neurozoo.environments.protocols import check_engine
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
 from neurozoo.native import processor_flags

@@ -18,7 +18,8 @@ from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.algorithms.spec import protocol_of_run
 from neurozoo.compute.gpus import claim_gpus
-from neurozoo.environments.protocols import check_engine, layout_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import check_engine
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult, make_evaluator
 from neurozoo.evaluation.reference import collect_reference

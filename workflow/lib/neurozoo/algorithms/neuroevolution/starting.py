@@ -17,7 +17,8 @@ import numpy as np
 from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.genome_import import parse_genome, read_text
-from neurozoo.environments.protocols import layout_of, protocol_of
+from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_file, parse_json, sha256_of, written_whole
 from neurozoo.genomes.genome import Genome, Weights, check_genome
