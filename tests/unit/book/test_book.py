@@ -591,6 +591,8 @@ def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(proje
     make(root)
     record = read_record(root / "docs/results/tiny")
     assert len(elites_of_records({"tiny": record})) == 2
+    # A run that two claims share counts once.
+    assert len(elites_of_records({"tiny": record, "same": record})) == 2
     facts = {digest: fact | {"settings_stage_threshold": "0.8"} for digest, fact in record.facts.items()}
     assert elites_of_records({"tiny": record.model_copy(update={"facts": facts})}).empty
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.records.comparability import (
+    completed,
     differing_facts,
     name_differences,
     protocol_facts,
@@ -133,3 +134,12 @@ def test_facts_come_from_the_runs_config_as_far_as_it_has_them(tmp_path, is_old)
 def test_a_config_with_neither_has_no_facts(tmp_path):
     (tmp_path / "config.yaml").write_text(json.dumps(RUN))
     assert read_facts(tmp_path / "config.yaml") == {}
+
+
+def test_what_facts_had_no_field_for_is_what_was_true_then():
+    then = {"settings": "aa", "settings_learning_rate": "0.1", "protocol_action_set": "minimal"}
+    now = then | {"settings": "bb", "settings_shards": "2", "settings_model": "small", "protocol_least_noop_steps": "3"}
+    added = {"shards": 1, "learning_rate": 0.5, "unknown": 7}
+    assert completed(then, now, added=added) == then | {"settings_shards": "1", "protocol_least_noop_steps": "0"}
+    # Nothing is known of results of earlier versions.
+    assert completed({"protocol": "uber2018"}, now, added=added) == {"protocol": "uber2018"}

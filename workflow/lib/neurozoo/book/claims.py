@@ -54,6 +54,7 @@ class Claim(Section):
         default="", description="The configuration whose results are taken; empty if nothing is trained."
     )
     command: str = Field(default="", description="The command that repeats it, in place of the configuration's.")
+    extras: str = Field(default="", description="Packages that it needs besides, as `make setup EXTRAS=` takes them.")
     shows: Annotated[list[Kind], Field(min_length=1)] = Field(description="What is shown, the most important first.")
     statistic: Literal["mean", "median"] = Field(default="mean", description="Statistic of the runs' test scores.")
     baseline: str = Field(default="", description="The search to whose QD score others are related.")

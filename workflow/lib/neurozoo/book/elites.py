@@ -44,17 +44,24 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
     """Returns the reported and the tested scores of all runs whose own score was the best of many.
 
     Two kinds of runs do not count: those with a test of a single episode, as in the hard maze, where every episode is
-    the same, and those in stages, whose own score is from the stages they had reached, but the test from all.
+    the same, and those in stages, whose own score is from the stages they had reached, but the test from all. If
+    several claims share a run, it counts for the first of them.
     """
-    rows = [
-        (f"{game_title(run.game)}, {agent_name(run.algo, run.model)} ({name})", run.score, run.test_score)
-        for name, record in records.items()
-        for run in record.runs
-        if run.algo in ALGORITHMS and ALGORITHMS[run.algo].score_is_selected and run.score is not None
-        if run.test_score is not None and (run.test_episodes or 0) > 1
-        if record.facts[run.facts].get("settings_stage_threshold", "none") == "none"
-    ]
-    return pd.DataFrame(rows, columns=["source", "reported", "tested"])
+    rows: dict[tuple, tuple] = {}  # by what is the same only in the same run
+    for name, record in records.items():
+        for run in record.runs:
+            if (
+                run.algo in ALGORITHMS
+                and ALGORITHMS[run.algo].score_is_selected
+                and run.score is not None
+                and run.test_score is not None
+                and (run.test_episodes or 0) > 1
+                and record.facts[run.facts].get("settings_stage_threshold", "none") == "none"
+            ):
+                source = f"{game_title(run.game)}, {agent_name(run.algo, run.model)} ({name})"
+                same = (run.name, run.facts, run.progress, run.score, run.test_score)
+                rows.setdefault(same, (source, run.score, run.test_score))
+    return pd.DataFrame(rows.values(), columns=["source", "reported", "tested"])
 
 
 def shown_elites(elites: pd.DataFrame) -> Shown:

@@ -113,7 +113,7 @@ def differences_of(run: TakenRun, facts: Mapping[str, str], config: Mapping) -> 
     if run.algo == IMPORTED:
         return []
     now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
-    return _differences(completed(facts, now), now)
+    return _differences(completed(facts, now, added=ALGORITHMS[run.algo].settings.ADDED), now)
 
 
 def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -129,7 +129,11 @@ def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
     if has_other_settings and not any(name.startswith(OF_SETTINGS) for name in names):
         return [f"the hash of the settings was {then.get(SETTINGS, NOT_RECORDED)}, is now {now.get(SETTINGS)}"]
-    return [f"{_named(name)} was {then.get(name, NOT_RECORDED)}, is now {now.get(name, 'absent')}" for name in names]
+    return [_difference(_named(name), then.get(name), now.get(name, "absent")) for name in names]
+
+
+def _difference(name: str, then: str | None, now: str) -> str:
+    return f"{name} is now {now} ({NOT_RECORDED} then)" if then is None else f"{name} was {then}, is now {now}"
 
 
 def _named(fact: str) -> str:

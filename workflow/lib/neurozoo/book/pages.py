@@ -256,13 +256,14 @@ def page_of(entry: Entry) -> str:
                 _table(shown.head, shown.rows),
             ]
             if earlier.figure:
-                parts.append(f"![{shown.title}]({_relative(earlier.figure)})\n")
+                parts.append(f"![{claim.title}: {earlier.how}]({_relative(earlier.figure)})\n")
     return GENERATED + "\n".join([*parts, "[All claims](README.md)\n"])
 
 
 def _commands(entry: Entry) -> str:
     claim = entry.claim
-    return f"{claim.again}\npython -m neurozoo book {entry.name}" if claim.configuration else claim.again
+    lines = [f'make setup EXTRAS="{claim.extras}"'] if claim.extras else []
+    return "\n".join([*lines, claim.again, *([f"python -m neurozoo book {entry.name}"] if claim.configuration else [])])
 
 
 def _results(entry: Entry) -> list[str]:

@@ -57,11 +57,20 @@ def facts_of(found: Mapping[str, Any]) -> dict[str, str]:
     return facts | _texts(OF_PROTOCOL, _complete(found.get("protocol_record")))
 
 
-def completed(then: Facts, now: Facts) -> dict[str, str]:
-    """Fills in those fields of `now` that a protocol did not have when the facts `then` were recorded."""
-    if not any(name.startswith(OF_PROTOCOL) for name in then):
-        return dict(then)
-    return {name: _text(_DEFAULTS[name]) for name in now if name in _DEFAULTS} | dict(then)
+def completed(then: Facts, now: Facts, *, added: Mapping[str, object]) -> dict[str, str]:
+    """Fills in those fields of `now` that protocol and settings did not have when the facts `then` were recorded.
+
+    Args:
+        then: What was recorded.
+        now: What is recorded now.
+        added: What was true without a setting, by its name.
+    """
+    defaults: dict[str, str] = {}
+    if any(name.startswith(OF_PROTOCOL) for name in then):
+        defaults |= {name: _text(value) for name, value in _DEFAULTS.items()}
+    if any(name.startswith(OF_SETTINGS) for name in then):
+        defaults |= {OF_SETTINGS + name: _text(value) for name, value in added.items()}
+    return {name: defaults[name] for name in now if name in defaults} | dict(then)
 
 
 def protocol_facts(protocol: Protocol) -> dict[str, str]:
