@@ -45,7 +45,9 @@ def add_agent_commands(commands: Commands) -> None:
     add_engine(export, ops=False, threads=False)
 
     evaluate = add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
-    evaluate.add_argument("--genome", type=Path, required=True, help="genome.json of a run, or a published genome")
+    evaluate.add_argument(
+        "--genome", type=Path, required=True, help="folder of a run, its genome.json, or a published genome"
+    )
     evaluate.add_argument("--game", type=named_game, help="default: the genome's game")
     evaluate.add_argument("--model", help="network (default: the genome's network)")
     add_protocol(evaluate)

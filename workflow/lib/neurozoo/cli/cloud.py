@@ -24,7 +24,7 @@ def add_cloud_commands(commands: Commands) -> None:
     cost.add_argument(
         "--speed", type=float, metavar="FRAMES_PER_S", help="of a core (default: those of docs/benchmarks.md)"
     )
-    cost.add_argument("--dry-run", action="store_true", help="asks AWS nothing; neither does the command without it")
+    cost.add_argument("--dry-run", action="store_true", help="has no effect: this command never asks AWS")
 
     status = add_command(kinds, "status", _status, "show the stack and count its jobs")
     status.add_argument("--region", help="default: that of the environment")

@@ -95,7 +95,11 @@ def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
 def add_play_options(command: argparse.ArgumentParser) -> None:
     """Adds how an agent plays for people who watch it."""
     command.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    command.add_argument("--epsilon", type=float, help="probability of a random action (default: 0.05)")
+    command.add_argument(
+        "--epsilon",
+        type=float,
+        help="probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
+    )
     command.add_argument(
         "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
     )
