@@ -118,6 +118,27 @@ def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(op
     assert report["train_meancost"] == 2.0  # half the square of the error, which is not clipped
 
 
+@pytest.mark.parametrize(
+    ("changes", "total", "unit"),
+    [({"num_test_episodes": 2}, 2, "episodes of test"), ({"test_steps": 7, "num_envs": 1}, 7, "steps of test")],
+)
+def test_progress_counts_what_a_test_has_done(opened, changes, total, unit):
+    learner = opened(epoch_steps=8, **{"test_steps": None, **changes})
+    told = []
+
+    def watch(frames, steps):
+        told.append((*learner.progress, frames, steps))
+
+    while learner.learn(watch) is None:
+        pass
+    tested = [each for each in told if each[0] == "test" and each[4] == 0]  # without the last frames of training
+    assert [phase for phase, *_ in told] == sorted((phase for phase, *_ in told), key=["random", "train", "test"].index)
+    assert {each[2:4] for each in tested} == {(total, unit)}
+    done = [each[1] for each in tested]
+    assert (done, done[-1]) == (sorted(done), total)
+    assert all(each[5] > 0 for each in tested)
+
+
 def test_the_random_phase_fills_the_memory_with_all_actions(opened):
     learner = opened(epoch_steps=1)
     learner.learn(watch)

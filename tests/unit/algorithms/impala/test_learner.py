@@ -29,7 +29,8 @@ SETTINGS = replace(
 )
 PROTOCOL = get_protocol("machado2018")  # four frames per step; the toys ignore the rest
 TEST = {
-    "protocol": PROTOCOL, "games": 3, "cutoff": 6, "address": ((0, 1), 0), "num_actions": 4, "beat": lambda: None,
+    "protocol": PROTOCOL, "games": 3, "cutoff": 6, "address": ((0, 1), 0), "num_actions": 4,
+    "beat": lambda steps, done: None,
 }  # fmt: skip
 
 
@@ -162,6 +163,21 @@ def test_only_the_last_epoch_is_tested_by_default(uninterrupted):
     assert (reports[0].test_score, reports[0].test_episodes) == (None, None)
     # Game 0 has 3 steps, game 1 5 steps.
     assert (reports[1].test_score, reports[1].test_episodes) == ((6 + 15) / 2, 2)
+
+
+def test_progress_counts_the_games_of_a_test():
+    learner = make(replace(SETTINGS, test_period=1))
+    told = []
+
+    def watch(frames, steps):
+        told.append((*learner.progress, frames, steps))
+
+    finished(learner, watch)
+    trained = [each for each in told if each[0] == "train"]
+    assert {each[2:4] for each in trained} == {(SETTINGS.epoch_steps, "steps of train")}
+    tested = [each for each in told if each[0] == "test" and each[4] == 0]  # without the last frames of training
+    assert {each[1:4] for each in tested} == {(done, 2, "episodes of test") for done in (0, 1, 2)}
+    assert {each[5] for each in tested} == {2}  # both environments, in every step
 
 
 def test_tests_come_as_often_as_wanted():

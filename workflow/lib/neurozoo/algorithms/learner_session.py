@@ -33,8 +33,8 @@ class Learner(Interface):
         """Whether the budget of frames is spent; read only between epochs."""
 
     @property
-    def progress(self) -> tuple[str, int, int]:
-        """The phase, its finished steps, and how many it has."""
+    def progress(self) -> tuple[str, int, int, str]:
+        """The phase, how much of it is done, how much it has, and in what unit, such as `steps of train`."""
 
     def learn(self, watch: Callable[[int, int], None]) -> Report | None:
         """Learns until the state should be saved, or finishes an epoch and returns its report.
@@ -94,8 +94,7 @@ class LearnerSession:
         """Learns until the state should be saved, or finishes an epoch and returns its report."""
 
         def tell(frames: int, steps: int) -> None:
-            phase, done, total = self._learner.progress
-            unit = f"steps of {phase}"
+            phase, done, total, unit = self._learner.progress
             watch.advanced(frames, steps=steps, phase=phase, done=done, total=total, unit=unit, is_news=steps > 0)
 
         begin = time.monotonic()

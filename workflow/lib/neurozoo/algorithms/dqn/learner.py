@@ -85,6 +85,7 @@ class DeepQLearner:
         self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
         self._seen = np.ones(settings.num_envs, np.int64)  # screens of this life, at most those of a state
         self._waited = 0  # decisions of `noop_steps`
+        self._test_done = 0  # episodes of the current test, or steps if it has a number of them
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
         self._saved: tuple[Mapping, Mapping] | None = None
@@ -113,13 +114,15 @@ class DeepQLearner:
         return self.tested is not None and self.tested.frames == self.frames >= self.settings.frames
 
     @property
-    def progress(self) -> tuple[str, int, int]:
-        """The phase, its finished steps, and how many it has; the steps of a test do not count."""
+    def progress(self) -> tuple[str, int, int, str]:
+        """The phase, how much of it is done, how much it has, and in what unit."""
         s = self.settings
         if self.steps < s.learning_starts:
-            return "random", self.steps, s.learning_starts
-        done = self.train_steps - self.iteration * s.epoch_steps
-        return "test" if self.steps >= self._epoch_end() else "train", done, s.epoch_steps
+            return "random", self.steps, s.learning_starts, "steps of random"
+        if self.steps >= self._epoch_end():
+            unit = "episodes of test" if s.test_steps is None else "steps of test"
+            return "test", self._test_done, s.num_test_episodes if s.test_steps is None else s.test_steps, unit
+        return "train", self.train_steps - self.iteration * s.epoch_steps, s.epoch_steps, "steps of train"
 
     @property
     def parts(self) -> tuple[VectorEnvironment, QNetwork, Replay]:
@@ -362,7 +365,12 @@ class DeepQLearner:
     # ---- between epochs
 
     def _finish_epoch(self, watch: Watch) -> Report:
+        def tell(steps: int, done: int) -> None:
+            self._test_done = done
+            watch(0, steps)
+
         self._finish_learning()
+        self._test_done = 0
         test = play_test(
             self._network.values,
             settings=self.settings,
@@ -371,7 +379,7 @@ class DeepQLearner:
             threads=self.threads,
             address=(self._entropy, self.iteration),
             num_actions=self._layout.num_actions,
-            beat=lambda: watch(0, 0),
+            beat=tell,
             draws_as_before=self._draws_as_before,
             ops=self._ops,
         )

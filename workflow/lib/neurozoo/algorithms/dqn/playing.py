@@ -43,7 +43,7 @@ def play_test(
     threads: int,
     address: tuple[Entropy, int],
     num_actions: int,
-    beat: Callable[[], None],
+    beat: Callable[[int, int], None],
     draws_as_before: bool = False,
     ops: Path | None = None,
 ) -> PhaseStatistics:
@@ -58,7 +58,8 @@ def play_test(
         threads: Threads of the emulators.
         address: The run's entropy, and the epoch; all random numbers depend on them.
         num_actions: Number of actions.
-        beat: Called after every round; may raise to stop.
+        beat: Called after every round with its steps and how much is done: steps of `test_steps`, else episodes; may
+            raise to stop.
         draws_as_before: See `AtariVectorEnvironment`.
         ops: See `make_vector_environment`.
     """
@@ -114,7 +115,7 @@ def play_test(
                 if s.test_steps is None:
                     is_open &= ~ended | (environments.episodes * count + np.arange(count) < s.num_test_episodes)
                 wait(np.flatnonzero(ended))
-            beat()
+            beat(int(np.sum(counts)), len(phase.games) if s.test_steps is None else phase.steps)
     finally:
         environments.close()
     phase.unfinished = float(returns.max())

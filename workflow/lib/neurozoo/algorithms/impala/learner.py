@@ -93,6 +93,7 @@ class ImpalaLearner:
         self._players = self._team.players_of(ranks.index)
         self._schedule = Schedule(settings, protocol.frame_skip)
         self._updates = self._learned = 0  # the latter in rollouts
+        self._test_done = 0  # episodes of the current test
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._statistics = EpochStatistics()
         self._saved: tuple[Mapping, Mapping] | None = None
@@ -114,11 +115,12 @@ class ImpalaLearner:
         return self.frames >= self.settings.frames
 
     @property
-    def progress(self) -> tuple[str, int, int]:
-        """The phase, its finished steps, and how many it has; the steps of a test do not count."""
+    def progress(self) -> tuple[str, int, int, str]:
+        """The phase, how much of it is done, how much it has, and in what unit."""
         s = self.settings
-        done = min(self.steps - self.iteration * s.epoch_steps, s.epoch_steps)
-        return "test" if self._is_epoch_over else "train", done, s.epoch_steps
+        if self._is_epoch_over:
+            return "test", self._test_done, s.num_test_episodes, "episodes of test"
+        return "train", self.steps - self.iteration * s.epoch_steps, s.epoch_steps, "steps of train"
 
     @property
     def network(self) -> ActorCritic:
@@ -309,6 +311,11 @@ class ImpalaLearner:
         )
 
     def _test(self, watch: Watch) -> list[float]:
+        def tell(steps: int, done: int) -> None:
+            self._test_done = done
+            watch(0, steps)
+
+        self._test_done = 0
         return play_test(
             make_policy(self.settings, self._layout, self._network.ask, in_test=True),
             self._make_environments,
@@ -317,7 +324,7 @@ class ImpalaLearner:
             cutoff=self.settings.test_cutoff,
             address=(self._entropy, self.iteration),
             num_actions=self._layout.num_actions,
-            beat=lambda: watch(0, 0),
+            beat=tell,
         )
 
     # ---- with other ranks

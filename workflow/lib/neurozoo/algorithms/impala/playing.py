@@ -45,7 +45,7 @@ def play_test(
     cutoff: int | None,
     address: tuple[Entropy, int],
     num_actions: int,
-    beat: Callable[[], None],
+    beat: Callable[[int, int], None],
 ) -> list[float]:
     """Plays whole games, and returns their scores in the order of their numbers.
 
@@ -57,7 +57,7 @@ def play_test(
         cutoff: Longest game in steps; None for the protocol's limit.
         address: The run's seed and number, and the epoch; all random numbers depend on them.
         num_actions: Number of actions.
-        beat: Called after every step; may raise to stop.
+        beat: Called after every step with the number of environments and of finished games; may raise to stop.
     """
     entropy, epoch = address
     count = min(games, TEST_ENVIRONMENTS)
@@ -83,7 +83,7 @@ def play_test(
             for game in ended:
                 scores[int(number[game.environment])] = game.score
                 number[game.environment] += count
-            beat()
+            beat(count, len(scores))
         return [scores[each] for each in range(games)]
     finally:
         environments.close()
