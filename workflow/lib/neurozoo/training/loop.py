@@ -1,6 +1,5 @@
 """Trains one run: the loop that all algorithms share."""
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -179,12 +178,12 @@ def train(
             ):
                 for sentence in session.announcements:
                     reporter.say(sentence)
-                watch = TrainingWatch(state, reporter, heartbeat, interruption, backup)
-                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
                 clock = Clock.from_state(state.elapsed)
                 if context.cluster is not None or context.ranks.size > 1:
                     clock.processor = None  # this process sees its own time only
-                training = _Training(spec, context, session, watch, keeper, events, clock)
+                watch = TrainingWatch(state, reporter, heartbeat, interruption, backup, clock)
+                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
+                training = _Training(spec, context, session, watch, keeper, events)
                 try:
                     while not session.is_done:
                         training.run_iteration()
@@ -229,7 +228,6 @@ class _Training:
         watch: TrainingWatch,
         keeper: Keeper,
         events: EventWriter,
-        clock: Clock,
     ) -> None:
         self._unit: Any = spec.budget_unit
         self._budget = spec.budget(context.settings)
@@ -237,11 +235,10 @@ class _Training:
         self._watch = watch
         self._keeper = keeper
         self._events = events
-        self._clock = clock
         last = watch.state.last_report() or {}
         # Of the last report, not of the state: a moment that was passed since then still has to be kept.
         progress = progress_of(last)[1] or 0
-        self._moment = Moment(last.get("Iteration", 0), progress, clock.total, last.get("test_score"))
+        self._moment = Moment(last.get("Iteration", 0), progress, watch.clock.total, last.get("test_score"))
         self._steps: object = last.get("TimestepsSoFar")
 
     @property
@@ -255,27 +252,21 @@ class _Training:
         """Trains until the next report, reports it, and saves the state."""
         report = None
         while report is None:
-            begin = time.monotonic(), time.process_time()
+            self._watch.begin()
             try:
                 report = self._session.advance(self._watch)
             except Interrupted:
-                self._count(begin)
+                self._watch.count()
                 self._save()
                 raise
-            self._count(begin)
+            self._watch.count()
             if report is None:
                 self._save()
         self._watch.flush()
         self._finish(report)
 
-    def _count(self, begin: tuple[float, float]) -> None:
-        """Adds the time since then, on the wall and of the processor."""
-        untimed, playing = self._watch.take_spent()
-        seconds, processor = time.monotonic() - begin[0], time.process_time() - begin[1]
-        self._clock.add(seconds, untimed=untimed, playing=playing, processor=processor)
-
     def _finish(self, report: Report) -> None:
-        watch, clock = self._watch, self._clock
+        watch, clock = self._watch, self._watch.clock
         spent = clock.end_iteration()
         record = log_record(report, unit=self._unit, spent=spent, clock=clock)
         watch.heartbeat.check_owner()
@@ -294,7 +285,7 @@ class _Training:
         self._watch.heartbeat.check_owner()
         saved = self._session.state()
         if saved is None:
-            self._watch.state.keep_elapsed(self._clock.to_state())
+            self._watch.state.keep_elapsed(self._watch.clock.to_state())
         else:
             state, arrays = saved
-            self._watch.state.save(state, self._clock.to_state(), arrays, progress=self._session.progress)
+            self._watch.state.save(state, self._watch.clock.to_state(), arrays, progress=self._session.progress)

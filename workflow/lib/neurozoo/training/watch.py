@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from neurozoo.compute.interruption import Interruption
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.training.backup import Backup, NoBackup, TakenOver
+from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.reporting import RunReporter
 from neurozoo.training.state import RunState
 
 PERIOD = 0.2  # seconds between two updates of heartbeat and progress bar, and between two checks for signals
+TIME_PERIOD = 2.0  # seconds between two entries of the time in the journal, at least; a kill loses no more
 
 
 class TrainingWatch:
@@ -22,6 +25,7 @@ class TrainingWatch:
         reporter: Writes the run's text log, and to the terminal.
         heartbeat: Writes the run's heartbeats.
         backup: Keeps the run's state on storage that outlives this node.
+        clock: The run's time.
     """
 
     def __init__(
@@ -31,11 +35,13 @@ class TrainingWatch:
         heartbeat: Heartbeat,
         interruption: Interruption,
         backup: Backup | NoBackup,
+        clock: Clock,
     ) -> None:
         self.state = state
         self.reporter = reporter
         self.heartbeat = heartbeat
         self.backup = backup
+        self.clock = clock
         self._interruption = interruption
         self._amount = 0
         self._has_news = False
@@ -45,6 +51,8 @@ class TrainingWatch:
         self._phase_begin = time.monotonic()
         self._next = 0.0
         self._untimed = self._playing = 0.0
+        self._begun = (time.monotonic(), time.process_time())
+        self._next_time = 0.0
 
     def advanced(
         self,
@@ -113,15 +121,30 @@ class TrainingWatch:
         self._untimed += untimed
         self._playing += playing
 
-    def take_spent(self) -> tuple[float, float]:
-        """Returns the seconds of tests and of playing since the last call."""
-        taken, self._untimed, self._playing = (self._untimed, self._playing), 0.0, 0.0
-        return taken
+    def begin(self) -> None:
+        """Begins to count time."""
+        self._begun = (time.monotonic(), time.process_time())
+
+    def count(self) -> None:
+        """Adds the time since `begin` to the clock, on the wall and of the processor."""
+        seconds, processor = self._since_begin()
+        self.clock.add(seconds, untimed=self._untimed, playing=self._playing, processor=processor)
+        self._untimed = self._playing = 0.0
+        self.begin()
+
+    def _since_begin(self) -> tuple[float, float]:
+        return time.monotonic() - self._begun[0], time.process_time() - self._begun[1]
 
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
         """Returns the results that were journalled before an interruption."""
         return self.state.finished_episodes(generation, phase)
 
     def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
-        """Writes results to the journal, so that a kill loses only the episodes in flight."""
+        """Writes results to the journal, so that a kill loses only the episodes in flight; and the time they took."""
         self.state.journal(generation, phase, results)
+        if time.monotonic() >= self._next_time:
+            self._next_time = time.monotonic() + TIME_PERIOD
+            clock = replace(self.clock, now=replace(self.clock.now))
+            seconds, processor = self._since_begin()
+            clock.add(seconds, untimed=self._untimed, playing=seconds, processor=processor)  # as episodes are played
+            self.state.keep_elapsed(clock.to_state())
