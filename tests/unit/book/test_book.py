@@ -67,11 +67,11 @@ def project(tmp_path):
     return make
 
 
-def write_run(project, number, tests, *, frames=1000, finished=True, version=__version__, **settings):
+def write_run(project, number, tests, *, algo="ga", frames=1000, finished=True, version=__version__, **settings):
     """Writes the files of a run that reports the scores `tests`, one every half an hour, up to `frames`."""
     config = read_configuration(project / "config" / "tiny.yaml")
-    run = {"algo": "ga", "game": "pong", "model": "small", "run": number}
-    spec = ALGORITHMS["ga"]
+    run = {"algo": algo, "game": "pong", "model": "small", "run": number}
+    spec = ALGORITHMS[algo]
     made = spec.settings(**{**run_settings(config, **run), **settings})
     protocol = dict(spec.describe_protocol("pong", made))
     found = {
@@ -83,8 +83,9 @@ def write_run(project, number, tests, *, frames=1000, finished=True, version=__v
         "evaluation_record": spec.evaluation_record("pong", made),
         "neurozoo": version,
         "commit": "0123456789abcdef",
+        "frames": made.frames,
     }
-    folder = project / "results" / "tiny" / "runs" / "ga" / "pong" / "small" / str(number)
+    folder = project / "results" / "tiny" / "runs" / algo / "pong" / "small" / str(number)
     log = folder / "log.jsonl" if finished else folder / "state" / "log.jsonl"
     log.parent.mkdir(parents=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(found))))
@@ -528,6 +529,41 @@ def test_fields_and_runs_that_reach_a_score_are_counted(project):
     assert "| own score | Iteration | time |" in page(root)
 
 
+def test_unfinished_runs_do_not_fail_to_reach_a_score(project):
+    root = project({"reaches": 5})
+    write_run(root, 1, [6.0])
+    write_run(root, 2, [4.0], frames=500, finished=False)
+    make(root)
+    assert "test score of 5 or more: GA in 1 of 1 run" in row(root)
+
+
+def test_agents_have_the_label_that_the_configuration_has_now(project):
+    root = project({"reaches": 5, "highest": 20})
+    for number in (1, 2):
+        write_run(root, number, [6.0])
+    make(root)
+    assert "GA, small: 6 [6, 6] of 20" in row(root)
+    changed = json.loads(json.dumps(CONFIG))
+    changed["experiments"]["learnt"]["label"] = "weak"
+    project({"reaches": 5, "highest": 20}, config=changed)
+    told = render(root)["docs/results/README.md"]
+    assert "GA, small, weak: 6 [6, 6] of 20" in told
+    assert "test score of 5 or more: weak in 2 of 2 runs" in told
+
+
+def test_unfinished_agents_are_not_compared(project):
+    config = json.loads(json.dumps(CONFIG))
+    config["experiments"]["learnt"]["algo"] = "rs"
+    both = {"experiments": CONFIG["experiments"] | {"random": config["experiments"]["learnt"]}}
+    root = project({"shows": ["scores", "comparison"]}, config=CONFIG | both)
+    for number in (1, 2):
+        write_run(root, number, [6.0])
+        write_run(root, number, [4.0], algo="rs", frames=500, finished=number == 1)
+    make(root)
+    assert "RS, small: 4" in row(root)
+    assert "better than" not in row(root)
+
+
 def test_elites_are_counted_over_all_records(project):
     elites = CLAIM | {"shows": ["elites"], "command": "python -m neurozoo book"}
     del elites["configuration"]
@@ -535,17 +571,30 @@ def test_elites_are_counted_over_all_records(project):
     write_run(root, 1, [10.0])  # reported 11
     write_run(root, 2, [20.0])  # reported 22
     make(root)
-    assert "reported +10.0% [+10.0%, +10.0%] above the test, 2 runs" in row(root, "elites")
+    assert "reported +10.0% [+10.0%, +10.0%] above the test after 3 validation episodes, 2 runs" in row(root, "elites")
 
 
-def test_elites_whose_test_is_near_zero_neither_drop_out_nor_decide_alone():
-    elites = pd.DataFrame({"source": "Pong", "reported": 10.0, "tested": [0.0, 0.001, 9.999, 10.0]})
-    shown = shown_elites(elites)
-    assert shown.rows[0][:4] == ("Pong", "4", "10", "5")
-    assert shown.rows[0][4].startswith("+100.0% [")
-    assert shown.brief[0].startswith("reported +100.0% [")
-    nothing = shown_elites(elites.assign(tested=0.0))
-    assert (list(nothing.rows), nothing.brief) == ([("Pong", "4", "10", "0", "–")], [])
+def test_elites_whose_tests_may_be_zero_are_shown_but_have_no_excess():
+    pong = pd.DataFrame({"source": "Pong", "reported": [2.0, -1.0], "tested": [0.1, -1.0]})
+    venture = pd.DataFrame({"source": "Venture", "reported": [10.0, 0.0, 200.0], "tested": [0.0, 0.0, 190.0]})
+    skiing = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
+    shown = shown_elites(pd.concat([pong, venture, skiing]))
+    assert [cells[0::4] for cells in shown.rows] == [
+        ("Pong", "–"), ("Venture", "–"), ("Skiing", "+20.0% [+20.0%, +20.0%]"), ("all", "+20.0% [+20.0%, +20.0%]"),
+    ]  # fmt: skip
+    assert shown.title.endswith(", all of them without Pong; Venture")
+    nothing = shown_elites(pong.assign(tested=0.0))
+    assert (list(nothing.rows), nothing.brief) == ([("Pong", "2", "0.5", "0", "–")], [])
+
+
+def test_elites_are_apart_by_the_number_of_their_validation_episodes():
+    few = pd.DataFrame({"source": "Pong", "reported": [3.0, 3.0], "tested": [2.0, 2.0], "episodes": [10, 5]})
+    many = pd.DataFrame({"source": "Skiing", "reported": [-9.0] * 4, "tested": [-10.0] * 4, "episodes": 30})
+    shown = shown_elites(pd.concat([many, few]))
+    assert shown.brief == [
+        "reported +50.0% [+50.0%, +50.0%] above the test after 5 validation episodes, 2 runs",
+        "reported +10.0% [+10.0%, +10.0%] above the test after 30 validation episodes, 4 runs",
+    ]
 
 
 def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
@@ -559,16 +608,9 @@ def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
     other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
     shown = shown_elites(pd.concat([one, other]))
     assert shown.rows[0] == ("Pong", "1", "2", "1", "+100.0%")
-    assert shown.rows[-1] == ("all with several runs", "4", "", "", "+20.0% [+20.0%, +20.0%]")
+    assert shown.rows[-1] == ("all", "4", "", "", "+20.0% [+20.0%, +20.0%]")
+    assert shown.title.endswith(", all of them without Pong")
     assert shown_elites(one).rows[-1] == ("all", "1", "", "", "+100.0%")
-
-
-def test_a_source_that_may_have_tests_of_zero_only_does_not_take_the_interval_of_all():
-    rare = pd.DataFrame({"source": "Venture", "reported": [0.0, 0.0, 3.0], "tested": [0.0, 0.0, 3.0]})
-    other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
-    *_, one, all_of_them = shown_elites(pd.concat([other, rare])).rows
-    assert one == ("Venture", "3", "1", "1", "+0.0%")
-    assert all_of_them == ("all", "7", "", "", "+10.0% [+10.0%, +20.0%]")
 
 
 @pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])
@@ -607,13 +649,13 @@ def test_an_agent_without_a_test_up_to_equal_frames_is_named(project):
     begun = late.model_copy(update={"algo": "nsr_es", "progress": 10})
     several = record.model_copy(update={"runs": [*record.runs, late, begun]})
     claim, equal = read_claims(root)["tiny"], "At equal frames of training (Pong 1k)"
-    assert shown_of_record(claim, several, folder, {})[0].title == (
+    assert shown_of_record(claim, several, folder, budgets={}, labels={})[0].title == (
         f"{equal}; without a test up to then: ES, virtual bn in Pong"
     )
     # The budgets of now count: with more to do, that run is unfinished.
-    assert shown_of_record(claim, several, folder, {late.name: 10**9})[0].title == equal
+    assert shown_of_record(claim, several, folder, budgets={late.name: 10**9}, labels={})[0].title == equal
     again = record.model_copy(update={"runs": [*record.runs, record.runs[0].model_copy(update={"run": 2})]})
-    assert shown_of_record(claim, again, folder, {})[0].title == (
+    assert shown_of_record(claim, again, folder, budgets={}, labels={})[0].title == (
         f"{equal}; without a test up to then: 1 of 2 runs of GA, small in Pong"
     )
 
@@ -636,13 +678,13 @@ def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compare
     )  # fmt: skip
 
 
-def test_a_single_run_of_each_says_nothing_about_the_better_one(project, tmp_path):
+def test_a_single_run_says_nothing_about_the_better_agent(project, tmp_path):
     columns = (
         "algo,model,other_algo,other_model,game,games,runs,other_runs,probability,probability_low,probability_high"
     )
     rows = [
-        f"ga,small,{other},small,{game},{games},{games},{games * runs},1,,"
-        for other, runs in (("rs", 1), ("es", 2))
+        f"ga,small,{other},small,{game},{games},{games * own},{games * others},1,,"
+        for other, own, others in (("rs", 2, 1), ("es", 2, 2))
         for game, games in (("pong", 1), ("venture", 1), ("all", 2))
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
@@ -651,7 +693,7 @@ def test_a_single_run_of_each_says_nothing_about_the_better_one(project, tmp_pat
     assert [cells[2:4] for cells in shown.rows] == [
         ("Pong", "1"), ("Venture", "1"), ("all games", "1"), ("–", "not known"),
     ]  # fmt: skip
-    assert shown.rows[-1][0] == "2 pairs with a single run of each"
+    assert shown.rows[-1][0] == "2 pairs with a single run of an agent"
     assert shown.brief == ["GA, small better than ES, small with probability 1"]
 
 
@@ -774,6 +816,18 @@ def test_a_record_of_other_settings_is_marked_with_what_differs(project):
     make(root)
     assert "**made with other settings**" in row(root)
     assert "population_size was 10, is now 20" in page(root)
+
+
+def test_a_run_that_was_trained_for_longer_than_planned_now_is_marked(project):
+    root = project()
+    for number in (1, 2, 3):
+        write_run(root, number, [1.0])
+    shorter = json.loads(json.dumps(CONFIG))
+    shorter["experiments"]["learnt"]["overrides"] |= {"frames": 400}
+    project(config=shorter)
+    make(root)
+    assert "**a larger budget than now**" in row(root)
+    assert "The budget was 1,000 frames; the configuration now has 400." in page(root)
 
 
 def test_a_configuration_that_changes_marks_the_record(project):

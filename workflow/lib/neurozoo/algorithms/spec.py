@@ -130,6 +130,7 @@ class AlgorithmSpec:
         learns_by_steps: Whether playing, prediction and training can be measured apart (`python -m neurozoo profile`).
         outputs_are_returns: Whether a network's outputs estimate returns (Q-values).
         score_is_selected: Whether `score` is the best of many, and therefore too optimistic; `test_score` never is.
+        keeps_best: Whether the result is the agent of the report with the best `score`, which is then selected, too.
         check_game: Returns a game's id, or raises an error that says what is wrong with it.
         check_variant: Returns the canonical name of a `{model}`, or raises an error that says what is wrong with it.
         check_model: Raises an error if a `{model}` cannot be trained with some settings.
@@ -167,6 +168,7 @@ class AlgorithmSpec:
     learns_by_steps: bool = False
     outputs_are_returns: bool = False
     score_is_selected: bool = False
+    keeps_best: bool = False
     check_game: Callable[[str], str] = check_game
     check_variant: Callable[[str], str] = check_network
     check_model: Callable[[str, Any], None] = lambda model, settings: None

@@ -58,6 +58,7 @@ class Claim(Section):
     shows: Annotated[list[Kind], Field(min_length=1)] = Field(description="What is shown, the most important first.")
     statistic: Literal["mean", "median"] = Field(default="mean", description="Statistic of the runs' test scores.")
     baseline: str = Field(default="", description="The search to whose QD score others are related.")
+    highest: Number | None = Field(default=None, description="The highest possible test score, if scores need it.")
     reaches: Number | None = Field(default=None, description="A test score; the runs that reach it are counted.")
     fields_: list[Text] = Field(default=[], alias="fields", description="Fields of the log shown for every run.")
     movies: list[Text] = Field(default=[], description="Movies that the configuration makes, as paths.")

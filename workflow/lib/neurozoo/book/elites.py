@@ -1,6 +1,6 @@
 """Compares the scores by which elites were chosen with their tests, over all claims."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,9 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record
 from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text
 from neurozoo.environments.game_titles import game_title
-from neurozoo.figures.style import agent_name
+from neurozoo.figures.style import agent_name, number_range
 from neurozoo.records.csv_tables import read_csv_table
-from neurozoo.records.statistics import bootstrap_intervals
+from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 
 def read_elites(path: Path) -> pd.DataFrame:
@@ -43,6 +43,8 @@ def read_elites(path: Path) -> pd.DataFrame:
 def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
     """Returns the reported and the tested scores of all runs whose own score was the best of many.
 
+    `episodes` is the number of validation episodes behind a reported score.
+
     Two kinds of runs do not count: those with a test of a single episode, as in the hard maze, where every episode is
     the same, and those in stages, whose own score is from the stages they had reached, but the test from all. If
     several claims share a run, it counts for the first of them.
@@ -52,7 +54,7 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
         for run in record.runs:
             if (
                 run.algo in ALGORITHMS
-                and ALGORITHMS[run.algo].score_is_selected
+                and (ALGORITHMS[run.algo].score_is_selected or ALGORITHMS[run.algo].keeps_best)
                 and run.score is not None
                 and run.test_score is not None
                 and (run.test_episodes or 0) > 1
@@ -60,56 +62,68 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
             ):
                 source = f"{game_title(run.game)}, {agent_name(run.algo, run.model)} ({name})"
                 same = (run.name, run.facts, run.progress, run.score, run.test_score)
-                rows.setdefault(same, (source, run.score, run.test_score))
-    return pd.DataFrame(rows.values(), columns=["source", "reported", "tested"])
+                rows.setdefault(same, (source, run.score, run.test_score, run.score_episodes))
+    return pd.DataFrame(rows.values(), columns=["source", "reported", "tested", "episodes"])
 
 
 def shown_elites(elites: pd.DataFrame) -> Shown:
-    """Compares reported with tested scores, per source and over all sources.
+    """Compares reported with tested scores, per source and over sources with equally many validation episodes.
 
     The excess of a source is how far its mean reported score is above its mean test score, relative to the absolute
-    value of the latter: a run whose test score is near 0 neither drops out nor decides alone. Over all sources it is
-    their mean. Runs are resampled within their sources.
+    value of the latter. It is not known where that may be 0: where the interval of the mean test score includes 0, as
+    in Pong. Over several sources it is their mean. Runs are resampled within their sources.
 
     Args:
-        elites: Rows with `source`, `reported` and `tested`. A source whose runs have a mean test score of 0 has no
-            excess. As long as others have several runs, a source with one run has no part in the mean of all: how far
-            other runs would spread there is unknown, and the interval would be, too.
+        elites: Rows with `source`, `reported`, `tested` and perhaps `episodes`. As long as others have several runs, a
+            source with one run has no part in the mean of all: how far other runs would spread there is unknown, and
+            the interval would be, too.
     """
     sources = {str(source): runs for source, runs in elites.groupby("source", sort=False)}
     rows = []
     for source, runs in sources.items():
         means = (score_text(runs["reported"].mean()), score_text(runs["tested"].mean()))
-        rows.append((source, str(len(runs)), *means, _excess([runs]) if runs["tested"].mean() else NOTHING))
-    known = [runs for runs in sources.values() if runs["tested"].mean() != 0]
-    repeated = [runs for runs in known if len(runs) > 1]
-    counted = repeated or known
+        rows.append((source, str(len(runs)), *means, _excess([runs]) if _is_known(runs) else NOTHING))
+    known = {source: runs for source, runs in sources.items() if _is_known(runs)}
+    counted = {source: runs for source, runs in known.items() if len(runs) > 1} or known
     brief = []
-    if counted:
-        count = sum(map(len, counted))
-        of_all = _excess(counted)
-        brief = [f"reported {of_all} above the test, {'one run' if count == 1 else f'{count} runs'}"]
-        name = "all" if len(counted) == len(known) else "all with several runs"
-        rows.append((name, str(count), "", "", of_all))
+    for episodes, group in _by_episodes(list(counted.values())):
+        count, of_group = sum(map(len, group)), _excess(group)
+        after = "" if episodes is None else f" after {number_range([episodes], 'validation episode')}"
+        brief.append(f"reported {of_group} above the test{after}, {number_range([count], 'run')}")
+        rows.append((f"all{after}", str(count), "", "", of_group))
+    left_out = "; ".join(source for source in sources if source not in counted)
+    title = "Reported and tested scores of elites" + (f", all of them without {left_out}" if left_out else "")
     head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, share of the latter [95 %]")
-    return Shown("Reported and tested scores of elites", head, rows, brief)
+    return Shown(title, head, rows, brief)
+
+
+def _is_known(runs: pd.DataFrame) -> bool:
+    """Says whether the mean test score of a source is surely not 0, so that something can be related to it."""
+    tested = runs["tested"].to_numpy(float)
+    low, high = bootstrap_intervals([tested], {"": mean_over_games})[""] if len(tested) > 1 else (tested[0], tested[0])
+    return bool(low > 0 or high < 0)
+
+
+def _by_episodes(sources: Sequence[pd.DataFrame]) -> Iterator[tuple[int | None, list[pd.DataFrame]]]:
+    """Groups sources by the smallest number of validation episodes of their runs, the fewest first; None if unknown."""
+    groups: dict[int | None, list[pd.DataFrame]] = {}
+    for runs in sources:
+        found = runs["episodes"].min() if "episodes" in runs else None
+        groups.setdefault(None if found is None or pd.isna(found) else int(found), []).append(runs)
+    yield from sorted(groups.items(), key=lambda group: (group[0] is None, group[0] or 0))
 
 
 def _excess(sources: Sequence[pd.DataFrame]) -> str:
-    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run.
-
-    Where all scores that were drawn of a source are 0, it has no part in the mean of that draw.
-    """
+    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run."""
     scores = [(runs["reported"].to_numpy(float), runs["tested"].to_numpy(float)) for runs in sources]
 
     def excess(drawn: Sequence[np.ndarray]) -> np.ndarray:
         ratios = []
-        with np.errstate(divide="ignore", invalid="ignore"):  # all drawn runs may have a test score of 0
-            for (reported, tested), runs in zip(scores, drawn, strict=True):
-                mean = tested[runs].mean(axis=-1)
-                ratios.append((reported[runs].mean(axis=-1) - mean) / np.abs(mean))
-            known = (~np.isnan(ratios)).sum(axis=0)
-            return np.asarray(np.nansum(ratios, axis=0) / known)
+        for (reported, tested), runs in zip(scores, drawn, strict=True):
+            mean = tested[runs].mean(axis=-1)
+            with np.errstate(divide="ignore", invalid="ignore"):  # a rare draw of tests of 0 has no part
+                ratios.append(np.where(mean == 0, np.nan, (reported[runs].mean(axis=-1) - mean) / np.abs(mean)))
+        return np.asarray(np.nanmean(ratios, axis=0))
 
     runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
     value = float(excess(runs))

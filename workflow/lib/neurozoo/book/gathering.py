@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.marks import differences_of, planned_budget
 from neurozoo.book.record import Record, TakenRun
 from neurozoo.book.reports import REPORTS, SECONDS, read_reports, restore_table
@@ -145,12 +146,13 @@ def _find(
     metrics = read_metrics(table)
     last = metrics.iloc[-1]
     tested = final_scores(metrics).iloc[0] if metrics["test_score"].notna().any() else {}
+    unit_of_budget = ALGORITHMS[run.algo].budget_unit
     taken = TakenRun(
         **asdict(run),
         protocol=own["protocol"],
         unit=unit,
         progress=progress,
-        budget=budget,
+        budget=own.get(unit_of_budget) or budget,
         **_own_score(metrics, facts),
         test_score=number(tested.get("test_score")),
         test_episodes=_whole(tested.get("test_episodes")),
@@ -166,9 +168,13 @@ def _find(
 
 
 def _own_score(metrics: pd.DataFrame, facts: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the own score of what a run's test score is about: its last report, or the one with its best elite."""
-    keeps_best = facts.get("settings_elite_rule") in KEEPS_BEST_ELITE and metrics["score"].notna().any()
-    report = metrics.loc[metrics["score"].idxmax()] if keeps_best else metrics.iloc[-1]
+    """Returns the own score of what a run's test score is about: its last report, or the one with its best agent."""
+    algo = str(metrics["algo"].iloc[0])
+    keeps_best = facts.get("settings_elite_rule") in KEEPS_BEST_ELITE or (
+        algo in ALGORITHMS and ALGORITHMS[algo].keeps_best
+    )
+    has_best = keeps_best and metrics["score"].notna().any()
+    report = metrics.loc[metrics["score"].idxmax()] if has_best else metrics.iloc[-1]
     return {"score": number(report.get("score")), "score_episodes": _whole(report.get("score_episodes"))}
 
 

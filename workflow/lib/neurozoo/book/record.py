@@ -22,9 +22,9 @@ class TakenRun(Section):
     Attributes:
         protocol: Name of the protocol; `facts` has what it says.
         unit: What its budget counts, `frames` or `evaluations`.
-        progress: How much it had spent; `budget` is what its configuration planned then.
+        progress: How much it had spent; `budget` is what it was trained for.
         score: The own score of what `test_score` is about, from `score_episodes` episodes: of its last report, or of
-            its best elite where that is the result.
+            its best agent where that is the result.
         test_score: Its last test score, from `test_episodes` episodes that selected nothing.
         seconds: Wall time of training and tests.
         facts: Digest of its settings and of how it was played, a key of `Record.facts`.

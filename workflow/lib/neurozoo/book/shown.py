@@ -30,7 +30,9 @@ BILLION = 1_000_000_000  # frames
 # ---- tables in a claim's folder
 
 
-def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping[str, int]) -> list[Shown]:
+def shown_of_record(
+    claim: Claim, record: Record, folder: Path, *, budgets: Mapping[str, int], labels: Mapping[str, str]
+) -> list[Shown]:
     """Reads what a claim shows of its record, as far as the record has it.
 
     Args:
@@ -38,15 +40,19 @@ def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping
         record: The record.
         folder: Its folder.
         budgets: The budgets of all runs that are planned now, by name.
+        labels: What the configuration calls runs now, by name.
 
     Raises:
         NeurozooError: A table is damaged.
     """
+    called = {(run.algo, run.model): labels.get(run.name, "") for run in record.runs}
+    is_elsewhere = len({record.machines[run.machine].get("processor") for run in record.runs if run.machine}) > 1
     readers: Mapping[str, tuple[str, Callable[[Path, Claim], Shown]]] = {
-        "scores": ("scores.csv", read_scores_of),
-        "scores_at_equal_frames": ("scores_at_equal_frames.csv", read_scores_of),
-        "scores_at_equal_hours": ("scores_at_equal_hours.csv", read_scores_of),
-        "comparison": ("comparison.csv", read_comparison),
+        **{
+            kind: (f"{kind}.csv", lambda path, claim: read_scores_of(path, claim, called=called))
+            for kind in ("scores", "scores_at_equal_frames", "scores_at_equal_hours")
+        },
+        "comparison": ("comparison.csv", lambda path, claim: read_comparison(path, claim, called=called)),
         "archives": ("archives.csv", lambda path, claim: read_archives(path, claim, record.runs)),
         "imports": ("imported_scores.csv", read_imports),
     }
@@ -68,7 +74,8 @@ def shown_of_record(claim: Claim, record: Record, folder: Path, budgets: Mapping
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
             left_out = _left_out(folder / file, finished, "without a test up to then, or a processor time in the log")
-            title = f"At equal processor hours, with tests ({hours}){left_out}"
+            warning = "; on different processors, so hours are not equal" if is_elsewhere else ""
+            title = f"At equal processor hours, with tests ({hours}){left_out}{warning}"
             shown = replace(shown, title=title, heading="At equal processor hours")
         elif kind == "comparison" and record.frames:
             shown = replace(shown, title=f"{shown.title}, at equal frames")
@@ -90,8 +97,15 @@ def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
     return f"; {reason}: {', '.join(told)}" if told else ""
 
 
-def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
-    """Reads a table of scores, see `records.tables.score_table`; `game` is the one that counts, empty for all."""
+def read_scores_of(path: Path, claim: Claim, game: str = "", *, called: Mapping[tuple[str, str], str] = {}) -> Shown:
+    """Reads a table of scores, see `records.tables.score_table`.
+
+    Args:
+        path: The table.
+        claim: Names the statistic.
+        game: The game that counts; empty for all.
+        called: What agents without a variant are called, by algorithm and network.
+    """
     name = f"score_{claim.statistic}"
     table = read_csv_table(
         path,
@@ -102,10 +116,11 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
     )
     table = table[table["game"] == game] if game else table[table["game"] != ALL_GAMES]
     has_several_games = table["game"].nunique() > 1
+    of_highest = "" if claim.highest is None else f" of {score_text(claim.highest)}"
     rows = []
     brief: list[tuple[str, float, str]] = []
     for row in table.sort_values("game", kind="stable").to_dict("records"):
-        agent = agent_name(row["algo"], row["model"], _text(row.get("variant")))
+        agent = _agent(row, "", called)
         score = with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
         episodes = _count(row.get("episodes"))
         played = _text(row.get("played")) or row["protocol"]
@@ -113,7 +128,7 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
             (agent, game_title(row["game"]), score, _count(row["runs"]), episodes, si_label(row["frames"]), played)
         )
         place = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
-        brief.append((row["game"], -row[name], f"{place}: {score}"))
+        brief.append((row["game"], -row[name], f"{place}: {score}{of_highest}"))
     head = (
         "agent",
         "game",
@@ -126,8 +141,14 @@ def read_scores_of(path: Path, claim: Claim, game: str = "") -> Shown:
     return Shown("Final test scores", head, rows, [words for _, _, words in sorted(brief)])
 
 
-def read_comparison(path: Path, claim: Claim) -> Shown:
-    """Reads a table of pairs, see `records.improvement.comparison_table`; pairs of single runs are only counted."""
+def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str], str] = {}) -> Shown:
+    """Reads a table of pairs, see `records.improvement.comparison_table`; pairs with a single run are only counted.
+
+    Args:
+        path: The table.
+        claim: Not used.
+        called: What agents without a variant are called, by algorithm and network.
+    """
     table = read_csv_table(
         path,
         numbers=("games", "probability", "probability_low", "probability_high", "runs", "other_runs"),
@@ -136,16 +157,13 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
         remedy=RESTORE,
     )
     rows, brief = [], []
-    single = 0  # pairs in a game of which each agent has one run, so that one is always the better
+    single = 0  # pairs in a game of which one agent has a single run, which may be the best or the worst by chance
     for row in table.to_dict("records"):
-        pair = [
-            agent_name(row[f"{which}algo"], row[f"{which}model"], _text(row.get(f"{which}variant")))
-            for which in ("", "other_")
-        ]
+        pair = [_agent(row, which, called) for which in ("", "other_")]
         if pd.isna(row["probability"]):
             rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING))
             continue
-        if max(row["runs"], row["other_runs"]) <= row["games"]:
+        if min(row["runs"], row["other_runs"]) <= row["games"]:
             single += row["game"] != ALL_GAMES
             continue
         found = with_interval(row["probability"], row["probability_low"], row["probability_high"])
@@ -156,7 +174,7 @@ def read_comparison(path: Path, claim: Claim) -> Shown:
             brief.append(f"{pair[0]} better than {pair[1]} with probability {found}")
     if single:
         pairs = number_range([single], "pair")
-        rows.append((f"{pairs} with a single run of each", NOTHING, NOTHING, "not known", "1 and 1"))
+        rows.append((f"{pairs} with a single run of an agent", NOTHING, NOTHING, "not known", NOTHING))
     head = ("agent", "other agent", "game", "probability that the first scores more [95 %]", "runs")
     return Shown("Probability of improvement", head, rows, brief)
 
@@ -323,6 +341,11 @@ def shown_cost() -> Shown:
     brief = [f"{min(costs):.2f} to {max(costs):.2f} USD, {kind}" for kind, costs in ends.items()]
     how = f"computed: {' to '.join(f'{speed:,}' for speed in SPEEDS)} frames/s and core, example prices of {DATE}"
     return Shown("A billion frames", ("machine", "spot (USD)", "on demand (USD)"), rows, brief, how)
+
+
+def _agent(row: Mapping[str, Any], which: str, called: Mapping[tuple[str, str], str]) -> str:
+    algo, model = row[f"{which}algo"], row[f"{which}model"]
+    return agent_name(algo, model, _text(row.get(f"{which}variant")) or called.get((algo, model), ""))
 
 
 def _text(value: Any) -> str:

@@ -166,7 +166,7 @@ def _make_tables(runs: Sequence[GatheredRun], claim: Claim, config: Mapping, mad
         metrics = read_metrics(merged)
     statistics = config["statistics"]
     finished = _of_finished(metrics, counted)
-    compared, frames = at_equal_frames(finished) if "scores_at_equal_frames" in claim.shows else (metrics, {})
+    compared, frames = at_equal_frames(finished) if "scores_at_equal_frames" in claim.shows else (finished, {})
     early, hours = at_equal_hours(finished) if "scores_at_equal_hours" in claim.shows else (finished[:0], {})
     for kind, reports in {
         "scores": metrics,
@@ -317,7 +317,7 @@ def _lost_runs(record: Record, before: Record, config: Mapping) -> list[str]:
         had = f"{old.progress:,} {old.unit}"
         if new is not None:
             has_other_settings = new.facts != old.facts and bool(differences_of(old, before.facts[old.facts], config))
-            is_enough = new.progress >= new.budget or old.progress < old.budget
+            is_enough = new.progress >= budget or old.progress < old.budget
             if not (is_enough if has_other_settings else min(new.progress, budget) >= min(old.progress, budget)):
                 lost.append(f"{old.name} has come to {new.progress:,} {new.unit}, but the record has {had}")
         elif old.name not in budgets:

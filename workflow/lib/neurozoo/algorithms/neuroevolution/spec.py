@@ -73,8 +73,8 @@ SPECS = (
     _selecting("ga", "Genetic algorithm", GaSettings, has_lineage=True),
     _selecting("rs", "Random search", GaSettings),
     _spec("es", "Evolution strategies", EsSettings),
-    _spec("ns_es", "NS-ES", NoveltySettings),
-    _spec("nsr_es", "NSR-ES", NoveltySettings),
-    _spec("nsra_es", "NSRA-ES", NsraSettings),
+    _spec("ns_es", "NS-ES", NoveltySettings, keeps_best=True),
+    _spec("nsr_es", "NSR-ES", NoveltySettings, keeps_best=True),
+    _spec("nsra_es", "NSRA-ES", NsraSettings, keeps_best=True),
     _selecting("ga_ns", "Genetic algorithm with novelty search", GaNoveltySettings, has_lineage=True),
 )
