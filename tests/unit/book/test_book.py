@@ -17,6 +17,7 @@ from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.book import gathering, taking
 from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.elites import elites_of_records, shown_elites
+from neurozoo.book.gathering import own_score
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import TakenRun, read_record
@@ -624,6 +625,13 @@ def test_the_own_score_is_that_of_the_elite_that_was_tested(project, rule, score
     shutil.rmtree(root / "results" / "tiny" / "runs" / "ga" / "pong" / "small" / "1")
     make(root)  # run 1 is in the record only
     assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+
+
+@pytest.mark.parametrize(("algo", "score"), [("nsr_es", -5.0), ("es", -20.0)])
+def test_the_own_score_of_novelty_search_is_that_of_its_best_agent(algo, score):
+    """Which is the one that was tested: its test score is repeated until another agent is better."""
+    metrics = pd.DataFrame({"algo": algo, "score": [-9.0, -5.0, -20.0], "score_episodes": [3, 5, 7]})
+    assert own_score(metrics, {})["score"] == score
 
 
 def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(project):

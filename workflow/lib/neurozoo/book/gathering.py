@@ -107,7 +107,7 @@ def gather_runs(
                 table = _table_of(planned, tables / "recorded")
                 restore_table(reports[old.name], facts, table)
                 metrics = read_metrics(table)
-                now = {"fields_": _last_fields(metrics, fields), **_own_score(metrics, facts)}
+                now = {"fields_": _last_fields(metrics, fields), **own_score(metrics, facts)}
                 taken = old.model_copy(update=now)
                 kept = GatheredRun(taken, facts, table, planned_budget(config, planned), True, None, known)
         gathered += [run for run in [_choose(found, kept, replaces=replaces)] if run is not None]
@@ -153,7 +153,7 @@ def _find(
         unit=unit,
         progress=progress,
         budget=own.get(unit_of_budget) or budget,
-        **_own_score(metrics, facts),
+        **own_score(metrics, facts),
         test_score=number(tested.get("test_score")),
         test_episodes=_whole(tested.get("test_episodes")),
         seconds=number(last.get(SECONDS)),
@@ -167,7 +167,7 @@ def _find(
     )
 
 
-def _own_score(metrics: pd.DataFrame, facts: Mapping[str, str]) -> dict[str, Any]:
+def own_score(metrics: pd.DataFrame, facts: Mapping[str, str]) -> dict[str, Any]:
     """Returns the own score of what a run's test score is about: its last report, or the one with its best agent."""
     algo = str(metrics["algo"].iloc[0])
     keeps_best = facts.get("settings_elite_rule") in KEEPS_BEST_ELITE or (
