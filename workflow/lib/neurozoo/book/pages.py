@@ -1,6 +1,7 @@
 """Writes the pages of the book from its claims and records; results are not needed."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ from neurozoo.book.shown import shown_cost, shown_of_earlier, shown_of_record, s
 from neurozoo.book.taking import FIGURE, HOURS_FIGURE, read_configuration
 from neurozoo.book.wording import NOTHING, Shown, machine_text, score_text, shortened
 from neurozoo.environments.game_titles import game_title
-from neurozoo.figures.style import agent_name, algo_name, number_range, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, agent_name, algo_name, number_range, si_label
 from neurozoo.files import read_text, write_text
 from neurozoo.plan.planned_runs import labels_of_runs
 from neurozoo.status.judgement import ago
@@ -291,6 +292,9 @@ def _results(entry: Entry) -> list[str]:
     for shown in entry.shown:
         title = f"{shown.title} ({shown.how})" if shown.how else shown.title
         parts += [f"{title}:\n", _table(shown.head, shown.rows)]
+    runs = Counter((run.algo, run.game, run.model) for run in entry.record.runs) if entry.record else Counter()
+    if entry.shown and any(1 < count < ENOUGH_RUNS for count in runs.values()):
+        parts.append(f"{TOO_FEW_RUNS}\n")
     if (count := _reached(entry)) is not None:
         parts.append(f"{count[0].upper()}{count[1:]}.\n")
     if entry.record is not None and FIGURE in entry.record.files:
