@@ -549,6 +549,7 @@ def test_agents_have_the_label_that_the_configuration_has_now(project):
     project({"reaches": 5, "highest": 20}, config=changed)
     told = render(root)["docs/results/README.md"]
     assert "GA, small, weak: 6 [6, 6] of 20" in told
+    assert "Fewer than five runs" in page(root)
     assert "test score of 5 or more: weak in 2 of 2 runs" in told
 
 
@@ -812,6 +813,7 @@ def test_imported_genomes_have_intervals_over_episodes(project):
     low, high = bootstrap_intervals([np.array(scores)], {"": mean_over_games}, replications=500)[""]
     assert f"Frostbite, small, today's start: 250 [{low:.0f}, {high:.0f}]" in row(root)
     assert "Missing: imported/frostbite/small/2." in page(root)
+    assert "Fewer than five runs" not in page(root)  # the interval is over episodes
 
 
 # ---- marks
