@@ -547,10 +547,13 @@ def test_agents_have_the_label_that_the_configuration_has_now(project):
     changed = json.loads(json.dumps(CONFIG))
     changed["experiments"]["learnt"]["label"] = "weak"
     project({"reaches": 5, "highest": 20}, config=changed)
+    make(root)  # the tables have this label, too; the next one counts
+    changed["experiments"]["learnt"]["label"] = "small budget"
+    project({"reaches": 5, "highest": 20}, config=changed)
     told = render(root)["docs/results/README.md"]
-    assert "GA, small, weak: 6 [6, 6] of 20" in told
+    assert "GA, small, small budget: 6 [6, 6] of 20" in told
     assert "Fewer than five runs" in page(root)
-    assert "test score of 5 or more: weak in 2 of 2 runs" in told
+    assert "test score of 5 or more: small budget in 2 of 2 runs" in told
 
 
 def test_unfinished_agents_are_not_compared(project):
@@ -577,7 +580,7 @@ def test_elites_are_counted_over_all_records(project):
 
 
 def test_elites_whose_tests_may_be_zero_are_shown_but_have_no_excess():
-    pong = pd.DataFrame({"source": "Pong", "reported": [2.0, -1.0], "tested": [0.1, -1.0]})
+    pong = pd.DataFrame({"source": "Pong", "reported": [2.0, 1.0], "tested": [0.1, -1.0]})
     venture = pd.DataFrame({"source": "Venture", "reported": [10.0, 0.0, 200.0], "tested": [0.0, 0.0, 190.0]})
     skiing = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
     shown = shown_elites(pd.concat([pong, venture, skiing]))
@@ -586,7 +589,7 @@ def test_elites_whose_tests_may_be_zero_are_shown_but_have_no_excess():
     ]  # fmt: skip
     assert shown.title.endswith(", all of them without Pong; Venture")
     nothing = shown_elites(pong.assign(tested=0.0))
-    assert (list(nothing.rows), nothing.brief) == ([("Pong", "2", "0.5", "0", "–")], [])
+    assert (list(nothing.rows), nothing.brief) == ([("Pong", "2", "1.5", "0", "–")], [])
 
 
 def test_elites_are_apart_by_the_number_of_their_validation_episodes():
@@ -692,8 +695,8 @@ def test_a_single_run_says_nothing_about_the_better_agent(project, tmp_path):
         "algo,model,other_algo,other_model,game,games,runs,other_runs,probability,probability_low,probability_high"
     )
     rows = [
-        f"ga,small,{other},small,{game},{games},{games * own},{games * others},1,,"
-        for other, own, others in (("rs", 2, 1), ("es", 2, 2))
+        f"ga,small,{other},small,{game},{games},{games * 2},{games * 2 - single},1,{low},"
+        for other, single, low in (("rs", 1, ""), ("es", 0, 0.5))
         for game, games in (("pong", 1), ("venture", 1), ("all", 2))
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
@@ -837,7 +840,7 @@ def test_a_run_that_was_trained_for_longer_than_planned_now_is_marked(project):
     project(config=shorter)
     make(root)
     assert "**a larger budget than now**" in row(root)
-    assert "The budget was 1,000 frames; the configuration now has 400." in page(root)
+    assert "ga/pong/small/3 had 1,000 frames, now 400." in page(root)
 
 
 def test_a_configuration_that_changes_marks_the_record(project):

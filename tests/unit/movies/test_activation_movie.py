@@ -224,7 +224,6 @@ def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folde
     message, files = small_disk(
         """
 import json
-from neurozoo.environments.protocols import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
 try:

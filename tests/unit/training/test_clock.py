@@ -1,6 +1,5 @@
 """The clock of a run goes on after every interruption."""
 
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -31,38 +30,83 @@ def test_a_run_that_began_before_processor_time_was_measured_does_not_claim_to_k
     assert "processor" not in clock.to_state()
 
 
-def watch_of(state):
-    clock = Clock.from_state(state.elapsed)
-    return TrainingWatch(state, *[SimpleNamespace()] * 4, clock)
+@pytest.fixture
+def hands(monkeypatch):
+    """The hands of the clock on the wall and of the processor's, which move only when a test moves them."""
+    hands = SimpleNamespace(wall=100.0, processor=50.0)
+    fake = SimpleNamespace(monotonic=lambda: hands.wall, process_time=lambda: hands.processor)
+    monkeypatch.setattr(watching, "time", fake)
+    return hands
 
 
-def test_episodes_that_a_kill_leaves_in_the_journal_have_taken_time(tmp_path, monkeypatch):
-    """Otherwise a killed run would have played more frames per hour than any machine can."""
-    monkeypatch.setattr(watching, "TIME_PERIOD", 0.0)
-    began, processor = time.monotonic(), time.process_time()
-    for start in (0, 5):  # two processes, both killed
-        watch = watch_of(RunState(tmp_path, identity={"run": 1}, budget=10))
-        watch.begin()
-        for number in range(start, start + 5):
-            time.sleep(0.02)
-            sum(range(200_000))
-            watch.journal(0, "population", {number: EpisodeResult(1.0, 10, 40, seconds=0.1)})
-    spent, computed = time.monotonic() - began, time.process_time() - processor
-    state = RunState(tmp_path, identity={"run": 1}, budget=10)
-    assert len(state.finished_episodes(0, "population")) == 10
-    clock = Clock.from_state(state.elapsed)
-    assert 0.2 <= clock.now.total <= spent
-    assert 0 < clock.now.processor <= computed
-    assert (clock.now.playing, clock.now.counted) == (clock.now.total, clock.now.total)
-
-
-def test_the_time_of_a_process_that_was_not_killed_counts_once(tmp_path):
-    watch = watch_of(RunState(tmp_path, identity={"run": 1}, budget=10))
+def begun(folder):
+    """What watches a new process of a run."""
+    state = RunState(folder, identity={"run": 1}, budget=10)
+    watch = TrainingWatch(state, *[SimpleNamespace()] * 4, Clock.from_state(state.elapsed))
     watch.begin()
-    watch.journal(0, "population", {0: EpisodeResult(1.0, 10, 40, seconds=0.1)})
-    watch.spent(untimed=0.25, playing=0.5)
-    before = time.monotonic()
+    return watch
+
+
+def journal(watch, hands, number, *, seconds=3.0, **choices):
+    hands.wall += seconds
+    hands.processor += 2 * seconds
+    watch.journal(0, "population", {number: EpisodeResult(1.0, 10, 40, seconds=0.1)}, **choices)
+
+
+def spent(watch):
+    now = watch.clock.now
+    return now.total, now.counted, now.playing, now.processor
+
+
+def test_episodes_that_a_kill_leaves_in_the_journal_have_taken_time(tmp_path, hands):
+    """Otherwise a killed run would have played more frames per hour than any machine can."""
+    for first in (0, 2):
+        watch = begun(tmp_path)
+        journal(watch, hands, first)
+        journal(watch, hands, first + 1)
+        hands.wall += 1.0  # episodes in flight, which are lost with their time
+    again = begun(tmp_path)
+    assert len(again.state.finished_episodes(0, "population")) == 4
+    assert spent(again) == (12.0, 12.0, 12.0, 24.0)
+
+
+def test_a_kill_within_a_test_leaves_the_time_of_the_test_uncounted(tmp_path, hands):
+    watch = begun(tmp_path)
+    journal(watch, hands, 0)
+    watch.spent(playing=3.0)
+    journal(watch, hands, 1, is_counted=False)
+    assert spent(begun(tmp_path)) == (6.0, 3.0, 6.0, 12.0)
+
+
+def test_the_journal_counts_no_time_of_a_process_that_goes_on(tmp_path, hands):
+    watch = begun(tmp_path)
+    journal(watch, hands, 0)
+    hands.wall += 1.0
+    watch.spent(untimed=0.5, playing=3.0)
     watch.count()
+    assert spent(watch) == (4.0, 3.5, 3.0, 6.0)
+    hands.wall += 9.0  # between two calls of `advance`, which nobody counts
+    watch.begin()
+    hands.wall += 1.0
     watch.count()
-    assert watch.clock.now.total == pytest.approx(time.monotonic() - before, abs=1)
-    assert (watch.clock.now.playing, watch.clock.now.counted) == (0.5, watch.clock.now.total - 0.25)
+    assert spent(watch) == (5.0, 4.5, 3.0, 6.0)
+
+
+def test_the_journal_gets_the_time_only_now_and_then(tmp_path, hands):
+    watch = begun(tmp_path)
+    for number in range(10):
+        journal(watch, hands, number, seconds=0.5)
+    assert spent(begun(tmp_path))[0] == 4.5  # after 0.5, 2.5 and 4.5 seconds
+
+
+def test_a_journal_that_is_older_than_the_state_does_not_turn_back_the_clock(tmp_path, hands):
+    watch = begun(tmp_path)
+    journal(watch, hands, 0)
+    watch.spent(playing=3.0)
+    watch.count()
+    watch.clock.end_iteration()
+    kept = (tmp_path / "state" / "journal.jsonl").read_bytes()
+    watch.state.save({"iteration": 1, "frames": 40}, watch.clock.to_state(), progress=40)
+    (tmp_path / "state" / "journal.jsonl").write_bytes(kept)  # a kill came before it was removed
+    again = begun(tmp_path)
+    assert (again.clock.total, spent(again)[0]) == (3.0, 0.0)

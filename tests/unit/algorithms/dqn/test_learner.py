@@ -120,7 +120,10 @@ def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(op
 
 @pytest.mark.parametrize(
     ("changes", "total", "unit"),
-    [({"num_test_episodes": 2}, 2, "episodes of test"), ({"test_steps": 7, "num_envs": 1}, 7, "steps of test")],
+    [
+        ({"num_test_episodes": 2}, 2, "episodes of test"),
+        ({"test_steps": 7, "finishes_test": True, "num_envs": 1}, 7, "steps of test"),
+    ],
 )
 def test_progress_counts_what_a_test_has_done(opened, changes, total, unit):
     learner = opened(epoch_steps=8, **{"test_steps": None, **changes})
@@ -129,14 +132,19 @@ def test_progress_counts_what_a_test_has_done(opened, changes, total, unit):
     def watch(frames, steps):
         told.append((*learner.progress, frames, steps))
 
-    while learner.learn(watch) is None:
-        pass
-    tested = [each for each in told if each[0] == "test" and each[4] == 0]  # without the last frames of training
-    assert [phase for phase, *_ in told] == sorted((phase for phase, *_ in told), key=["random", "train", "test"].index)
-    assert {each[2:4] for each in tested} == {(total, unit)}
-    done = [each[1] for each in tested]
-    assert (done, done[-1]) == (sorted(done), total)
-    assert all(each[5] > 0 for each in tested)
+    for epoch in (1, 2):
+        told.clear()
+        while learner.learn(watch) is None:
+            pass
+        phases = [phase for phase, *_ in told]
+        assert phases == sorted(phases, key=["random", "train", "test"].index)
+        assert phases.count("random") == 0 or epoch == 1
+        tested = [each for each in told if each[0] == "test"]
+        assert {each[2:5] for each in tested} == {(total, unit, 0)}
+        done = [each[1] for each in tested]
+        assert (done, done[-1]) == (sorted(done), total)
+        assert done[0] < total
+        assert all(each[5] > 0 for each in tested)
 
 
 def test_the_random_phase_fills_the_memory_with_all_actions(opened):

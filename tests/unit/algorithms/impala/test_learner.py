@@ -165,19 +165,23 @@ def test_only_the_last_epoch_is_tested_by_default(uninterrupted):
     assert (reports[1].test_score, reports[1].test_episodes) == ((6 + 15) / 2, 2)
 
 
-def test_progress_counts_the_games_of_a_test():
-    learner = make(replace(SETTINGS, test_period=1))
+def test_progress_counts_the_steps_of_an_epoch_and_the_games_of_a_test():
+    # Epochs end within a rollout; the environments of a test play on when their share of the games is done.
+    learner = make(replace(SETTINGS, test_period=1, epoch_steps=SETTINGS.epoch_steps - 1, num_test_episodes=3))
     told = []
 
     def watch(frames, steps):
         told.append((*learner.progress, frames, steps))
 
     finished(learner, watch)
-    trained = [each for each in told if each[0] == "train"]
-    assert {each[2:4] for each in trained} == {(SETTINGS.epoch_steps, "steps of train")}
-    tested = [each for each in told if each[0] == "test" and each[4] == 0]  # without the last frames of training
-    assert {each[1:4] for each in tested} == {(done, 2, "episodes of test") for done in (0, 1, 2)}
-    assert {each[5] for each in tested} == {2}  # both environments, in every step
+    trained, tested = ([each for each in told if each[0] == phase] for phase in ("train", "test"))
+    assert len(trained) + len(tested) == len(told)
+    assert {each[2:4] for each in trained} == {(SETTINGS.epoch_steps - 1, "steps of train")}
+    assert max(each[1] for each in trained) == SETTINGS.epoch_steps - 1
+    assert {each[2:5] for each in tested} == {(3, "episodes of test", 0)}
+    done = [each[1] for each in tested]
+    assert (min(done), max(done)) == (0, 3)
+    assert {each[5] for each in tested} == {1, 2, 3}  # only environments with an open game
 
 
 def test_tests_come_as_often_as_wanted():

@@ -23,6 +23,7 @@ from neurozoo.errors import NeurozooError
         ({"momentum": 1.0}, "momentum should be below 1"),
         ({"rho_bar": -1}, "rho_bar should be at least 0"),
         ({"epochs": 2}, "With objective vtrace, each unroll is learned from once"),
+        ({"objective": "pqn", "test_actions": "greedy"}, "Leave test_actions out"),
         ({"minibatches": "steps"}, "With objective vtrace, each unroll is learned from once"),
         ({"objective": "a2c"}, "objective"),
         ({"dtype": "bfloat16"}, "dtype: 'bfloat16' is not allowed; did you mean 'mixed_bfloat16'"),

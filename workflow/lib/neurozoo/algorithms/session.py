@@ -149,8 +149,17 @@ class Watch(Interface):
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
         """Returns the results in the journal by the numbers of their episodes, from before an interruption."""
 
-    def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
-        """Writes results to the journal, so that a kill loses only the episodes in flight."""
+    def journal(
+        self, generation: int, phase: str, results: Mapping[int, EpisodeResult], *, is_counted: bool = True
+    ) -> None:
+        """Writes results to the journal, so that a kill loses only the episodes in flight; now and then also the time.
+
+        Args:
+            generation: The current generation.
+            phase: The current phase.
+            results: What has finished, by the numbers of the episodes.
+            is_counted: Whether published times have the seconds since the last call of `spent`: not those of tests.
+        """
 
 
 class Session(Interface):

@@ -12,7 +12,7 @@ from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text
 from neurozoo.environments.game_titles import game_title
 from neurozoo.figures.style import agent_name, number_range
 from neurozoo.records.csv_tables import read_csv_table
-from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.statistics import bootstrap_intervals
 
 
 def read_elites(path: Path) -> pd.DataFrame:
@@ -70,8 +70,8 @@ def shown_elites(elites: pd.DataFrame) -> Shown:
     """Compares reported with tested scores, per source and over sources with equally many validation episodes.
 
     The excess of a source is how far its mean reported score is above its mean test score, relative to the absolute
-    value of the latter. It is not known where that may be 0: where the interval of the mean test score includes 0, as
-    in Pong. Over several sources it is their mean. Runs are resampled within their sources.
+    value of the latter. It is not known where scores are 0 or have both signs, as in Pong. Over several sources it is
+    their mean. Runs are resampled within their sources.
 
     Args:
         elites: Rows with `source`, `reported`, `tested` and perhaps `episodes`. As long as others have several runs, a
@@ -98,10 +98,9 @@ def shown_elites(elites: pd.DataFrame) -> Shown:
 
 
 def _is_known(runs: pd.DataFrame) -> bool:
-    """Says whether the mean test score of a source is surely not 0, so that something can be related to it."""
-    tested = runs["tested"].to_numpy(float)
-    low, high = bootstrap_intervals([tested], {"": mean_over_games})[""] if len(tested) > 1 else (tested[0], tested[0])
-    return bool(low > 0 or high < 0)
+    """Says whether all scores of a source have the same sign, so that one can be related to another."""
+    scores = runs[["reported", "tested"]].to_numpy(float)
+    return bool((scores > 0).all() or (scores < 0).all())
 
 
 def _by_episodes(sources: Sequence[pd.DataFrame]) -> Iterator[tuple[int | None, list[pd.DataFrame]]]:
@@ -121,9 +120,8 @@ def _excess(sources: Sequence[pd.DataFrame]) -> str:
         ratios = []
         for (reported, tested), runs in zip(scores, drawn, strict=True):
             mean = tested[runs].mean(axis=-1)
-            with np.errstate(divide="ignore", invalid="ignore"):  # a rare draw of tests of 0 has no part
-                ratios.append(np.where(mean == 0, np.nan, (reported[runs].mean(axis=-1) - mean) / np.abs(mean)))
-        return np.asarray(np.nanmean(ratios, axis=0))
+            ratios.append((reported[runs].mean(axis=-1) - mean) / np.abs(mean))
+        return np.asarray(np.mean(ratios, axis=0))
 
     runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
     value = float(excess(runs))

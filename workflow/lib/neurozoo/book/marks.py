@@ -81,8 +81,8 @@ def _unfinished(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
         marks.append(Mark(words, f"Unfinished: {_listed(far)}."))
     longer = [run for run in record.runs if run.budget > budgets.get(run.name, run.budget)]
     if longer:
-        run = longer[0]
-        sentence = f"The budget was {run.budget:,} {run.unit}; the configuration now has {budgets[run.name]:,}."
+        had = [f"{run.name} had {run.budget:,} {run.unit}, now {budgets[run.name]:,}" for run in longer]
+        sentence = f"Trained with a larger budget than now: {_listed(had)}."
         marks.append(Mark("a larger budget than now", sentence))
     return marks
 

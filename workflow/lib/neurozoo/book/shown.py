@@ -17,7 +17,7 @@ from neurozoo.book.wording import NOTHING, RESTORE, Shown, machine_text, score_t
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import agent_name, algo_name, number_range, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, agent_name, algo_name, number_range, si_label
 from neurozoo.files import read_json
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -45,7 +45,7 @@ def shown_of_record(
     Raises:
         NeurozooError: A table is damaged.
     """
-    called = {(run.algo, run.model): labels.get(run.name, "") for run in record.runs}
+    called = _labels_of_agents(record.runs, labels)
     is_elsewhere = len({record.machines[run.machine].get("processor") for run in record.runs if run.machine}) > 1
     readers: Mapping[str, tuple[str, Callable[[Path, Claim], Shown]]] = {
         **{
@@ -85,6 +85,14 @@ def shown_of_record(
     return found
 
 
+def _labels_of_agents(runs: Sequence[TakenRun], labels: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Returns the labels by algorithm and network, where all runs of an agent have the same one."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        found.setdefault((run.algo, run.model), set()).add(labels.get(run.name, ""))
+    return {agent: names.pop() for agent, names in found.items() if len(names) == 1}
+
+
 def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
     """Says of which agents finished runs have no part in a table of scores at some earlier time."""
     table = pd.read_csv(path)
@@ -104,7 +112,7 @@ def read_scores_of(path: Path, claim: Claim, game: str = "", *, called: Mapping[
         path: The table.
         claim: Names the statistic.
         game: The game that counts; empty for all.
-        called: What agents without a variant are called, by algorithm and network.
+        called: What agents are called now, by algorithm and network.
     """
     name = f"score_{claim.statistic}"
     table = read_csv_table(
@@ -138,7 +146,8 @@ def read_scores_of(path: Path, claim: Claim, game: str = "", *, called: Mapping[
         "frames",
         "protocol",
     )
-    return Shown("Final test scores", head, rows, [words for _, _, words in sorted(brief)])
+    is_narrow = _is_narrow(table["runs"], table[f"{name}_low"])
+    return Shown("Final test scores", head, rows, [words for _, _, words in sorted(brief)], is_narrow=is_narrow)
 
 
 def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str], str] = {}) -> Shown:
@@ -147,7 +156,7 @@ def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str]
     Args:
         path: The table.
         claim: Not used.
-        called: What agents without a variant are called, by algorithm and network.
+        called: What agents are called now, by algorithm and network.
     """
     table = read_csv_table(
         path,
@@ -163,7 +172,7 @@ def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str]
         if pd.isna(row["probability"]):
             rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING))
             continue
-        if min(row["runs"], row["other_runs"]) <= row["games"]:
+        if pd.isna(row["probability_low"]):
             single += row["game"] != ALL_GAMES
             continue
         found = with_interval(row["probability"], row["probability_low"], row["probability_high"])
@@ -176,7 +185,10 @@ def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str]
         pairs = number_range([single], "pair")
         rows.append((f"{pairs} with a single run of an agent", NOTHING, NOTHING, "not known", NOTHING))
     head = ("agent", "other agent", "game", "probability that the first scores more [95 %]", "runs")
-    return Shown("Probability of improvement", head, rows, brief)
+    fewest = table[["runs", "other_runs"]].min(axis=1) / table["games"].clip(lower=1)
+    return Shown(
+        "Probability of improvement", head, rows, brief, is_narrow=_is_narrow(fewest, table["probability_low"])
+    )
 
 
 def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Shown:
@@ -207,7 +219,7 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
     ratio = f"ratio to {algo_name(claim.baseline)}" if claim.baseline else "ratio"
     ratio += " [95 %]" if any("[" in row[4] for row in rows) else ""
     head = ("search", "QD score, mean [95 %]", "corrected", "coverage", ratio, "runs", "evaluations")
-    return Shown("Archives", head, rows, brief)
+    return Shown("Archives", head, rows, brief, is_narrow=_is_narrow(table["runs"], table["qd_score_low"]))
 
 
 def _interval_of_ratio(row: Mapping[str, Any], baseline: str, runs: Sequence[TakenRun]) -> str:
@@ -343,9 +355,14 @@ def shown_cost() -> Shown:
     return Shown("A billion frames", ("machine", "spot (USD)", "on demand (USD)"), rows, brief, how)
 
 
+def _is_narrow(runs: pd.Series, lows: pd.Series) -> bool:
+    """Says whether an interval comes from fewer runs than it should."""
+    return bool(((runs < ENOUGH_RUNS) & lows.notna()).any())
+
+
 def _agent(row: Mapping[str, Any], which: str, called: Mapping[tuple[str, str], str]) -> str:
     algo, model = row[f"{which}algo"], row[f"{which}model"]
-    return agent_name(algo, model, _text(row.get(f"{which}variant")) or called.get((algo, model), ""))
+    return agent_name(algo, model, called.get((algo, model), "") or _text(row.get(f"{which}variant")))
 
 
 def _text(value: Any) -> str:

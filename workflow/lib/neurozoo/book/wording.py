@@ -21,6 +21,7 @@ class Shown:
         brief: The most important values in some words each, for the list of all claims.
         how: How they were measured, in some words, if no record says it.
         heading: Stands above the brief in the list, where a claim has several kinds of results.
+        is_narrow: Whether an interval comes from fewer than five runs.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Shown:
     brief: list[str]
     how: str = ""
     heading: str = ""
+    is_narrow: bool = False
 
 
 def score_text(value: float | None) -> str:

@@ -3,8 +3,8 @@
 `state/` holds these files:
 
 - `state.json` is written when a run begins and after every generation or epoch (deep Q-learning: more often).
-- `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight; and where a
-  signal stops a generation, one with the seconds so far.
+- `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight; and
+  from time to time one with the seconds so far.
 - `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again. Of what
   grows by every report, it holds what is new.
 - `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
@@ -109,9 +109,15 @@ class RunState:
 
     @property
     def elapsed(self) -> dict | None:
-        """The seconds so far, as `Clock.to_state` returned them; None for a run that has never stopped."""
+        """The seconds so far, as `Clock.to_state` returned them; None for a run that has none.
+
+        A kill between state and journal leaves a journal that is older than the state.
+        """
+        saved = self.saved["elapsed"] if self.saved else None
         kept = [found for found in self._journalled() if Clock.is_state(found)]
-        return kept[-1] if kept else self.saved["elapsed"] if self.saved else None
+        if saved is not None and kept and kept[-1]["total"] < saved["total"]:
+            return saved
+        return kept[-1] if kept else saved
 
     def keep_elapsed(self, elapsed: Mapping) -> None:
         """Writes the seconds so far to the journal: a generation whose episodes it holds has taken time, too.

@@ -14,7 +14,7 @@ from neurozoo.training.reporting import RunReporter
 from neurozoo.training.state import RunState
 
 PERIOD = 0.2  # seconds between two updates of heartbeat and progress bar, and between two checks for signals
-TIME_PERIOD = 2.0  # seconds between two entries of the time in the journal, at least; a kill loses no more
+TIME_PERIOD = 2.0  # seconds between two entries of the time in the journal, at least
 
 
 class TrainingWatch:
@@ -52,6 +52,7 @@ class TrainingWatch:
         self._next = 0.0
         self._untimed = self._playing = 0.0
         self._begun = (time.monotonic(), time.process_time())
+        self._told = self._begun[0]  # when `spent` was called last
         self._next_time = 0.0
 
     def advanced(
@@ -120,17 +121,18 @@ class TrainingWatch:
         """Adds up seconds of tests and of playing."""
         self._untimed += untimed
         self._playing += playing
+        self._told = time.monotonic()
 
     def begin(self) -> None:
         """Begins to count time."""
         self._begun = (time.monotonic(), time.process_time())
+        self._told = self._begun[0]
 
     def count(self) -> None:
-        """Adds the time since `begin` to the clock, on the wall and of the processor."""
+        """Adds the time since `begin` to the clock, on the wall and of the processor. Call it once after each."""
         seconds, processor = self._since_begin()
         self.clock.add(seconds, untimed=self._untimed, playing=self._playing, processor=processor)
         self._untimed = self._playing = 0.0
-        self.begin()
 
     def _since_begin(self) -> tuple[float, float]:
         return time.monotonic() - self._begun[0], time.process_time() - self._begun[1]
@@ -139,12 +141,16 @@ class TrainingWatch:
         """Returns the results that were journalled before an interruption."""
         return self.state.finished_episodes(generation, phase)
 
-    def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
-        """Writes results to the journal, so that a kill loses only the episodes in flight; and the time they took."""
+    def journal(
+        self, generation: int, phase: str, results: Mapping[int, EpisodeResult], *, is_counted: bool = True
+    ) -> None:
+        """Writes results to the journal, so that a kill loses only the episodes in flight; and the time every 2 s."""
         self.state.journal(generation, phase, results)
         if time.monotonic() >= self._next_time:
             self._next_time = time.monotonic() + TIME_PERIOD
             clock = replace(self.clock, now=replace(self.clock.now))
+            playing = time.monotonic() - self._told
+            untimed = self._untimed + (0.0 if is_counted else playing)
             seconds, processor = self._since_begin()
-            clock.add(seconds, untimed=self._untimed, playing=seconds, processor=processor)  # as episodes are played
+            clock.add(seconds, untimed=untimed, playing=self._playing + playing, processor=processor)
             self.state.keep_elapsed(clock.to_state())

@@ -85,7 +85,7 @@ class DeepQLearner:
         self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
         self._seen = np.ones(settings.num_envs, np.int64)  # screens of this life, at most those of a state
         self._waited = 0  # decisions of `noop_steps`
-        self._test_done = 0  # episodes of the current test, or steps if it has a number of them
+        self._test_done: int | None = None  # episodes of the current test, or steps if it has a number of them
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
         self._saved: tuple[Mapping, Mapping] | None = None
@@ -119,10 +119,11 @@ class DeepQLearner:
         s = self.settings
         if self.steps < s.learning_starts:
             return "random", self.steps, s.learning_starts, "steps of random"
-        if self.steps >= self._epoch_end():
-            unit = "episodes of test" if s.test_steps is None else "steps of test"
-            return "test", self._test_done, s.num_test_episodes if s.test_steps is None else s.test_steps, unit
-        return "train", self.train_steps - self.iteration * s.epoch_steps, s.epoch_steps, "steps of train"
+        if self._test_done is not None:
+            total, unit = (s.num_test_episodes, "episodes") if s.test_steps is None else (s.test_steps, "steps")
+            return "test", min(self._test_done, total), total, f"{unit} of test"  # a last episode ends after test_steps
+        done = self.train_steps - self.iteration * s.epoch_steps
+        return "train", min(done, s.epoch_steps), s.epoch_steps, "steps of train"
 
     @property
     def parts(self) -> tuple[VectorEnvironment, QNetwork, Replay]:
@@ -383,6 +384,7 @@ class DeepQLearner:
             draws_as_before=self._draws_as_before,
             ops=self._ops,
         )
+        self._test_done = None
         self.iteration += 1
         frames, before = self.frames, self.tested.frames if self.tested else 0
         scores = test.games or [test.unfinished]

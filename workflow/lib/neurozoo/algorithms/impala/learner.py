@@ -93,7 +93,7 @@ class ImpalaLearner:
         self._players = self._team.players_of(ranks.index)
         self._schedule = Schedule(settings, protocol.frame_skip)
         self._updates = self._learned = 0  # the latter in rollouts
-        self._test_done = 0  # episodes of the current test
+        self._test_done: int | None = None  # episodes of the current test
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._statistics = EpochStatistics()
         self._saved: tuple[Mapping, Mapping] | None = None
@@ -118,9 +118,10 @@ class ImpalaLearner:
     def progress(self) -> tuple[str, int, int, str]:
         """The phase, how much of it is done, how much it has, and in what unit."""
         s = self.settings
-        if self._is_epoch_over:
+        if self._test_done is not None:
             return "test", self._test_done, s.num_test_episodes, "episodes of test"
-        return "train", self.steps - self.iteration * s.epoch_steps, s.epoch_steps, "steps of train"
+        done = self.steps - self.iteration * s.epoch_steps
+        return "train", min(done, s.epoch_steps), s.epoch_steps, "steps of train"
 
     @property
     def network(self) -> ActorCritic:
@@ -316,7 +317,7 @@ class ImpalaLearner:
             watch(0, steps)
 
         self._test_done = 0
-        return play_test(
+        scores = play_test(
             make_policy(self.settings, self._layout, self._network.ask, in_test=True),
             self._make_environments,
             protocol=self._protocol,
@@ -326,6 +327,8 @@ class ImpalaLearner:
             num_actions=self._layout.num_actions,
             beat=tell,
         )
+        self._test_done = None
+        return scores
 
     # ---- with other ranks
 

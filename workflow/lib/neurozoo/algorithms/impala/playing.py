@@ -57,7 +57,8 @@ def play_test(
         cutoff: Longest game in steps; None for the protocol's limit.
         address: The run's seed and number, and the epoch; all random numbers depend on them.
         num_actions: Number of actions.
-        beat: Called after every step with the number of environments and of finished games; may raise to stop.
+        beat: Called after every step with the steps of games that count and the number of those that have finished; may
+            raise to stop.
     """
     entropy, epoch = address
     count = min(games, TEST_ENVIRONMENTS)
@@ -80,10 +81,12 @@ def play_test(
             ended = actor.play(moment, 0, generator(entropy, Purpose.TEST_EXPLORATION, epoch, step), cutoff=cutoff)
             moment.begin_after(moment)
             step += 1
+            steps = int((number < games).sum())
             for game in ended:
-                scores[int(number[game.environment])] = game.score
+                if number[game.environment] < games:  # those whose share is done play on, but do not count
+                    scores[int(number[game.environment])] = game.score
                 number[game.environment] += count
-            beat(count, len(scores))
+            beat(steps, len(scores))
         return [scores[each] for each in range(games)]
     finally:
         environments.close()

@@ -228,6 +228,10 @@ class ImpalaSettings(RunSettings):
                 "With objective vtrace, each unroll is learned from once: set epochs to 1 and minibatches to unrolls, "
                 "or objective to ppo or pqn."
             )
+        if self.objective == "pqn" and self.test_actions != "sampled":
+            raise NeurozooError(
+                "Tests of pqn are greedy besides random actions (test_epsilon). Leave test_actions out."
+            )
         most = -(-self.actors // self.learners)  # of one learner
         if 0 < self.actors < self.learners:
             raise NeurozooError(

@@ -60,15 +60,17 @@ class AsynchronousSession(EvolutionSession):
         """Plays episodes until the next report."""
         self._is_between_generations = False
         begin, told = time.monotonic(), 0.0
-        record = self._tell_journal(watch)
-        while record is None:
-            start = time.monotonic()
-            record = self._tell_arrived(watch)
-            told += time.monotonic() - start
-            if record is None:
-                self._submit()
-                self._untold |= self._evaluator.receive(timeout=POLL)
-        watch.spent(playing=time.monotonic() - begin - told)
+        try:
+            record = self._tell_journal(watch)
+            while record is None:
+                start = time.monotonic()
+                record = self._tell_arrived(watch)
+                told += time.monotonic() - start
+                if record is None:
+                    self._submit()
+                    self._untold |= self._evaluator.receive(timeout=POLL)
+        finally:
+            watch.spent(playing=time.monotonic() - begin - told)
         self._is_between_generations = True
         return self._make_report(record)
 

@@ -160,9 +160,11 @@ class EvolutionSession:
         start = time.monotonic()
         if (reference := self._algorithm.reference) is not None:
             self._evaluator.set_reference(reference)
-        results = self._play(batch, watch)
-        if not batch.is_counted:
-            watch.spent(untimed=time.monotonic() - start)
+        try:
+            results = self._play(batch, watch)
+        finally:
+            if not batch.is_counted:
+                watch.spent(untimed=time.monotonic() - start)
         if self._recorder:
             self._recorder.see(batch, results)
         record = self._algorithm.tell(results)
@@ -214,13 +216,15 @@ class EvolutionSession:
             self._evaluator.pin(self._order.genomes(batch.parents))
             self._evaluator.submit(self._order.episodes(open_episodes))
         begin = time.monotonic()
-        self._tell(watch, batch, {}, done=len(results))
-        while len(results) < len(batch.episodes):
-            news = self._evaluator.receive(timeout=POLL)
-            watch.journal(generation, batch.phase, news)
-            results |= news
-            self._tell(watch, batch, news, done=len(results))
-        watch.spent(playing=time.monotonic() - begin)
+        try:
+            self._tell(watch, batch, {}, done=len(results))
+            while len(results) < len(batch.episodes):
+                news = self._evaluator.receive(timeout=POLL)
+                watch.journal(generation, batch.phase, news, is_counted=batch.is_counted)
+                results |= news
+                self._tell(watch, batch, news, done=len(results))
+        finally:
+            watch.spent(playing=time.monotonic() - begin)
         played = [results[number] for number in range(len(batch.episodes))]
         self._order.learn(generation, batch.episodes, played)
         return played
