@@ -146,13 +146,13 @@ def _find(
     metrics = read_metrics(table)
     last = metrics.iloc[-1]
     tested = final_scores(metrics).iloc[0] if metrics["test_score"].notna().any() else {}
-    unit_of_budget = ALGORITHMS[run.algo].budget_unit
+    trained_for = _whole(own.get(ALGORITHMS[run.algo].budget_unit))
     taken = TakenRun(
         **asdict(run),
         protocol=own["protocol"],
         unit=unit,
         progress=progress,
-        budget=own.get(unit_of_budget) or budget,
+        budget=trained_for or budget,
         **own_score(metrics, facts),
         test_score=number(tested.get("test_score")),
         test_episodes=_whole(tested.get("test_episodes")),
