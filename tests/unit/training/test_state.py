@@ -35,7 +35,7 @@ def content(folder):
 def test_a_new_run_has_no_state_but_a_folder_for_it(tmp_path):
     state = open_state(tmp_path / "run")
     assert state.saved is None
-    assert state.superseded_by_settings is None
+    assert state.superseded is None
     assert state.finished_episodes(0, "population") == {}
 
 
@@ -288,12 +288,12 @@ def test_changed_settings_move_the_old_state_out_of_the_way(tmp_path):
     before = content(state.folder)
     other = open_state(tmp_path, identity={"seed": 1})
     assert other.saved is None
-    assert other.superseded_by_settings == tmp_path / "superseded" / "1"
-    assert content(other.superseded_by_settings) == before
+    assert other.superseded == tmp_path / "superseded" / "1"
+    assert content(other.superseded) == before
     assert other.finished_episodes(1, "population") == {}
     save_generation(other, 1)
     third = open_state(tmp_path, identity={"seed": 2})
-    assert third.superseded_by_settings == tmp_path / "superseded" / "2"
+    assert third.superseded == tmp_path / "superseded" / "2"
     assert names(tmp_path / "superseded") == ["1", "2"]
 
 
@@ -322,7 +322,7 @@ def test_settings_that_change_within_the_first_generation_do_not_inherit_its_epi
     state.journal(0, "population", {1: RESULT})
     other = open_state(tmp_path, identity={"seed": 1})
     assert other.finished_episodes(0, "population") == {}
-    assert other.superseded_by_settings is not None
+    assert other.superseded is not None
 
 
 def test_a_state_that_went_through_json_is_the_same_settings(tmp_path):
@@ -348,7 +348,9 @@ def test_a_larger_budget_continues_and_one_that_is_spent_starts_anew(tmp_path, s
     save_generation(state, 1, frames=frames)
     again = open_state(tmp_path, budget=budget)
     assert (again.saved is not None) == continues
-    assert (again.superseded_by_settings is None) == continues
+    assert (again.superseded is None) == continues
+    spent = f"The budget is now {budget:,}, but the run has spent {frames:,}, so it starts anew"
+    assert again.why_superseded == ("" if continues else spent)
 
 
 def test_a_budget_that_was_lowered_and_raised_again_continues(tmp_path):
@@ -485,4 +487,4 @@ def test_a_state_from_before_settings_were_renamed_is_continued_and_has_the_new_
     assert json.loads((tmp_path / "state" / "state.json").read_text())["identity"] == present
     other = RunState(tmp_path, identity=present | {"num_envs": 5}, budget=1000, read_identity=DqnSettings.renamed)
     assert other.saved is None
-    assert other.superseded_by_settings is not None
+    assert other.superseded is not None

@@ -211,8 +211,8 @@ def _restore(session: Session, state: RunState) -> None:
 
 
 def _announce(session: Session, state: RunState, reporter: RunReporter) -> None:
-    if state.superseded_by_settings:
-        reporter.say(f"The settings have changed: the old state is now in {state.superseded_by_settings}")
+    if state.superseded:
+        reporter.say(f"{state.why_superseded}: the old state is now in {state.superseded}")
     if state.saved:
         reporter.say(f"Loaded iteration {session.iteration} from {state.folder}")
 

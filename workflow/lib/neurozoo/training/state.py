@@ -66,14 +66,21 @@ class RunState:
         self._array_folder = self.folder / "arrays"
         self._identity = as_saved(identity)
         self._budget = budget
-        self.superseded_by_settings: Path | None = None
+        self.superseded: Path | None = None
+        self.why_superseded = ""
         self.saved: dict | None = None
         is_new = not self._state_path.exists()
         if not is_new:
             found = self._read()
             algorithm = found["algorithm"]
             went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
-            if dict(read_identity(found["identity"])) != self._identity or went_further:
+            has_other_settings = dict(read_identity(found["identity"])) != self._identity
+            if has_other_settings or went_further:
+                self.why_superseded = (
+                    "The settings have changed"
+                    if has_other_settings
+                    else f"The budget is now {budget:,}, but the run has spent {_progress(found):,}, so it starts anew"
+                )
                 self._move_state_aside()
                 is_new = True
             elif algorithm is not None:
@@ -139,14 +146,14 @@ class RunState:
     # Days of training are never deleted because a setting has changed: old files move to `superseded/`.
 
     def _move_state_aside(self) -> None:
-        self.superseded_by_settings = self._new_superseded_folder()
-        self.superseded_by_settings.parent.mkdir(exist_ok=True)
-        shutil.move(self.folder, self.superseded_by_settings)
+        self.superseded = self._new_superseded_folder()
+        self.superseded.parent.mkdir(exist_ok=True)
+        shutil.move(self.folder, self.superseded)
 
     def _move_kept_files_aside(self) -> None:
         kept = [name for name in (SNAPSHOTS, TAGS) if (self.folder.parent / name).exists()]
         if kept:
-            folder = self.superseded_by_settings or self._new_superseded_folder()
+            folder = self.superseded or self._new_superseded_folder()
             folder.mkdir(parents=True, exist_ok=True)
             for name in kept:
                 shutil.move(self.folder.parent / name, folder / name)
