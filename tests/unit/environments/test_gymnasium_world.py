@@ -225,3 +225,18 @@ def test_a_vector_with_numbers_that_are_not_finite_is_refused(monkeypatch):
     monkeypatch.setattr(Odd, "see", lambda self: np.array([0, np.nan], np.float32))
     with pytest.raises(NeurozooError, match="shows numbers that are not finite"):
         world()
+
+
+@pytest.mark.parametrize(("limit", "told"), [(None, 1), (50, 0)])
+def test_a_long_episode_without_a_limit_is_told_once(monkeypatch, capsys, limit, told):
+    monkeypatch.setattr(gymnasium_world, "LONG_EPISODE", 9)
+    gymnasium_world._say_long.cache_clear()
+    monkeypatch.setattr(gymnasium.registry["Odd-v0"], "max_episode_steps", limit)
+    played = world()
+    for _ in range(2):
+        played.reset()
+        for _ in range(20):
+            played.act(np.zeros(2, np.float32))
+    said = capsys.readouterr().err
+    assert said.count("an episode of gym.Odd-v0 has lasted 9 steps") == told
+    assert said.count("max_episode_steps") == told

@@ -13,6 +13,8 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.single_frame import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
 
+LONG_EPISODE = 100_000  # steps after which a missing limit is told
+
 
 class GymnasiumWorld(SingleFrameWorld):
     """A Gymnasium environment, see `World`.
@@ -81,6 +83,8 @@ class GymnasiumWorld(SingleFrameWorld):
         seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
         self._seen = self._checked(seen)
         self.is_truncated = bool(is_truncated and not is_terminated)
+        if self.steps == LONG_EPISODE and not getattr(self._environment.spec, "max_episode_steps", None):
+            _say_long(self.game)
         return self._checked_reward(reward), bool(is_terminated or is_truncated)
 
     def _checked(self, seen: object) -> np.ndarray:
@@ -120,6 +124,15 @@ class GymnasiumWorld(SingleFrameWorld):
 def _say_black(game: str, reason: str) -> None:
     hint = " Install it: make setup EXTRAS=play." if "pygame" in reason else ""
     told = f"neurozoo: {game} cannot be drawn here, so its screens are black ({reason.rstrip('.')}).{hint}"
+    print(told, file=sys.stderr, flush=True)
+
+
+@cache  # says it once
+def _say_long(game: str) -> None:
+    told = (
+        f"neurozoo: an episode of {game} has lasted {LONG_EPISODE:,} steps, and the environment has no limit. If it "
+        "never ends, stop here and give max_episode_steps to gymnasium.register."
+    )
     print(told, file=sys.stderr, flush=True)
 
 
