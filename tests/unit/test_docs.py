@@ -65,3 +65,16 @@ def test_the_environment_of_the_documentation_can_be_played(tmp_path, monkeypatc
     assert score == 1
     assert world.screen.shape == (60, 210, 3)
     sys.modules.pop("corridor_of_the_docs")
+
+
+def test_the_page_of_results_names_every_file_that_a_rule_makes():
+    page = (PROJECT / "results" / "README.md").read_text()
+    outputs = [
+        name
+        for path in (PROJECT / "workflow" / "rules").glob("*.smk")
+        for name in re.findall(r'"<results>/(?:runs/[^"/]+/[^"/]+/[^"/]+/[^"/]+/|[^"/]+/)([^"]+)"', path.read_text())
+    ]
+    # The page writes `classification.{json,csv,png}`, so what stands before the ending is compared.
+    files = {re.split("[{.]", Path(name).name)[0] for name in outputs if not name.endswith(".log")} - {""}
+    assert len(files) > 40
+    assert {name for name in files if not re.search(rf"\b{name}[{{._/]", page)} == set()
