@@ -41,7 +41,11 @@ def test_a_report_gives_the_elite_and_its_scores(tmp_path):
 def test_a_run_that_still_goes_on_has_its_reports_in_its_state(tmp_path):
     write_log(tmp_path, LOG[:1], "state/log.jsonl")
     assert list(read_reports(tmp_path)) == [1]
-    write_log(tmp_path)
+
+
+def test_a_finished_run_that_is_continued_has_its_new_reports(tmp_path):
+    write_log(tmp_path, LOG[:1])
+    write_log(tmp_path, LOG, "state/log.jsonl")
     assert list(read_reports(tmp_path)) == [1, 2]
 
 

@@ -8,7 +8,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import iter_log, parse_log, read_identity, read_last_complete, read_log
+from neurozoo.records.run_log import current_log, iter_log, parse_log, read_identity, read_last_complete, read_log
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
@@ -246,3 +246,15 @@ def test_what_makes_a_run_comparable_is_in_every_row(tmp_path):
         rows = list(csv.DictReader(file))
     assert list(rows[0])[10:] == ["Iteration", "settings", "protocol_action_set"]
     assert [(row["settings"], row["protocol_action_set"]) for row in rows] == [("0123456789ab", "full")] * 2
+
+
+def test_the_log_of_a_run_is_the_one_that_grows_or_else_that_of_the_end(tmp_path):
+    growing, finished = tmp_path / "state" / "log.jsonl", tmp_path / "log.jsonl"
+    assert current_log(tmp_path) is None
+    finished.write_text("{}\n")
+    assert current_log(tmp_path) == finished
+    growing.parent.mkdir()
+    growing.touch()  # no report yet
+    assert current_log(tmp_path) == finished
+    growing.write_text("{}\n")
+    assert current_log(tmp_path) == growing

@@ -10,6 +10,7 @@ from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.changes import Restorer
+from neurozoo.records.run_log import current_log
 
 HAS_GENOME = "has_genome"  # key that `read_reports` adds
 ELITE = "TruncatedPopulationEliteSeeds"  # field of a report with the elite's genome
@@ -63,12 +64,11 @@ def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ())
     Raises:
         NeurozooError: The log is missing or damaged.
     """
-    paths = [Path(run_dir, "log.jsonl"), Path(run_dir, "state", "log.jsonl")]
-    path = next((path for path in paths if path.exists()), None)
+    path = current_log(run_dir)
     if path is None:
         raise NeurozooError(
-            f"{paths[0]} is missing, so the generations of this run are unknown. Only runs that were trained here have "
-            "a log; an imported genome has no generations."
+            f"{Path(run_dir, 'log.jsonl')} is missing, so the generations of this run are unknown. Only runs that were "
+            "trained here have a log; an imported genome has no generations."
         )
     restorer, reports = Restorer(), {}
     try:

@@ -20,7 +20,14 @@ from neurozoo.genomes.genome import KEEPS_BEST_ELITE
 from neurozoo.machine import machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
 from neurozoo.records.comparability import facts_of
-from neurozoo.records.run_log import IDENTITY, parse_log, progress_of, read_last_record, read_run_settings
+from neurozoo.records.run_log import (
+    IDENTITY,
+    current_log,
+    parse_log,
+    progress_of,
+    read_last_record,
+    read_run_settings,
+)
 from neurozoo.records.tables import final_scores, read_metrics
 from neurozoo.training.heartbeat import read_sign
 
@@ -127,15 +134,11 @@ def _find(
     run: PlannedRun, config: Mapping, results: Path, *, fields: Sequence[str], tables: Path
 ) -> GatheredRun | None:
     folder = results / "runs" / run.name
-    logs = []
-    for path in (folder / "log.jsonl", folder / "state" / "log.jsonl"):
-        record = read_last_record(path)
-        unit, progress = progress_of(record) if record is not None else ("", None)
-        if progress is not None:
-            logs.append((int(progress), unit, path))
-    if not logs or not (folder / "config.yaml").exists():
+    log = current_log(folder)
+    record = read_last_record(log) if log else None
+    unit, progress = progress_of(record) if record is not None else ("", None)
+    if log is None or progress is None or not (folder / "config.yaml").exists():
         return None
-    progress, unit, log = max(logs, key=lambda entry: entry[0])
     own = read_run_settings(folder / "config.yaml")
     if any(own[name] != value for name, value in asdict(run).items()):
         says = "/".join(str(own[name]) for name in ("algo", "game", "model", "run"))
@@ -151,7 +154,7 @@ def _find(
         **asdict(run),
         protocol=own["protocol"],
         unit=unit,
-        progress=progress,
+        progress=int(progress),
         budget=trained_for or budget,
         **own_score(metrics, facts),
         test_score=number(tested.get("test_score")),

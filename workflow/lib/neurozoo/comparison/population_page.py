@@ -16,7 +16,7 @@ from neurozoo.environments.river_crossing import RESOURCE_ROW, RIVER_COLUMN, SID
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.records.population_files import Agent, Population, population_paths, read_population
-from neurozoo.records.run_log import iter_log
+from neurozoo.records.run_log import current_log, iter_log
 
 MOST_POINTS = 40_000  # individuals on a page: a few megabytes, and quick to draw
 TOP = 10  # individuals that are highlighted in each generation
@@ -165,9 +165,8 @@ def _parents(
 
 def _lineage(run_dir: str | os.PathLike) -> dict[int, list]:
     """Returns (generation, individual, score) of the parents that each generation selected, if the log has them."""
-    log = Path(run_dir, "log.jsonl")
-    log = log if log.exists() else Path(run_dir, "state", "log.jsonl")
-    if not log.exists():
+    log = current_log(run_dir)
+    if log is None:
         return {}
     return {
         record["Iteration"]: [(row[0], row[1], row[5]) for row in record["Lineage"] if row[7]]

@@ -25,7 +25,7 @@ from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
-from neurozoo.records.run_log import iter_log, progress_of, read_last_record, read_run_settings
+from neurozoo.records.run_log import current_log, iter_log, read_run_settings
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE, NO_LABELS, read_reports
 
@@ -127,11 +127,6 @@ def _with_scores_over_runs(
     return [replace(run, over_runs=over_runs.get(run.kind)) for run in runs]
 
 
-def _progress_in(log: Path) -> int:
-    record = read_last_record(log)
-    return 0 if record is None else progress_of(record)[1] or 0
-
-
 class _Scan:
     """Reads one results folder and collects problems in `missing`."""
 
@@ -218,12 +213,11 @@ class _Scan:
 
     def _with_reports(self, run: Run, folder: Path) -> Run:
         """Adds curve and test score from `metrics.csv`, or from the log if there is no table yet."""
-        logs = [path for path in (folder / "log.jsonl", folder / "state" / "log.jsonl") if self.missing.has(path)]
+        log = current_log(folder)
         if self.missing.has(folder / "metrics.csv"):
             reports = read_reports(folder / "metrics.csv")
-        elif logs:
-            furthest = max(logs, key=_progress_in)  # a run that is continued still has its former log
-            rows = ({name: record.get(name) for name in CURVE} for record in iter_log(furthest))
+        elif log and self.missing.has(log):
+            rows = ({name: record.get(name) for name in CURVE} for record in iter_log(log))
             reports = pd.DataFrame(rows, columns=list(CURVE))
         else:
             return run

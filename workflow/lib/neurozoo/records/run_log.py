@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import NoneType
 from typing import Any
 
@@ -186,6 +187,20 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
             f"{log} holds no finished report: neither JSON lines nor a table of the published codes. "
             "If the run stopped before its first report, start it again."
         )
+
+
+def log_paths(run_dir: str | os.PathLike) -> tuple[Path, Path]:
+    """Returns where a run may have its log, the better place first.
+
+    `state/log.jsonl` grows while a run trains. `log.jsonl` is what it was when a training ended: shorter if a larger
+    budget continues the run, and all that is left if its state was deleted.
+    """
+    return Path(run_dir, "state", "log.jsonl"), Path(run_dir, "log.jsonl")
+
+
+def current_log(run_dir: str | os.PathLike) -> Path | None:
+    """Returns the log of a run with all reports so far; None if it has none yet."""
+    return next((path for path in log_paths(run_dir) if path.exists() and path.stat().st_size), None)
 
 
 def read_last_record(log: str | os.PathLike) -> Record | None:

@@ -16,7 +16,7 @@ from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text, written_whole
 from neurozoo.records.csv_tables import read_csv_table
-from neurozoo.records.run_log import iter_log
+from neurozoo.records.run_log import current_log, iter_log
 
 PHASES = ("random", "train", "test")
 # The original's columns, in its order.
@@ -55,8 +55,7 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
     """
     path = Path(path)
     if path.is_dir():
-        logs = [path / "log.jsonl", path / "state" / "log.jsonl"]
-        path = next((log for log in logs if log.exists()), logs[0])
+        path = current_log(path) or path / "log.jsonl"
     try:
         with open_text(path, errors="replace") as file:
             is_csv = file.readline(100).startswith(COLUMNS[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.files import open_file
 from neurozoo.plan.planned_runs import PlannedRun
-from neurozoo.records.run_log import progress_of, read_last_record
+from neurozoo.records.run_log import log_paths, progress_of, read_last_record
 from neurozoo.records.run_result import FILES
 from neurozoo.status.workflow_files import Job, WorkflowFiles
 from neurozoo.training.heartbeat import Sign, read_sign
@@ -102,7 +102,7 @@ def _complaint(log: Path) -> str | None:
 
 
 def _last_record(folder: Path) -> dict | None:
-    for path in (folder / "state" / "log.jsonl", folder / "log.jsonl"):
+    for path in log_paths(folder):
         try:
             facts = path.stat()
         except OSError:

@@ -11,7 +11,7 @@ from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
-from neurozoo.records.run_log import iter_log
+from neurozoo.records.run_log import current_log, iter_log
 
 PHASE = "arrivals"  # the name of all episodes in the journal and in the progress line
 
@@ -163,10 +163,9 @@ def read_arrivals(source: str) -> list[int]:
     """
     path = Path(source)
     if path.is_dir():
-        found = [log for log in (path / "log.jsonl", path / "state" / "log.jsonl") if log.exists()]
-        if not found:
+        if (log := current_log(path)) is None:
             raise NeurozooError(f"repeat_arrivals: {source} has no log.jsonl. Give the folder of a run.")
-        path = found[0]
+        path = log
     numbers: list[int] = []
     for record in iter_log(path):
         arrivals = record.get("Arrivals")
