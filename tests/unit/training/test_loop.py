@@ -286,12 +286,15 @@ def test_a_larger_budget_continues_and_equals_a_run_that_had_it_from_the_start(r
 def test_a_smaller_budget_that_is_spent_starts_anew_and_keeps_the_old_state(runner, uninterrupted, tmp_path):
     runner.finish(tmp_path)
     state, snapshots = content(tmp_path / "state"), content(tmp_path / "snapshots")
+    names = ("config.yaml", "log.jsonl", "checkpoint.npz", "genome.json", "result.json")
+    results = {name: (tmp_path / name).read_bytes() for name in names}
     runner.finish(tmp_path, settings={"frames": 1500})
     assert reports(tmp_path) == reports(uninterrupted)[: len(reports(tmp_path))]
     assert reports(tmp_path)[-1]["frames"] >= 1500
     assert len(reports(tmp_path)) < len(reports(uninterrupted))
     shelf = content(tmp_path / "superseded" / "1")
     assert {name: shelf.pop(f"snapshots/{name}") for name in snapshots} == snapshots
+    assert {name: shelf.pop(f"result/{name}") for name in results} == results
     assert shelf == state
 
 
@@ -302,7 +305,9 @@ def test_changed_settings_start_anew_and_keep_the_old_state(runner, uninterrupte
     assert "journal.jsonl" in state
     runner.finish(tmp_path)
     assert_same_results(tmp_path, uninterrupted)
-    assert content(tmp_path / "superseded" / "1") == state
+    shelf = content(tmp_path / "superseded" / "1")
+    assert yaml.safe_load(shelf.pop("result/config.yaml"))["seed"] == 1
+    assert shelf == state
     assert "The settings have changed: the old state is now in" in (tmp_path / "train.log").read_text()
 
 

@@ -317,6 +317,25 @@ def test_snapshots_without_a_state_move_out_of_the_way_too(tmp_path):
     assert not (tmp_path / "snapshots").exists()
 
 
+def test_results_move_out_of_the_way_with_the_state_of_their_run(tmp_path):
+    """Else they would stand beside the new `config.yaml` and be taken for results of the new settings."""
+    old = ("config.yaml", "log.jsonl", "metrics.csv", "checkpoint.npz", "genome.json", "result.json", "evaluation.json")
+    save_generation(open_state(tmp_path), 1)
+    (tmp_path / "population").mkdir()
+    (tmp_path / "population" / "00009.npz").write_bytes(b"old")
+    for name in (*old, "train.log"):
+        (tmp_path / name).write_text(f"old {name}")
+    open_state(tmp_path)
+    assert set(old) < set(names(tmp_path))
+    open_state(tmp_path, identity={"seed": 1})
+    assert names(tmp_path) == ["state", "superseded", "train.log"]
+    there = tmp_path / "superseded" / "1"
+    assert names(there / "population") == ["00009.npz"]
+    assert {name: (there / "result" / name).read_text() for name in names(there / "result")} == {
+        name: f"old {name}" for name in old
+    }
+
+
 def test_settings_that_change_within_the_first_generation_do_not_inherit_its_episodes(tmp_path):
     state = open_state(tmp_path)
     state.journal(0, "population", {1: RESULT})

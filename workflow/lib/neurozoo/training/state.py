@@ -10,6 +10,9 @@
 - `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
   before the state names them and removed only after it no longer does. A file that the state does not name is what a
   kill left behind: it is removed before the run continues, which may give its name to another content.
+
+A run that starts anew deletes nothing: the state before moves to `superseded/1` (or 2, 3, ...) with the folders in
+`KEPT`, and the results of the run to `superseded/1/result`.
 """
 
 import base64
@@ -31,10 +34,15 @@ from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
+from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_log import read_last_complete, read_last_record
+from neurozoo.records.run_result import FILE, FILES, GENOME, LEVELS
 from neurozoo.training.clock import Clock
 
 SUPERSEDED = "superseded"
+KEPT = (SNAPSHOTS, TAGS, POPULATION)  # folders in which a training keeps what it passed
+# What a finished training leaves, and what is made of it without its settings: a new run must not be taken for it.
+_RESULTS = ("config.yaml", "log.jsonl", "metrics.csv", "evaluation.json", FILE, *FILES.values(), GENOME, LEVELS)
 
 
 class RunState:
@@ -89,7 +97,7 @@ class RunState:
         self._last_report: Mapping | None = None  # complete; read before the first new one is written
         self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
         if is_new:  # before the first episode, so that its result is never used with other settings
-            self._move_kept_files_aside()  # they belong to the run before
+            self._move_files_aside()  # they belong to the run before
             self.save(None, Clock().to_state())
 
     def _read(self) -> dict:
@@ -150,13 +158,13 @@ class RunState:
         self.superseded.parent.mkdir(exist_ok=True)
         shutil.move(self.folder, self.superseded)
 
-    def _move_kept_files_aside(self) -> None:
-        kept = [name for name in (SNAPSHOTS, TAGS) if (self.folder.parent / name).exists()]
-        if kept:
-            folder = self.superseded or self._new_superseded_folder()
-            folder.mkdir(parents=True, exist_ok=True)
-            for name in kept:
-                shutil.move(self.folder.parent / name, folder / name)
+    def _move_files_aside(self) -> None:
+        run_dir, folder = self.folder.parent, self.superseded or self._new_superseded_folder()
+        for place, names in ((folder, KEPT), (folder / "result", _RESULTS)):
+            for name in names:
+                if (run_dir / name).exists():
+                    place.mkdir(parents=True, exist_ok=True)
+                    shutil.move(run_dir / name, place / name)
 
     def _new_superseded_folder(self) -> Path:
         superseded = self.folder.parent / SUPERSEDED
