@@ -6,8 +6,10 @@ import signal
 
 import pytest
 import training_processes
+from botocore.exceptions import EndpointConnectionError
 from neurozoo.compute.aws import aws_client
 from neurozoo.errors import NeurozooError
+from neurozoo.training import loop
 from neurozoo.training.backup import PART, Backup, TakenOver, backup_of
 from training_processes import PATIENCE, assert_same_results
 
@@ -85,6 +87,8 @@ def test_a_backup_brings_back_what_the_run_needs_and_nothing_else(bucket, tmp_pa
     (run / "train.log").write_text("Snakemake's")
     (run / "tags").mkdir()
     (run / "tags" / "human.npz").write_bytes(b"agent")
+    (run / "population").mkdir()
+    (run / "population" / "00001.npz").write_bytes(b"points")
     backup = Backup(run, ADDRESS)
     assert backup.open() is False
     backup.keep()
@@ -125,6 +129,42 @@ def test_a_training_on_a_node_that_seemed_lost_stops_and_changes_nothing(bucket,
     assert bucket.read("index.json") == before
     later.keep()
     assert Backup(tmp_path / "third", ADDRESS).open() is True
+
+
+@pytest.mark.parametrize("is_lost", ["the answer", "the request"])
+def test_an_answer_that_is_lost_ends_no_training(bucket, tmp_path, monkeypatch, is_lost):
+    run = make_run(tmp_path / "run")
+    backup = Backup(run, ADDRESS)
+    backup.open()
+    put = backup._client.put_object
+
+    def lose(**arguments):
+        if is_lost == "the answer":
+            put(**arguments)
+        raise EndpointConnectionError(endpoint_url="http://s3")
+
+    monkeypatch.setattr(backup._client, "put_object", lose)
+    with pytest.raises(NeurozooError, match="nothing answers"):
+        backup.keep()
+    monkeypatch.setattr(backup._client, "put_object", put)
+    (run / "state" / "journal.jsonl").write_text("one\ntwo\n")
+    backup.keep()
+    assert Backup(tmp_path / "there", ADDRESS).open() is True
+    assert content(tmp_path / "there") == content(run)
+
+
+def test_a_double_start_leaves_the_backup_to_the_training_that_runs(bucket, runner, tmp_path, monkeypatch):
+    run = make_run(tmp_path / "run")
+    running = Backup(run, ADDRESS)
+    running.open()
+
+    def refuse(folder, *, check):
+        raise NeurozooError("This run is being trained")
+
+    monkeypatch.setattr(loop, "wait_for_earlier_training", refuse)
+    with pytest.raises(NeurozooError, match="being trained"):
+        training_processes.train_run(**runner.arguments(run, backup=ADDRESS, **CARTPOLE))
+    running.keep()
 
 
 def test_the_state_of_this_machine_is_kept(bucket, tmp_path):

@@ -1,9 +1,9 @@
 """Keeps what a run needs to continue on storage that outlives its node, and brings it back on another node.
 
 Spot instances are lost within two minutes, and their disks with them. A backup is made at regular intervals and when
-the training ends in any way that it can notice. It holds `state/`, `snapshots/`, `tags/` and `superseded/` of a run,
-as they are between two writes of the training. Whatever a kill of the process may leave behind can be continued from,
-so a backup can, too.
+the training ends, is stopped, or fails. It holds `state/`, `snapshots/`, `tags/`, `population/` and `superseded/` of a
+run, as they are between two writes of the training. Whatever a kill of the process may leave behind can be continued
+from, so a backup can, too.
 
 Storage on S3 has no transactions, but it replaces an object as a whole, and does so on condition that nobody else has
 replaced it (`If-Match`):
@@ -29,15 +29,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.compute.aws import aws_client, aws_errors, error_code, split_s3_address
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, parse_json
 from neurozoo.training import heartbeat
-from neurozoo.training.state import SUPERSEDED
+from neurozoo.training.state import KEPT, SUPERSEDED
 
 STATE = "state"
-FOLDERS = (SNAPSHOTS, TAGS, SUPERSEDED, STATE)  # state/ comes last: its presence says that all is there
+FOLDERS = (*KEPT, SUPERSEDED, STATE)  # state/ comes last: its presence says that all is there
 PART = 2**24  # bytes
 PERIOD = 60.0  # seconds between two backups
 SHARE = 0.05  # of the time that backups may take; slow ones become rarer
@@ -179,29 +178,36 @@ class Backup:
     def _replace_index(self, files: Index) -> None:
         self._count += 1
         content = {"owner": self._owner, "number": self._count, "files": files}
-        condition = {"IfNoneMatch": "*"} if self._tag is None else {"IfMatch": self._tag}
         data = (json.dumps(content, indent=1) + "\n").encode()
         try:
-            with aws_errors(f"The backup {self.address} cannot be written"):
-                answer = self._client.put_object(
-                    Bucket=self._bucket, Key=self._key("index.json"), Body=data, **condition
-                )
+            self._put_index(data)
         except NeurozooError as error:
             if error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"):
                 raise
-            if self._is_mine(data):  # it was written, but the answer was lost, and a second attempt refused
-                return
-            raise TakenOver(
-                f"Another training has taken over the backup {self.address}, because this one seemed lost. Two "
-                "trainings must not mix their files, so this one stops; nothing is lost."
-            ) from error
+            if not self._is_mine():
+                raise TakenOver(
+                    f"Another training has taken over the backup {self.address}, because this one seemed lost. Two "
+                    "trainings must not mix their files, so this one stops; nothing is lost."
+                ) from error
+            self._put_index(data)  # an earlier write of this training has arrived, but its answer was lost
+
+    def _put_index(self, data: bytes) -> None:
+        condition = {"IfNoneMatch": "*"} if self._tag is None else {"IfMatch": self._tag}
+        with aws_errors(f"The backup {self.address} cannot be written"):
+            answer = self._client.put_object(Bucket=self._bucket, Key=self._key("index.json"), Body=data, **condition)
         self._tag = answer["ETag"]
 
-    def _is_mine(self, data: bytes) -> bool:
-        """Returns whether the index that is there is what was to be written, and notes its tag."""
-        with contextlib.suppress(NeurozooError), aws_errors(f"The backup {self.address} cannot be read"):
-            answer = self._client.get_object(Bucket=self._bucket, Key=self._key("index.json"))
-            if answer["Body"].read() == data:
+    def _is_mine(self) -> bool:
+        """Returns whether this training has written the index that is there; notes its tag if so."""
+        try:
+            with aws_errors(f"The backup {self.address} cannot be read"):
+                answer = self._client.get_object(Bucket=self._bucket, Key=self._key("index.json"))
+        except NeurozooError as error:
+            if error_code(error) == "NoSuchKey":
+                return False
+            raise
+        with contextlib.suppress(ValueError, LookupError, TypeError):  # somebody else's file
+            if parse_json(answer["Body"].read())["owner"] == self._owner:
                 self._tag = answer["ETag"]
                 return True
         return False

@@ -21,7 +21,7 @@ from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
 from neurozoo.records.run_log import progress_of
-from neurozoo.training.backup import backup_of
+from neurozoo.training.backup import TakenOver, backup_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, result_facts, run_facts, state_identity
@@ -117,7 +117,7 @@ def train(
 
     A run that an earlier version began continues with its random numbers: `entropy` in `config.yaml` names the rule.
 
-    If the settings differ from those of the state, the old state moves to `superseded/` and the run starts anew. A
+    If the settings differ from those of the state, the run starts anew, and all old files move to `superseded/`. A
     larger budget and other `WAYS_TO_RUN`, such as `snapshot_frames`, continue the run.
 
     Args:
@@ -140,11 +140,11 @@ def train(
         return
     tags = tuple(parse_tag(tag) for tag in keep_tags)
     backup = backup_of(context.run_dir, context.backup)
-    is_restored = backup.open()
-    wanted, context = context, as_begun(spec, context)
-    session = spec.open_session(context)
     with Interruption() as interruption:
         wait_for_earlier_training(context.state_dir, check=interruption.check)
+        is_restored = backup.open()  # only now: it ends a training that still makes backups
+        wanted, context = context, as_begun(spec, context)
+        session = spec.open_session(context)
         identity = state_identity(spec, context, session.identity)
         budget = spec.budget(context.settings)
         state = RunState(
@@ -187,7 +187,9 @@ def train(
                 try:
                     while not session.is_done:
                         training.run_iteration()
-                except Interrupted:
+                except TakenOver:
+                    raise
+                except NeurozooError:  # a signal, or what a longer run or more memory may mend
                     watch.back_up(backup.keep)
                     raise
                 result = session.result()
