@@ -4,6 +4,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
@@ -21,6 +22,11 @@ class SlowEvaluator:
     pinned: tuple = ()
     queue: list = field(default_factory=list)
     pins: int = 0
+    references: list = field(default_factory=list)  # with the number of pins before
+
+    def set_reference(self, observations):
+        assert not self.queue, "the reference was exchanged while episodes of the old one were being played"
+        self.references.append((self.pins, observations))
 
     def pin(self, genomes):
         assert not self.queue, "genomes were exchanged while episodes of the old ones were being played"
@@ -51,7 +57,7 @@ def played(shared, requests):
     results = [None] * len(requests)
 
     def play(place, parents, seeds):
-        results[place] = shared.play(parents, episodes(seeds))
+        results[place] = shared.play(parents, None, episodes(seeds))
 
     threads = [threading.Thread(target=play, args=(n, *request)) for n, request in enumerate(requests)]
     for thread in threads:
@@ -80,7 +86,15 @@ def test_genomes_are_exchanged_only_between_episodes():
 def test_an_error_of_the_evaluator_reaches_the_task():
     shared = SharedEvaluator(EvaluationJob("run", SlowEvaluator), threads=1)
     with pytest.raises(NeurozooError, match="thirteen"):
-        shared.play(OLD, episodes([12, 13, 14]))
+        shared.play(OLD, None, episodes([12, 13, 14]))
+
+
+def test_another_reference_is_set_in_the_same_evaluator_before_its_genomes_are_pinned():
+    shared = SharedEvaluator(EvaluationJob("run", SlowEvaluator), threads=1)
+    first, second = np.zeros(2, np.float32), np.ones(2, np.float32)
+    for key, reference in ((1, first), (2, first), (3, second)):
+        shared.play(Parents(key, (Genome(1),)), reference, episodes([1]))
+    assert [(count, values.tolist()) for count, values in shared._evaluator.references] == [(0, [0, 0]), (2, [1, 1])]
 
 
 @pytest.mark.parametrize(

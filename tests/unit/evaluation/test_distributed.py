@@ -12,7 +12,7 @@ from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, make_evaluator, play
+from neurozoo.evaluation import Episode, dask_worker, make_evaluator, play
 from neurozoo.evaluation.dask_tasks import MOST_TASKS_PER_SECOND, TASK_SECONDS, task_size
 from neurozoo.genomes.genome import Genome, Mutation, Weights
 
@@ -141,6 +141,25 @@ def test_an_episode_can_be_recorded_on_a_worker(cluster, alone, parents):
         traces.append(evaluator.trace(Episode(parents[0], 0, 3, 200)))
     assert traces[0].logits.tobytes() == traces[1].logits.tobytes()
     assert len(traces[0].rewards) > 5
+
+
+def test_statistics_of_observations_that_change_reach_the_evaluators_that_are_there(world, tmp_path):
+    """Another evaluator on each worker for each phase would map the noise table and make the environment again."""
+    world = world | {"layout": layout_of(GAME, "mujoco", world["protocol"])}
+    parent = Genome(5)
+    found = []
+    settings = ClusterSettings.of("local workers=1")
+    with make_evaluator(**world, cluster=settings, cluster_dir=tmp_path) as cluster, make_evaluator(**world) as alone:
+        for mean in (0.0, 3.0, 3.0, -3.0):
+            for evaluator in (cluster, alone):
+                evaluator.set_reference(np.array([[mean] * 4, [1.0] * 4], np.float32).reshape(2, 1, 1, 4))
+                evaluator.pin([parent])
+            episodes = {n: Episode(parent.mutated(n, 0.5), 0, n, 200) for n in range(10)}
+            found.append(scores(play(cluster, episodes)))
+            assert found[-1] == scores(play(alone, episodes))
+        (evaluators,) = cluster._client.run(lambda: len(dask_worker._evaluators)).values()
+    assert evaluators == 1
+    assert found[1] == found[2] != found[3] != found[0] != found[1]
 
 
 def test_sockets_listen_on_loopback_only_and_only_the_user_can_read_the_keys(

@@ -23,12 +23,10 @@ class EvaluationJob:
     Attributes:
         key: Unique name of the run.
         make: Makes the evaluator: `make(threads=...)`.
-        reference: Reference batch of virtual batch norm.
     """
 
     key: str
     make: Callable[..., Evaluator]
-    reference: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Parents:
     """The genomes to pin while episodes of them and of their children are played.
 
     Attributes:
-        key: Unique number of this set of genomes within the run.
+        key: Unique number within the run; another one if the genomes change, or the reference that belongs to them.
         genomes: The genomes. They carry weights only where weights do not come from the noise table.
     """
 
@@ -79,8 +77,8 @@ class Part:
 class SharedEvaluator:
     """Lets the tasks of several threads share one evaluator, so that its threads are never idle.
 
-    One waiting thread receives the results for all. Other genomes are pinned only when no episode of the old ones
-    runs, so that any evaluator works.
+    One waiting thread receives the results for all. Other genomes are pinned, and another reference is set, only when
+    no episode of the old ones runs, so that any evaluator works.
 
     Args:
         job: How to make the evaluator.
@@ -92,20 +90,21 @@ class SharedEvaluator:
 
     def __init__(self, job: EvaluationJob, threads: int) -> None:
         self._evaluator = job.make(threads=threads)
-        if job.reference is not None:
-            self._evaluator.set_reference(job.reference)
         self._numbers = itertools.count()
         self._change = threading.Condition()
         self._parents: int | None = None
+        self._reference: np.ndarray | None = None
         self._open: set[int] = set()
         self._done: dict[int, EpisodeResult] = {}
         self._is_receiving = False
         self.used = time.monotonic()
 
-    def play(self, parents: Parents, episodes: dict[int, Episode]) -> dict[int, EpisodeResult]:
+    def play(
+        self, parents: Parents, reference: np.ndarray | None, episodes: dict[int, Episode]
+    ) -> dict[int, EpisodeResult]:
         """Plays episodes and waits for all of them."""
         with self._change:
-            self._pin(parents)
+            self._pin(parents, reference)
             own = {next(self._numbers): number for number in episodes}
             self._evaluator.submit(dict(zip(own, episodes.values(), strict=True)))
             self._open.update(own)
@@ -115,16 +114,19 @@ class SharedEvaluator:
             self.used = time.monotonic()
             return {number: self._done.pop(place) for place, number in own.items()}
 
-    def trace(self, parents: Parents, episode: Episode) -> Trace:
+    def trace(self, parents: Parents, reference: np.ndarray | None, episode: Episode) -> Trace:
         """Plays one episode of one of the parents and records every step."""
         with self._change:
-            self._pin(parents)
+            self._pin(parents, reference)
             return self._evaluator.trace(episode)
 
-    def _pin(self, parents: Parents) -> None:
+    def _pin(self, parents: Parents, reference: np.ndarray | None) -> None:
         while self._parents != parents.key and self._open:
             self._change.wait()
         if self._parents != parents.key:
+            if reference is not None and reference is not self._reference:
+                self._evaluator.set_reference(reference)
+                self._reference = reference
             self._evaluator.pin(parents.genomes)
             self._parents = parents.key
 
@@ -158,8 +160,16 @@ _evaluators: dict[tuple[str, str], SharedEvaluator] = {}
 _lock = threading.Lock()
 
 
-def play_parts(job: EvaluationJob, parents: Parents, parts: Sequence[Part]) -> list[tuple]:
+def play_parts(
+    job: EvaluationJob, parents: Parents, reference: np.ndarray | None, parts: Sequence[Part]
+) -> list[tuple]:
     """Plays a few episodes. Runs as a Dask task.
+
+    Args:
+        job: How to make the evaluator.
+        parents: The genomes to pin.
+        reference: As for `Evaluator.set_reference`; None for networks that need none.
+        parts: The episodes.
 
     Returns:
         The number, score, steps, frames, seconds, sign score and behaviour of each episode.
@@ -169,16 +179,16 @@ def play_parts(job: EvaluationJob, parents: Parents, parts: Sequence[Part]) -> l
     """
     evaluator, drop = _evaluator_of(job)
     try:
-        results = evaluator.play(parents, {part.number: part.episode(parents) for part in parts})
+        results = evaluator.play(parents, reference, {part.number: part.episode(parents) for part in parts})
     except BaseException:
         drop()  # its state is unknown
         raise
     return [(number, r.score, r.steps, r.frames, r.seconds, r.sign_score, r.behaviour) for number, r in results.items()]
 
 
-def trace_part(job: EvaluationJob, parents: Parents, part: Part) -> Trace:
+def trace_part(job: EvaluationJob, parents: Parents, reference: np.ndarray | None, part: Part) -> Trace:
     """Plays one episode of one of the parents and records every step. Runs as a Dask task."""
-    return _evaluator_of(job)[0].trace(parents, part.episode(parents))
+    return _evaluator_of(job)[0].trace(parents, reference, part.episode(parents))
 
 
 def _evaluator_of(job: EvaluationJob) -> tuple[SharedEvaluator, Callable[[], None]]:

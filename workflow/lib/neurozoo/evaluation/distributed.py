@@ -45,13 +45,21 @@ class DistributedEvaluator:
         self._sent_job: Future | None = None
         self._parents = Parents(0, ())
         self._sent_parents: Future | None = None
+        self._reference: np.ndarray | None = None
+        self._sent_reference: Future | None = None
         self._places: dict[Genome, int] = {}
         self._unsent: deque[Part] = deque()
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
-        self._job = EvaluationJob(uuid.uuid4().hex, self._job.make, np.asarray(observations, np.float32))
-        self._sent_job = None
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
+
+        Workers take it between two episodes; one that they have already is not sent again.
+        """
+        reference = np.asarray(observations, np.float32)
+        if self._reference is None or not np.array_equal(reference, self._reference):
+            self._reference = reference
+            self._parents = Parents(self._parents.key + 1, self._parents.genomes)
+            self._sent_reference = self._sent_parents = None
 
     def pin(self, genomes: Iterable[Genome]) -> None:
         """Lets workers pin these genomes instead of those that were pinned before, when they need them."""
@@ -112,12 +120,16 @@ class DistributedEvaluator:
             self._sent_job = self._tasks.share(self._job, name=f"job-{self._job.key}")
         if self._sent_parents is None:
             self._sent_parents = self._tasks.share(self._parents, name=f"parents-{group}")
-        self._tasks.send(play_parts, self._sent_job, self._sent_parents, parts, group=f"episodes-{group}")
+        if self._sent_reference is None and self._reference is not None:
+            self._sent_reference = self._tasks.share(self._reference, name=f"reference-{group}")
+        shared = (self._sent_job, self._sent_parents, self._sent_reference)
+        self._tasks.send(play_parts, *shared, parts, group=f"episodes-{group}")
 
     def trace(self, episode: Episode) -> Trace:
         """Plays one episode of a pinned genome on a worker and records every step."""
-        job, parents = (self._client.submit(same, value, pure=False) for value in (self._job, self._parents))
-        return self._client.submit(trace_part, job, parents, self._part(0, episode), pure=False).result()
+        values = (self._job, self._parents, self._reference)
+        shared = [self._client.submit(same, value, pure=False) for value in values]
+        return self._client.submit(trace_part, *shared, self._part(0, episode), pure=False).result()
 
     def close(self) -> None:
         """Drops queued episodes, stops running ones, and ends the cluster if the run started it."""
