@@ -22,6 +22,7 @@ PROJECT = Path(str(workflow.current_basedir)).resolve().parents[1]
 # Snakemake passes sys.path to every `script:`, so nodes of a cluster need nothing else.
 sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
@@ -31,7 +32,6 @@ from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_named_files
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.planned_runs import (
-    IMPORTED,
     filmed_runs,
     import_choices,
     imported_runs,

@@ -41,7 +41,7 @@ def ended_process() -> int:
 
 
 def job(number: int, folder: Path, *, process: int, host: str | None = None) -> str:
-    host = host or slurm.sender().rsplit("-", 1)[0]
+    host = host or slurm._host()
     return f"{number}|{host}-{process}_{ID}|{folder}"
 
 
@@ -111,8 +111,9 @@ def profile(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict]:
 
 
 def test_the_profile_names_jobs_after_the_process_that_waits_for_them(profile):
-    assert profile()["slurm-jobname-prefix"] == slurm.sender()
-    assert re.fullmatch("[A-Za-z0-9_-]{1,50}", slurm.sender())  # what the plugin permits
+    prefix = profile()["slurm-jobname-prefix"]
+    assert prefix == f"{slurm._host()}-{os.getpid()}"
+    assert re.fullmatch("[A-Za-z0-9_-]{1,50}", prefix)  # what the plugin permits
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_epsilon_falls_in_a_straight_line_with_the_steps_of_all_learners():
 def test_the_preset_is_that_of_cleanrl():
     s = PRESETS["pqn"]  # section 16.6 of the specification
     assert (s.objective, s.frames, s.num_envs, s.unroll_length, s.epochs) == ("pqn", 4 * 10**7, 8, 128, 4)
-    assert (s.minibatches, s.batch_steps, s.updates_per_rollout) == ("steps", 256, 16)
+    assert (s.minibatches, s.batch_steps, s.epochs * s.num_envs // s.batch_size) == ("steps", 256, 16)
     assert (s.optimizer, s.learning_rate, s.max_gradient_norm) == ("radam", 0.00025, 10.0)
     assert (s.epsilon_start, s.epsilon_end, s.epsilon_steps) == (1.0, 0.01, 10**6)
     assert (s.discount, s.gae_lambda, s.initial_weights, s.life_loss) == (0.99, 0.65, "orthogonal", "terminal")

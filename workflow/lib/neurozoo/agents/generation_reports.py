@@ -10,10 +10,10 @@ from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.changes import Restorer
+from neurozoo.records.published_log import ELITE_GENOME
 from neurozoo.records.run_log import current_log
 
 HAS_GENOME = "has_genome"  # key that `read_reports` adds
-ELITE = "TruncatedPopulationEliteSeeds"  # field of a report with the elite's genome
 SCORES = {
     "validation_score": "TruncatedPopulationEliteValidationRewMean",
     "test_score": "TruncatedPopulationEliteTestRewMean",
@@ -23,7 +23,7 @@ SCORES = {
 }
 _NUMBERS = ("frames", "TimeElapsedTotal", "score", "test_score")  # of a report, where it has them
 # What `read_reports` keeps of a report.
-_KEPT = {*SCORES.values(), "TimeElapsedTotal", "score", "test_score", ELITE}
+_KEPT = {*SCORES.values(), "TimeElapsedTotal", "score", "test_score", ELITE_GENOME}
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ())
         genomes_of: The generations whose genomes are wanted; those of all would fill the memory.
 
     Returns:
-        By generation: frames, seconds and scores of its report, `HAS_GENOME`, and `ELITE` if it is wanted.
+        By generation: frames, seconds and scores of its report, `HAS_GENOME`, and `ELITE_GENOME` if it is wanted.
 
     Raises:
         NeurozooError: The log is missing or damaged.
@@ -77,7 +77,7 @@ def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ())
                 record = parse_json(line)
                 if wrong := [name for name in _NUMBERS if not isinstance(record.get(name), int | float | NoneType)]:
                     raise ValueError(f"{', '.join(wrong)} should be a number")
-                generation, has_genome = int(record["Iteration"]), record.get(ELITE) is not None
+                generation, has_genome = int(record["Iteration"]), record.get(ELITE_GENOME) is not None
                 record = restorer.restore(record, is_wanted=generation in genomes_of)
                 reports[generation] = {
                     **{name: value for name, value in record.items() if name in _KEPT},
@@ -129,4 +129,4 @@ def _elite(run_dir: str | os.PathLike, generation: int, reports: Mapping[int, di
         )
     scores = {ours: record[theirs] for ours, theirs in SCORES.items() if theirs in record}
     with naming(f"The log of {run_dir}"):
-        return GenerationElite(generation, Genome.from_json(record[ELITE]), scores)
+        return GenerationElite(generation, Genome.from_json(record[ELITE_GENOME]), scores)

@@ -5,9 +5,10 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from neurozoo import __version__
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record, TakenRun
-from neurozoo.plan.planned_runs import IMPORTED, PlannedRun, imported_runs, planned_facts, planned_runs, run_settings
+from neurozoo.plan.planned_runs import PlannedRun, imported_runs, planned_facts, planned_runs, run_settings
 from neurozoo.records.comparability import NOT_RECORDED, OF_SETTINGS, SETTINGS, completed, fact_name
 
 _MOST_NAMED = 5  # differences in a sentence

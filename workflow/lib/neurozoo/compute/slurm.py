@@ -14,11 +14,6 @@ PATIENCE = 120  # seconds for cancelled jobs to end
 _NAME = re.compile(r"([\w-]+)-(\d+)_[0-9a-f-]{36}")
 
 
-def sender() -> str:
-    """Returns a name of this process. The Slurm profile begins the names of jobs with it."""
-    return f"{_host()}-{os.getpid()}"
-
-
 def check_scheduler(executor: str, submit_command: str | None = None) -> None:
     """Checks that jobs can be submitted to Slurm or Grid Engine, if Snakemake is about to.
 

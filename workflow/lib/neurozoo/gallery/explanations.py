@@ -1,12 +1,12 @@
 """Words for the codes on the pages: what an algorithm, a network or a protocol is, and what a score is worth."""
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import reference_scores
 from neurozoo.environments.protocols import PROTOCOLS
 from neurozoo.gallery.manifest import Run
 from neurozoo.networks.catalogue import ARCHITECTURES
 from neurozoo.plan.catalogue_pages import layer_text
-from neurozoo.plan.planned_runs import IMPORTED
 
 
 def explain_algorithm(algo: str) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import quote, urljoin
 import jinja2
 import numpy as np
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
@@ -34,7 +35,6 @@ from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS
 from neurozoo.gallery.scan import Resampling, comparable, read_manifest
-from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.records.tables import NO_LABELS
 from neurozoo.templating import STATIC, environment
 

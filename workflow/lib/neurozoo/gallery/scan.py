@@ -10,6 +10,7 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.scoring import is_one_game
 from neurozoo.agents.tags import FINAL, TAGS
@@ -21,7 +22,6 @@ from neurozoo.gallery.file_titles import PAGES, RUN_FILES, TABLES
 from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
-from neurozoo.plan.planned_runs import IMPORTED
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from PIL import Image, ImageDraw
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
@@ -22,7 +23,6 @@ from neurozoo.movies.panels import Place
 from neurozoo.movies.score_line import ScoreLine
 from neurozoo.movies.stages import Block, Form, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture
-from neurozoo.plan.planned_runs import IMPORTED
 
 ROWS = (720, 1080)  # heights of wide movies
 ASPECT = 16 / 9

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
@@ -23,8 +24,6 @@ from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 from neurozoo.plan.sweeps import member_with_run, members_of
 from neurozoo.records.comparability import facts_of
-
-IMPORTED = "imported"  # stands for the algorithm in the paths of imported genomes
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from neurozoo.genomes.packing import common_length
+from neurozoo.records.published_log import ELITE_GENOME
 
-GROWING = ("TruncatedPopulationEliteSeeds",)  # lists, by their names in a report
+GROWING = (ELITE_GENOME,)  # lists, by their names in a report
 
 
 def as_changes(record: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:

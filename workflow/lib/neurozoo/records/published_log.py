@@ -11,12 +11,13 @@ from datetime import datetime
 
 from neurozoo.records.elite_lines import EliteLines
 
+ELITE_GENOME = "TruncatedPopulationEliteSeeds"  # the field with the elite's genome
 # Fields of the published genetic algorithm (GPU code), in its order.
 GA_FIELDS = (
     "Iteration", "MutationPower", "PopulationEpRewMax", "PopulationEpRewMean", "PopulationEpCount",
     "PopulationTimesteps", "NumSelectedIndividuals", "TruncatedPopulationRewMean",
     "TruncatedPopulationValidationRewMean", "TruncatedPopulationEliteValidationRewMean",
-    "TruncatedPopulationEliteIndex", "TruncatedPopulationEliteSeeds", "TruncatedPopulationEliteTestRewMean",
+    "TruncatedPopulationEliteIndex", ELITE_GENOME, "TruncatedPopulationEliteTestRewMean",
     "TruncatedPopulationEliteTestEpCount", "TruncatedPopulationEliteTestEpLenSum", "ValidationTimestepsThisIter",
     "ValidationTimestepsSoFar", "TimestepsThisIter", "TimestepsPerSecondThisIter", "TimestepsComputed",
     "TimestepsSoFar", "TimeElapsedThisIter", "TimeElapsedThisIterTotal", "TimeElapsed", "TimeElapsedTotal",

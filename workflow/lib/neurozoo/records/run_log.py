@@ -18,7 +18,7 @@ from neurozoo.errors import NeurozooError, explained, unknown_name
 from neurozoo.files import open_file, open_text, parse_json, written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.changes import GROWING, Restorer
-from neurozoo.records.published_log import PUBLISHED_FIELDS, read_tables
+from neurozoo.records.published_log import ELITE_GENOME, PUBLISHED_FIELDS, read_tables
 from neurozoo.yaml_files import read_yaml
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say which run a row belongs to
@@ -29,9 +29,8 @@ EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which t
 _RECORDS = ("protocol_record", "settings_record", "evaluation_record")  # of a run's config.yaml
 
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
-_SEEDS = "TruncatedPopulationEliteSeeds"
-_GENOME = f'"{_SEEDS}": ['
-_LONG = (_SEEDS, "Lineage", "Arrivals", "Episodes")  # too long for a table of all reports
+_GENOME = f'"{ELITE_GENOME}": ['
+_LONG = (ELITE_GENOME, "Lineage", "Arrivals", "Episodes")  # too long for a table of all reports
 # For each kind of published log: the field with the score, the field with the independent test score, and the fields
 # with their numbers of episodes. In order of preference: genetic algorithm, evolution strategies, and all algorithms of
 # the distributed code. Its genetic algorithm and random search have no validation; of the values that they print, only
@@ -85,7 +84,7 @@ def parse_log(
             raise unknown_name("log field", name, {*PUBLISHED_FIELDS, *found})
     fields = [name for name in found if name not in _LONG] if columns is None else list(dict.fromkeys(columns))
     first, last = [identity[name] for name in IDENTITY], facts.values()
-    records = iter_log(log, frame_skip=frame_skip, with_genomes=_SEEDS in fields)
+    records = iter_log(log, frame_skip=frame_skip, with_genomes=ELITE_GENOME in fields)
     with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv_format.writer(file, lineterminator="\n")
         writer.writerow([*IDENTITY, *always, *fields, *facts])
@@ -250,7 +249,7 @@ def _read_json_lines(lines: Iterable[str], log: str | os.PathLike, *, with_genom
             if with_genomes:
                 restorer.restore(record)
             else:
-                record.pop(_SEEDS, None)
+                record.pop(ELITE_GENOME, None)
         except (TypeError, ValueError, LookupError, OverflowError):
             damaged = number  # allowed if nothing follows: the job was killed while it wrote, or still writes
             continue
@@ -314,7 +313,9 @@ def _read_text(lines: Iterable[str], frame_skip: int, *, with_genomes: bool) -> 
     records: list[Record] = []
     best_validation, best_test = -math.inf, None
     for table in read_tables(lines):
-        record: Record = {name: _value(text) for name, text in table.items() if name not in ("Current elite", _SEEDS)}
+        record: Record = {
+            name: _value(text) for name, text in table.items() if name not in ("Current elite", ELITE_GENOME)
+        }
         score, test, *counts = next((names for names in _SCORES if names[0] in table), _SCORES[0])
         steps = _number(record.get("TimestepsSoFar"))
         record["frames"] = None if steps is None else round(frame_skip * steps)
@@ -328,8 +329,8 @@ def _read_text(lines: Iterable[str], frame_skip: int, *, with_genomes: bool) -> 
                 repeated = iteration if iteration < 1000 else iteration + 1  # from 1000 on it may be rounded
                 while _last_iteration(records) >= repeated:
                     records.pop()
-        if _SEEDS in table and with_genomes:
-            record[_SEEDS] = _genome(table.get("Current elite", table[_SEEDS]))
+        if ELITE_GENOME in table and with_genomes:
+            record[ELITE_GENOME] = _genome(table.get("Current elite", table[ELITE_GENOME]))
         records.append(record)
     for record in records:
         validation = _number(record.get("TruncatedPopulationValidationRewMean"))

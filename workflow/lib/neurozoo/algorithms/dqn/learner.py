@@ -77,7 +77,7 @@ class DeepQLearner:
         self._layout = layout
         self._protocol = protocol
         self._entropy = entropy
-        self._rounds = self._updates = self._frames_cut = 0
+        self._rounds = self._updates = 0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._returns = np.zeros(settings.num_envs, np.float64)
         self._waits = np.zeros(settings.num_envs, np.int64)

@@ -296,8 +296,3 @@ class ImpalaSettings(RunSettings):
     def batch_steps(self) -> int:
         """Steps of an update."""
         return self.batch_size * self.unroll_length
-
-    @property
-    def updates_per_rollout(self) -> int:
-        """Updates that learn from one unroll of each environment."""
-        return self.epochs * (self.num_envs // self.batch_size)

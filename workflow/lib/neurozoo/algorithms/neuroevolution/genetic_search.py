@@ -18,7 +18,7 @@ from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
 from neurozoo.genomes.packing import pack, unpack
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import Entropy, Purpose, generator
-from neurozoo.records.published_log import GA_FIELDS
+from neurozoo.records.published_log import ELITE_GENOME, GA_FIELDS
 
 # Fields that a run lacks if its elite rule has no validation.
 VALIDATION_FIELDS = {
@@ -186,7 +186,7 @@ class GeneticSearch:
         self.best = best = self._better(elite, test_score)
         fields = {
             "TruncatedPopulationEliteIndex": contest.place,
-            "TruncatedPopulationEliteSeeds": elite.individual.genome.to_json(),
+            ELITE_GENOME: elite.individual.genome.to_json(),
             "TruncatedPopulationEliteTestRewMean": test_score,
             "TruncatedPopulationEliteTestEpCount": len(results),
             "TruncatedPopulationEliteTestEpLenSum": sum(result.steps for result in results),

@@ -26,9 +26,9 @@ from neurozoo.evaluation.reference import collect_reference
 from neurozoo.genomes.genome import decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.elite_lines import elite_line, elite_tail
+from neurozoo.records.published_log import ELITE_GENOME
 
 POLL = 0.2  # seconds to wait for results between two checks for signals
-ELITE_GENOME = "TruncatedPopulationEliteSeeds"  # the published field of the elite's genome
 
 
 class EvolutionSession:
