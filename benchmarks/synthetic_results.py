@@ -20,7 +20,8 @@ from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.records.comparability import read_facts
-from neurozoo.records.run_log import parse_log, read_identity
+from neurozoo.records.run_config import read_identity
+from neurozoo.records.run_log import parse_log
 from neurozoo.training.clock import Clock
 from neurozoo.training.reporting import RunReporter, log_record
 from neurozoo.training.state import RunState

@@ -94,7 +94,8 @@ def _write_tables(folder: Path, run: Path, identity: dict) -> None:
     from neurozoo.feature_visualization.lean import COLUMNS
     from neurozoo.records.improvement import comparison_table
     from neurozoo.records.lineage import write_lineage
-    from neurozoo.records.run_log import parse_log, read_run_settings
+    from neurozoo.records.run_config import read_run_settings
+    from neurozoo.records.run_log import parse_log
     from neurozoo.records.simple_dqn_csv import write_statistics
     from neurozoo.records.tables import merge_metrics, read_metrics, score_table
 
@@ -318,7 +319,7 @@ def _merged_metrics(project: Path, path: Path) -> None:
 
 def _scores(project: Path, path: Path) -> None:
     from neurozoo.figures import aggregates
-    from neurozoo.records.tables import describe_results
+    from neurozoo.gallery.summary import describe_results
 
     describe_results(project / "results")
     aggregates._read_rows(path, needs=("human_normalised_iqm",), names=("variant", "played"))

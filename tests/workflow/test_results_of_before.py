@@ -12,7 +12,8 @@ import shutil
 import pytest
 from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import read_checkpoint
-from neurozoo.records.run_log import read_log, read_run_settings
+from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_log import read_log
 
 RUNS = ("ga/hard_maze/simple/1", "dqn/breakout/small/1")
 BUILT = (

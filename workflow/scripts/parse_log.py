@@ -2,7 +2,8 @@
 
 from neurozoo.errors import plain_errors
 from neurozoo.records.comparability import read_facts
-from neurozoo.records.run_log import parse_log, read_identity
+from neurozoo.records.run_config import read_identity
+from neurozoo.records.run_log import parse_log
 
 with plain_errors(snakemake.log[0]):
     parse_log(

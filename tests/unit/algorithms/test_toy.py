@@ -14,7 +14,8 @@ from neurozoo.algorithms.results import read_archive
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import planned_runs, run_settings
 from neurozoo.plan.products import planned_products
-from neurozoo.records.run_log import parse_log, read_identity
+from neurozoo.records.run_config import read_identity
+from neurozoo.records.run_log import parse_log
 from neurozoo.records.run_result import describe_result, read_run_result
 from neurozoo.records.tables import merge_metrics, read_metrics
 from neurozoo.status import read_overview

@@ -29,7 +29,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.files import sha256_of
 from neurozoo.plan.planned_runs import planned_runs, run_settings
-from neurozoo.records.run_log import IDENTITY
+from neurozoo.records.run_config import IDENTITY
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE
 

@@ -14,7 +14,7 @@ from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.movies.level_movie import draw_run, film_level, level_of
-from neurozoo.records.run_log import IDENTITY
+from neurozoo.records.run_config import IDENTITY
 
 
 def flat() -> np.ndarray:

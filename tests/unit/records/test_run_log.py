@@ -8,7 +8,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import current_log, iter_log, parse_log, read_identity, read_last_complete, read_log
+from neurozoo.records.run_log import current_log, iter_log, parse_log, read_last_complete, read_log
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
@@ -198,22 +198,6 @@ def test_iterations_from_1000_on_get_their_lost_digits_back(tmp_path):
 def test_iterations_repeated_after_a_restart_replace_the_first_attempt(tmp_path):
     (tmp_path / "log.txt").write_text(tables(1, 2, 3, 4) + tables(3, 4, 5))
     assert [record["Iteration"] for record in read_log(tmp_path / "log.txt")] == [1, 2, 3, 4, 5]
-
-
-def test_the_identity_comes_from_the_runs_config(tmp_path):
-    (tmp_path / "config.yaml").write_text(json.dumps({"seed": 0, **IDENTITY, "frames": 400_000}))
-    assert read_identity(tmp_path / "config.yaml") == IDENTITY
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(None, "is missing"), ("{[", "is damaged"), ("algo: ga", "lacks game, model, run, protocol"), ("", "lacks algo")],
-)
-def test_a_run_config_that_cannot_be_used_says_why(tmp_path, content, message):
-    if content is not None:
-        (tmp_path / "config.yaml").write_text(content)
-    with pytest.raises(NeurozooError, match=message):
-        read_identity(tmp_path / "config.yaml")
 
 
 def test_a_damaged_number_in_a_table_costs_that_cell_only(tmp_path):

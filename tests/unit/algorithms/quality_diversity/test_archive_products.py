@@ -25,7 +25,8 @@ from neurozoo.plan.products import planned_products
 from neurozoo.randomness import Purpose, generator, run_entropy
 from neurozoo.records.archives import archive_table
 from neurozoo.records.level_table import read_levels
-from neurozoo.records.run_log import parse_log, read_identity
+from neurozoo.records.run_config import read_identity
+from neurozoo.records.run_log import parse_log
 from neurozoo.records.stored_archive import read_stored_archive
 from neurozoo.records.tables import merge_metrics, read_metrics
 from PIL import Image

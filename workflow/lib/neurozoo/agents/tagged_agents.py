@@ -18,7 +18,7 @@ from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_result import read_run_result
 
 REMEDY = "Copy all files of the run, or train it again."

@@ -20,14 +20,8 @@ from neurozoo.genomes.genome import KEEPS_BEST_ELITE
 from neurozoo.machine import machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
 from neurozoo.records.comparability import facts_of
-from neurozoo.records.run_log import (
-    IDENTITY,
-    current_log,
-    parse_log,
-    progress_of,
-    read_last_record,
-    read_run_settings,
-)
+from neurozoo.records.run_config import IDENTITY, read_run_settings
+from neurozoo.records.run_log import current_log, parse_log, progress_of, read_last_record
 from neurozoo.records.tables import final_scores, read_metrics
 from neurozoo.training.heartbeat import read_sign
 

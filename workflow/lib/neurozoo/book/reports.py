@@ -8,7 +8,8 @@ from pathlib import Path
 from neurozoo.book.record import REMEDY
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text
-from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD, UNITS
+from neurozoo.records.run_config import IDENTITY
+from neurozoo.records.run_log import EPISODES, STANDARD, UNITS
 
 REPORTS = "reports.csv"
 SECONDS, PROCESSOR_SECONDS = "TimeElapsedTotal", "ProcessorTimeTotal"

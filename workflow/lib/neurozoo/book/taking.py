@@ -25,7 +25,7 @@ from neurozoo.records.archives import CORRECTED, archive_table
 from neurozoo.records.comparability import facts_of
 from neurozoo.records.improvement import comparison_table
 from neurozoo.records.reference_curves import read_references
-from neurozoo.records.run_log import IDENTITY, read_run_settings
+from neurozoo.records.run_config import IDENTITY, read_run_settings
 from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.records.tables import merge_metrics, read_metrics, score_table
 from neurozoo.yaml_files import read_yaml

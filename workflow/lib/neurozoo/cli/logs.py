@@ -60,7 +60,7 @@ def _parse(options):
 
 
 def _phases(options):
-    from neurozoo.records.run_log import read_run_settings
+    from neurozoo.records.run_config import read_run_settings
     from neurozoo.records.simple_dqn_csv import write_statistics
 
     source = options.source

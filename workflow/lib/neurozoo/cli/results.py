@@ -70,7 +70,7 @@ def _provenance(options):
 
 
 def _show(options):
-    from neurozoo.records.tables import describe_results
+    from neurozoo.gallery.summary import describe_results
 
     print(describe_results(options.results))
     page = (options.results / "site" / "index.html").resolve()

@@ -18,7 +18,7 @@ from neurozoo.cli.simple_dqn_options import ALGORITHM, FIXED, NETWORK, PLOT, PRE
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.run_config import read_run_settings
 
 EPSILON, TEST_STEPS, GYM_EPISODES = 0.05, 125_000, 100  # defaults of the original's tests
 NO_SERVICE = (

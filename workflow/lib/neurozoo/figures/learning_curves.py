@@ -32,7 +32,8 @@ from neurozoo.figures.style import (
     si_label,
 )
 from neurozoo.records.comparability import distinct_rows, is_fact, with_names
-from neurozoo.records.run_log import EPISODES, IDENTITY, STANDARD
+from neurozoo.records.run_config import IDENTITY
+from neurozoo.records.run_log import EPISODES, STANDARD
 from neurozoo.records.statistics import Statistic, bootstrap_intervals
 
 INTERVALS: dict[str, Statistic | None] = {

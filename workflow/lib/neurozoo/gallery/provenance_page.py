@@ -13,7 +13,7 @@ from neurozoo.files import read_json, write_json, write_text
 from neurozoo.machine import machine
 from neurozoo.native import REBUILD
 from neurozoo.provenance import provenance
-from neurozoo.records.run_log import IDENTITY, read_run_settings
+from neurozoo.records.run_config import IDENTITY, read_run_settings
 from neurozoo.templating import environment
 
 PACKAGES = ("ale-py", "gymnasium", "keras", "numpy", "pandas", "snakemake", "tensorflow-cpu", "tensorflow")

@@ -25,7 +25,8 @@ from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
-from neurozoo.records.run_log import current_log, iter_log, read_run_settings
+from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_log import current_log, iter_log
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE, NO_LABELS, read_reports
 

@@ -1,6 +1,6 @@
 """Which runs may be pooled, and which scores may be compared: by equal settings and equal facts, not by equal names.
 
-A table of metrics has these columns besides those of `run_log.IDENTITY`:
+A table of metrics has these columns besides those of `run_config.IDENTITY`:
 
 - `settings`: the hash of the settings. Only runs with equal hashes are pooled.
 - `settings_NAME`: the settings that the hash covers, to name what differs.
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.environments.protocols import Protocol
-from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.run_config import read_run_settings
 
 SETTINGS, LABEL = "settings", "label"  # columns of metrics
 VARIANT, PLAYED = "variant", "played"  # columns that `with_names` adds

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
@@ -19,14 +18,11 @@ from neurozoo.files import open_file, open_text, parse_json, written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.changes import GROWING, Restorer
 from neurozoo.records.published_log import ELITE_GENOME, PUBLISHED_FIELDS, read_tables
-from neurozoo.yaml_files import read_yaml
+from neurozoo.records.run_config import IDENTITY
 
-IDENTITY = ("algo", "game", "model", "run", "protocol")  # the columns that say which run a row belongs to
 UNITS = ("frames", "evaluations")  # what budgets count; each record has one of them
 STANDARD = ("score", "test_score")  # columns that every algorithm has, too
 EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which the two scores are means, where known
-
-_RECORDS = ("protocol_record", "settings_record", "evaluation_record")  # of a run's config.yaml
 
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
 _GENOME = f'"{ELITE_GENOME}": ['
@@ -91,45 +87,6 @@ def parse_log(
         writer.writerows(
             [*first, *(_cell(record.get(name)) for name in (*always, *fields)), *last] for record in records
         )
-
-
-def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
-    """Reads a run's `config.yaml`: its settings, and at least the values of `IDENTITY`.
-
-    Raises:
-        NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
-    """
-    remedy = "It is written by the run; start the run again."
-    found = read_yaml(config, remedy)
-    missing = [name for name in IDENTITY if name not in found]
-    if missing:
-        raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
-    are_right = (
-        all(isinstance(found[name], str) for name in IDENTITY if name != "run")
-        and isinstance(found["run"], int)
-        and all(isinstance(found.get(name) or {}, dict) for name in _RECORDS)
-        and isinstance(found.get("frames"), int | float | NoneType)
-        and isinstance(found.get("commit"), str | NoneType)
-    )
-    if not are_right:
-        raise NeurozooError(
-            f"{config} is damaged: {', '.join(IDENTITY)} should be names and a number, and {', '.join(_RECORDS)} "
-            f"mappings. {remedy}"
-        )
-    return found
-
-
-def read_identity(config: str | os.PathLike) -> dict[str, object]:
-    """Reads from a run's `config.yaml` which run it is.
-
-    Returns:
-        The values of `IDENTITY`.
-
-    Raises:
-        NeurozooError: The file is missing or lacks one of them.
-    """
-    found = read_run_settings(config)
-    return {name: found[name] for name in IDENTITY}
 
 
 def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Record]:

@@ -11,7 +11,7 @@ from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.npz_files import DAMAGE, read_npz
-from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.run_config import read_run_settings
 
 _ARRAYS = ("objectives", "measures", "ranges", "metadata_cell", "metadata_dims", "metadata_iteration")
 

@@ -11,7 +11,8 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, changed_settings, planned_runs, run_settings
-from neurozoo.records.run_log import UNITS, read_run_settings
+from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_log import UNITS
 from neurozoo.status.evidence import gather, last_lines
 from neurozoo.status.judgement import STATES, RunStatus, State, status_of
 from neurozoo.status.workflow_files import WorkflowFiles

@@ -9,7 +9,7 @@ from typing import Any
 from neurozoo.agents.tags import PUBLISHED
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
-from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.run_config import read_run_settings
 from neurozoo.training.loop import make_context, train
 from neurozoo.training.reporting import Terminal
 

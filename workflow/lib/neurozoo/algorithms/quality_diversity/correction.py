@@ -11,7 +11,7 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import write_json
 from neurozoo.randomness import NEW_RULE, Purpose, generator, run_entropy
-from neurozoo.records.run_log import read_run_settings
+from neurozoo.records.run_config import read_run_settings
 
 _CHUNK = 500  # levels that are evaluated at once
 

@@ -1,0 +1,53 @@
+"""Describes results on a terminal: scores, and where to find what can be looked at."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.records.comparability import NOT_RECORDED
+from neurozoo.records.tables import ALL_GAMES, read_score_table
+
+
+def describe_results(results: str | os.PathLike) -> str:
+    """Describes the results of a workflow in a few lines, for the terminal.
+
+    Args:
+        results: The folder `results/`.
+
+    Returns:
+        A table of scores with intervals, and the paths of figures and movies.
+
+    Raises:
+        NeurozooError: There is no table of scores yet.
+    """
+    results = Path(results)
+    path = results / "tables" / "scores.csv"
+    scores = read_score_table(path)
+    heads = ("algo", "network", "game", "runs", "episodes", "frames", "test score", "interval", "human = 1", "played")
+    lines = ["{:6}{:18}{:20}{:>4}  {:>8}  {:>13}  {:>10}  {:>23}  {:>9}  {}".format(*heads)]
+    for row in scores[scores["game"] != ALL_GAMES].itertuples():
+        interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
+        normalised = "" if np.isnan(row.human_normalised_mean) else f"{row.human_normalised_mean:.3f}"
+        episodes = "?" if np.isnan(row.episodes) else f"{row.episodes:.0f}"
+        lines.append(
+            f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {episodes:>8}  {row.frames:13,}  "
+            f"{row.score_mean:10,.1f}  {interval:>23}  {normalised:>9}  "
+            + "; ".join(filter(None, (row.played or f"{row.protocol}, {NOT_RECORDED}", row.variant)))
+        )
+    lines += [
+        "",
+        "Test score: mean over runs of their last one, with its bootstrap interval; episodes: in each run's test.",
+        "Played: the protocol, and what else differs; then the settings where runs of several are there.",
+        "Scores in full:       " + str(path),
+    ]
+    movies, loops = (sorted(results.glob(f"runs/*/*/*/*/{name}")) for name in ("activation.mp4", "loop.webp"))
+    lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
+    lines += [f"Activation movie:     {movie}" for movie in movies]
+    lines += [f"Games side by side:   {movie}" for movie in sorted(results.glob("movies/*.mp4"))]
+    lines += [f"Loop for a README:    {loop}" for loop in loops[:1]]
+    lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]
+    page = results / "site" / "index.html"
+    if page.exists():
+        lines += ["", f"Open the gallery: {page}"]
+    return "\n".join(lines)

@@ -1,0 +1,51 @@
+"""Reads `config.yaml` of a run: which run it is, and its settings."""
+
+import os
+from types import NoneType
+from typing import Any
+
+from neurozoo.errors import NeurozooError
+from neurozoo.yaml_files import read_yaml
+
+IDENTITY = ("algo", "game", "model", "run", "protocol")  # the values that say which run it is
+
+_RECORDS = ("protocol_record", "settings_record", "evaluation_record")
+
+
+def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
+    """Reads a run's `config.yaml`: its settings, and at least the values of `IDENTITY`.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
+    """
+    remedy = "It is written by the run; start the run again."
+    found = read_yaml(config, remedy)
+    missing = [name for name in IDENTITY if name not in found]
+    if missing:
+        raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
+    are_right = (
+        all(isinstance(found[name], str) for name in IDENTITY if name != "run")
+        and isinstance(found["run"], int)
+        and all(isinstance(found.get(name) or {}, dict) for name in _RECORDS)
+        and isinstance(found.get("frames"), int | float | NoneType)
+        and isinstance(found.get("commit"), str | NoneType)
+    )
+    if not are_right:
+        raise NeurozooError(
+            f"{config} is damaged: {', '.join(IDENTITY)} should be names and a number, and {', '.join(_RECORDS)} "
+            f"mappings. {remedy}"
+        )
+    return found
+
+
+def read_identity(config: str | os.PathLike) -> dict[str, object]:
+    """Reads from a run's `config.yaml` which run it is.
+
+    Returns:
+        The values of `IDENTITY`.
+
+    Raises:
+        NeurozooError: The file is missing or lacks one of them.
+    """
+    found = read_run_settings(config)
+    return {name: found[name] for name in IDENTITY}
