@@ -51,7 +51,7 @@ def read(iteration):
 
 def test_a_folder_that_is_not_there_is_no_evidence(tmp_path):
     evidence = look(tmp_path)
-    assert (evidence.has_results, evidence.record, evidence.sign, evidence.log) == (False, None, None, None)
+    assert (evidence.has_results, evidence.record, evidence.heartbeat, evidence.log) == (False, None, None, None)
 
 
 def test_results_count_only_together(tmp_path, run_dir):
@@ -78,22 +78,22 @@ def test_reports_may_be_longer_than_what_is_read_at_once(tmp_path, run_dir, leng
 
 def test_the_process_of_this_host_is_looked_at(tmp_path, run_dir):
     with Heartbeat(run_dir / "state", progress=5):
-        assert look(tmp_path).sign.is_alive is True
-        sign = json.loads((run_dir / "state" / "process.json").read_text())
+        assert look(tmp_path).heartbeat.is_alive is True
+        heartbeat = json.loads((run_dir / "state" / "process.json").read_text())
         for changes, is_alive in [
             ({"process_started": "1"}, False),  # another process has got the number since
             ({"process": 2**22 + 1}, False),
             ({"host": "not-" + socket.gethostname()}, None),
             ({"process_started": None}, None),  # where there is no /proc
         ]:
-            (run_dir / "state" / "process.json").write_text(json.dumps(sign | changes))
-            assert look(tmp_path).sign.is_alive is is_alive, changes
+            (run_dir / "state" / "process.json").write_text(json.dumps(heartbeat | changes))
+            assert look(tmp_path).heartbeat.is_alive is is_alive, changes
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"process": "x", "host": "a"}'])
 def test_a_damaged_sign_counts_as_missing(tmp_path, run_dir, text):
     (run_dir / "state" / "process.json").write_text(text)
-    assert look(tmp_path).sign is None
+    assert look(tmp_path).heartbeat is None
 
 
 def test_the_sentence_at_the_end_of_the_log_is_the_complaint(tmp_path, run_dir):

@@ -5,7 +5,7 @@ from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status.evidence import Evidence
 from neurozoo.status.judgement import ago, error_line, judge, status_of
 from neurozoo.status.workflow_files import Job
-from neurozoo.training.heartbeat import Sign
+from neurozoo.training.heartbeat import LastHeartbeat
 
 NOW = 1_000_000.0
 RECORD = {"unit": "frames", "progress": 600, "score": 12.5, "test_score": 9.0, "Iteration": 3, "TimeElapsedTotal": 60.0}
@@ -21,8 +21,8 @@ FACTS = {
 }
 
 
-def sign(age=5.0, is_alive=None, **facts):
-    return Sign(NOW - age, FACTS | facts, is_alive)
+def beat(age=5.0, is_alive=None, **facts):
+    return LastHeartbeat(NOW - age, FACTS | facts, is_alive)
 
 
 def job(age, number=None):
@@ -45,9 +45,15 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         # Results.
         ("done", {"has_results": True}),
         ("done", {"has_results": True, "record": RECORD | {"progress": 1001}}),
-        ("done", {"has_results": True, "record": RECORD | {"progress": 1001}, "under_way": job(3), "sign": sign()}),
-        ("waiting", {"has_results": True, "record": RECORD, "sign": sign(900, ended="finished")}),  # a larger budget
-        ("running", {"has_results": True, "record": RECORD, "sign": sign()}),
+        (
+            "done",
+            {"has_results": True, "record": RECORD | {"progress": 1001}, "under_way": job(3), "heartbeat": beat()},
+        ),
+        (
+            "waiting",
+            {"has_results": True, "record": RECORD, "heartbeat": beat(900, ended="finished")},
+        ),  # a larger budget
+        ("running", {"has_results": True, "record": RECORD, "heartbeat": beat()}),
         # A job, and nothing from the training yet.
         ("queued", {"under_way": job(9999, "7")}),
         ("queued", {"submitted": job(9999, "7")}),
@@ -56,39 +62,39 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("running", {"under_way": job(30)}),
         ("stalled", {"under_way": job(900)}),
         # Heartbeats.
-        ("running", {"sign": sign()}),
-        ("running", {"sign": sign(100)}),
-        ("stalled", {"sign": sign(121)}),
-        ("running", {"sign": sign(5, is_alive=True)}),
-        ("stalled", {"sign": sign(121, is_alive=True)}),
-        ("stalled", {"sign": sign(last_news=NOW - 3601)}),
-        ("failed", {"sign": sign(5, is_alive=False)}),
-        ("running", {"sign": sign(), "under_way": job(99)}),
+        ("running", {"heartbeat": beat()}),
+        ("running", {"heartbeat": beat(100)}),
+        ("stalled", {"heartbeat": beat(121)}),
+        ("running", {"heartbeat": beat(5, is_alive=True)}),
+        ("stalled", {"heartbeat": beat(121, is_alive=True)}),
+        ("stalled", {"heartbeat": beat(last_news=NOW - 3601)}),
+        ("failed", {"heartbeat": beat(5, is_alive=False)}),
+        ("running", {"heartbeat": beat(), "under_way": job(99)}),
         # Killed by a limit on another node: Snakemake reports it before the heartbeat is too old.
-        ("failed", {"sign": sign(50), "failed": job(20, "7")}),
-        ("running", {"sign": sign(5), "failed": job(20, "6")}),  # an earlier attempt
+        ("failed", {"heartbeat": beat(50), "failed": job(20, "7")}),
+        ("running", {"heartbeat": beat(5), "failed": job(20, "6")}),  # an earlier attempt
         # Lost, and submitted again.
-        ("queued", {"sign": sign(900), "failed": job(800, "7"), "under_way": job(799, "8")}),
-        ("queued", {"sign": sign(900, is_alive=False), "under_way": job(3, "8")}),
-        ("running", {"sign": sign(900, is_alive=False), "under_way": job(3)}),
+        ("queued", {"heartbeat": beat(900), "failed": job(800, "7"), "under_way": job(799, "8")}),
+        ("queued", {"heartbeat": beat(900, is_alive=False), "under_way": job(3, "8")}),
+        ("running", {"heartbeat": beat(900, is_alive=False), "under_way": job(3)}),
         # The training has ended.
-        ("failed", {"sign": sign(900, ended="failed", error="no")}),
-        ("failed", {"sign": sign(2, ended="failed", error="no"), "under_way": job(99)}),  # not cleaned up yet
-        ("waiting", {"sign": sign(900, ended="stopped")}),
-        ("waiting", {"sign": sign(900, ended="stopped"), "failed": job(895)}),  # the same end, seen by Snakemake
-        ("failed", {"sign": sign(900, ended="stopped"), "failed": job(5)}),  # another attempt
-        ("running", {"sign": sign(5, ended="finished"), "under_way": job(99)}),
-        ("waiting", {"sign": sign(900, ended="finished"), "under_way": job(999)}),
+        ("failed", {"heartbeat": beat(900, ended="failed", error="no")}),
+        ("failed", {"heartbeat": beat(2, ended="failed", error="no"), "under_way": job(99)}),  # not cleaned up yet
+        ("waiting", {"heartbeat": beat(900, ended="stopped")}),
+        ("waiting", {"heartbeat": beat(900, ended="stopped"), "failed": job(895)}),  # the same end, seen by Snakemake
+        ("failed", {"heartbeat": beat(900, ended="stopped"), "failed": job(5)}),  # another attempt
+        ("running", {"heartbeat": beat(5, ended="finished"), "under_way": job(99)}),
+        ("waiting", {"heartbeat": beat(900, ended="finished"), "under_way": job(999)}),
         # Slices.
-        ("queued", {"sign": sign(900, **ENDED_BY_SLICE)}),
-        ("waiting", {"sign": sign(900, ended="slice")}),  # there was no scheduler to start it again
-        ("failed", {"sign": sign(900, **ENDED_BY_SLICE), "failed": job(5, "7")}),
-        ("running", {"sign": sign(900, **ENDED_BY_SLICE), "under_way": job(5)}),  # the next one starts
+        ("queued", {"heartbeat": beat(900, **ENDED_BY_SLICE)}),
+        ("waiting", {"heartbeat": beat(900, ended="slice")}),  # there was no scheduler to start it again
+        ("failed", {"heartbeat": beat(900, **ENDED_BY_SLICE), "failed": job(5, "7")}),
+        ("running", {"heartbeat": beat(900, **ENDED_BY_SLICE), "under_way": job(5)}),  # the next one starts
         # Failures before the training began.
         ("failed", {"complaint": (NOW - 5, "The noise table is missing.")}),
         ("failed", {"failed": job(5)}),
-        ("failed", {"sign": sign(900, ended="stopped"), "complaint": (NOW - 5, "The noise table is missing.")}),
-        ("waiting", {"sign": sign(900, ended="stopped"), "complaint": (NOW - 899, "Stopped by SIGTERM.")}),
+        ("failed", {"heartbeat": beat(900, ended="stopped"), "complaint": (NOW - 5, "The noise table is missing.")}),
+        ("waiting", {"heartbeat": beat(900, ended="stopped"), "complaint": (NOW - 899, "Stopped by SIGTERM.")}),
         ("queued", {"complaint": (NOW - 50, "The noise table is missing."), "under_way": job(5, "8")}),
     ],
 )
@@ -98,10 +104,10 @@ def test_what_the_files_say_becomes_one_word(state, evidence):
 
 def test_every_combination_of_evidence_gets_an_answer():
     ends = [None, "finished", "slice", "stopped", "failed"]
-    signs = [None, *(sign(age, alive, ended=end) for age in (5, 900) for alive in (True, False, None) for end in ends)]
+    beats = [None, *(beat(age, alive, ended=end) for age in (5, 900) for alive in (True, False, None) for end in ends)]
     jobs = [None, job(3), job(3, "7"), job(9999), job(9999, "7")]
     for has_results, one, way, submitted, failed, complaint in itertools.product(
-        (False, True), signs, jobs, jobs, jobs, (None, (NOW - 20, "no"))
+        (False, True), beats, jobs, jobs, jobs, (None, (NOW - 20, "no"))
     ):
         evidence = Evidence(has_results, RECORD, one, way, submitted, failed, complaint)
         status = status_of(PlannedRun("ga", "pong", "small", 1), evidence, budget=1000, unit="frames", now=NOW)
@@ -110,9 +116,9 @@ def test_every_combination_of_evidence_gets_an_answer():
 
 
 def test_the_reason_says_who_was_lost_and_since_when():
-    note = judge(Evidence(sign=sign(7300)), budget=1000, now=NOW)[1]
+    note = judge(Evidence(heartbeat=beat(7300)), budget=1000, now=NOW)[1]
     assert note == "process 42 on node7 has sent no heartbeat for 2 h 1 min"
-    note = judge(Evidence(sign=sign(5, is_alive=False)), budget=1000, now=NOW)[1]
+    note = judge(Evidence(heartbeat=beat(5, is_alive=False)), budget=1000, now=NOW)[1]
     assert note.startswith("process 42 on node7 ended without an error message")
     assert judge(Evidence(complaint=(NOW, "Game 'pnog'")), budget=1000, now=NOW) == ("failed", "Game 'pnog'")
 
@@ -122,31 +128,34 @@ def status(**evidence):
 
 
 def test_a_running_run_is_as_far_as_its_last_sign_says():
-    running = status(record=RECORD, sign=sign(job="7"))
+    running = status(record=RECORD, heartbeat=beat(job="7"))
     assert (running.progress, running.progress_per_second, running.remaining) == (800, 20.0, 10.0)
     assert (running.score, running.test_score, running.generation) == (12.5, 9.0, 3)
     assert (running.host, running.job) == ("node7", "7")
 
 
 def test_a_run_that_does_not_run_is_as_far_as_its_last_report_and_has_no_end_in_sight():
-    stopped = status(record=RECORD, sign=sign(900, ended="stopped", job="7"))
+    stopped = status(record=RECORD, heartbeat=beat(900, ended="stopped", job="7"))
     assert (stopped.progress, stopped.progress_per_second, stopped.remaining) == (600, 10.0, None)
     assert (stopped.host, stopped.job) == (None, None)
 
 
 def test_before_the_first_episodes_the_speed_is_that_of_the_run_so_far():
-    assert status(record=RECORD, sign=sign(progress=600, progress_per_second=0.0)).remaining == pytest.approx(40)
-    assert status(sign=sign(progress=0, progress_per_second=0.0)).remaining is None
+    assert status(record=RECORD, heartbeat=beat(progress=600, progress_per_second=0.0)).remaining == pytest.approx(40)
+    assert status(heartbeat=beat(progress=0, progress_per_second=0.0)).remaining is None
 
 
 def test_the_newest_job_is_named():
-    assert status(sign=sign(900, job="7"), under_way=job(3, "8")).job == "8"
-    assert status(sign=sign(5, job="8"), under_way=job(99), submitted=job(99, "7")).job == "8"
-    assert status(sign=sign(900, job="7"), failed=job(8, "7")).job == "7"
+    assert status(heartbeat=beat(900, job="7"), under_way=job(3, "8")).job == "8"
+    assert status(heartbeat=beat(5, job="8"), under_way=job(99), submitted=job(99, "7")).job == "8"
+    assert status(heartbeat=beat(900, job="7"), failed=job(8, "7")).job == "7"
 
 
 def test_the_job_of_an_attempt_that_failed_is_not_that_of_the_next_one():
-    before = {"sign": sign(40, ended="stopped", job="7"), "failed": job(2, "7")}  # noticed after the next was submitted
+    before = {
+        "heartbeat": beat(40, ended="stopped", job="7"),
+        "failed": job(2, "7"),
+    }  # noticed after the next was submitted
     queued = status(**before, under_way=job(3, "8"))
     assert (queued.state, queued.job) == ("queued", "8")
     starts = status(**before, under_way=job(1))  # Slurm's job reports its number only once it trains

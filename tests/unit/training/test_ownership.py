@@ -20,14 +20,14 @@ def nothing():
     pass
 
 
-def change_sign(state, **changes):
+def change_heartbeat(state, **changes):
     facts = json.loads((state / "process.json").read_text())
     (state / "process.json").write_text(json.dumps(facts | changes))
 
 
 def let_another_process_train(state):
     """Leaves the heartbeat of a living process of this host."""
-    change_sign(state, process=os.getppid(), process_started=process_started(os.getppid()))
+    change_heartbeat(state, process=os.getppid(), process_started=process_started(os.getppid()))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_an_earlier_training_of_the_same_process_has_ended_whatever_its_heartbea
 def test_a_training_waits_for_an_earlier_one_that_ends_meanwhile(tmp_path, seconds):
     def check():
         if seconds() > 30:
-            change_sign(tmp_path, ended="stopped")
+            change_heartbeat(tmp_path, ended="stopped")
 
     with Heartbeat(tmp_path, progress=0):
         let_another_process_train(tmp_path)
@@ -84,27 +84,27 @@ def test_a_training_waits_for_an_earlier_one_that_ends_meanwhile(tmp_path, secon
 
 def test_a_training_on_another_host_counts_as_gone_when_it_is_silent(tmp_path, seconds):
     with Heartbeat(tmp_path, progress=0):
-        change_sign(tmp_path, host="elsewhere")
+        change_heartbeat(tmp_path, host="elsewhere")
         wait_for_earlier_training(tmp_path, check=nothing)
         assert seconds() == pytest.approx(SILENCE, abs=2 * POLL)
 
 
 def test_a_training_does_not_wait_for_an_old_heartbeat_of_another_host(tmp_path, seconds):
     with Heartbeat(tmp_path, progress=0):
-        change_sign(tmp_path, host="elsewhere")
+        change_heartbeat(tmp_path, host="elsewhere")
         os.utime(tmp_path / "process.json", (time.time() - 121, time.time() - 121))
         wait_for_earlier_training(tmp_path, check=nothing)
         assert seconds() == 0
 
 
 def test_a_training_on_another_host_that_gives_heartbeats_keeps_its_run(tmp_path, seconds):
-    def give_a_sign():
-        change_sign(tmp_path, host="elsewhere", process=5, progress=int(100 * seconds()))
+    def give_heartbeat():
+        change_heartbeat(tmp_path, host="elsewhere", process=5, progress=int(100 * seconds()))
 
     with Heartbeat(tmp_path, progress=0):
-        give_a_sign()
+        give_heartbeat()
         with pytest.raises(NeurozooError, match="trained by process 5 on elsewhere"):
-            wait_for_earlier_training(tmp_path, check=give_a_sign)
+            wait_for_earlier_training(tmp_path, check=give_heartbeat)
 
 
 def test_a_signal_ends_the_wait(tmp_path):
@@ -157,7 +157,7 @@ def test_a_training_that_was_cut_off_and_comes_back_changes_nothing(runner, tmp_
     wait_until((run_dir / "state" / "journal.jsonl").exists, what="no journal")
     os.kill(cut_off.pid, signal.SIGSTOP)
     assert not (run_dir / "checkpoint.npz").exists(), "the training is too short for this test"
-    change_sign(run_dir / "state", host="elsewhere")  # as of a node without a network
+    change_heartbeat(run_dir / "state", host="elsewhere")  # as of a node without a network
     os.utime(run_dir / "state" / "process.json", (0, 0))
     runner.finish(run_dir, settings=longer)
     assert_same_results(run_dir, uninterrupted)

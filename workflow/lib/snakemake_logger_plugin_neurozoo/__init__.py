@@ -19,7 +19,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 TRAINING = ("train", "train_archive")  # rules whose end is worth a line; `neurozoo_train` if the project is a module
 BAR = 24  # characters
 USUAL = "were not present when the DAG was created"  # training makes result.json, which another rule can make, too
-REASONS = {  # Snakemake's, which list all files and settings, in some words
+REASONS = {  # Snakemake's, which list all files and settings, in a few words
     "Forced execution": "forced",
     "Params have changed": "settings have changed",
     "Set of input files has changed": "other input files",

@@ -143,7 +143,7 @@ def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str
         given: dict[str, Any] = {key: value for key, value in choices.items() if value is not None}
         kept = {key: getattr(record.protocol, key) or None for key in ("action_set", "observation", "start_state")}
         protocol_of(record.game, record.protocol.name, **kept | given)  # refuses what does not fit
-        return replace(record.protocol, **given)  # a record of before may differ from today's protocol of that name
+        return replace(record.protocol, **given)  # an earlier record may differ from today's protocol of that name
     if name is None and record.seeds is not None:
         name = CSHENTON_PROTOCOL
     return protocol_of(record.game, name, **choices)

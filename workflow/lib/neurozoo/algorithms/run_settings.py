@@ -39,9 +39,9 @@ class Settings:
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ()  # settings that do not change the result; a state may differ in them
     RENAMED: ClassVar[Mapping[str, str]] = {}  # present names by former ones, which work until the next release
-    # Settings that the previous version lacked, with the values that mean what it did: runs of before continue.
+    # Settings that the previous version lacked, with the values that reproduce what it did: earlier runs continue.
     ADDED: ClassVar[Mapping[str, object]] = {}
-    # Settings that say nothing about the algorithm, or that a record of its own says, such as the protocol's.
+    # Settings that do not describe the algorithm, or that a record of their own holds, such as the protocol's.
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed",)
 
     @property

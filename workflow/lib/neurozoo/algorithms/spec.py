@@ -140,8 +140,8 @@ class AlgorithmSpec:
             with equal records are compared. Results that are no networks have no such record.
         keep_protocol: Returns the record of the protocol with which a run continues if it is not the one of its
             settings; takes the game, the settings, and the protocol with which it began (None if unknown).
-        first_presets: What corrected presets said at first: the values of settings, by preset. Runs that began so
-            continue so.
+        first_presets: What corrected presets said at first: the values of settings, by preset. Runs that started
+            with these keep them.
         start_sources: Returns the files and folders of runs that a run with some settings starts from; none for most.
         needs_besides: Returns what must be built besides `needs` before a run of a game with some settings.
         memory: Returns the megabytes of memory that a run with some settings needs.

@@ -23,7 +23,7 @@ from neurozoo.records.comparability import facts_of
 from neurozoo.records.run_config import IDENTITY, read_run_settings
 from neurozoo.records.run_log import current_log, parse_log, progress_of, read_last_record
 from neurozoo.records.tables import final_scores, read_metrics
-from neurozoo.training.heartbeat import read_sign
+from neurozoo.training.heartbeat import read_heartbeat
 
 _MACHINE = ("processor", "physical_cores", "memory_gigabytes", "system")
 _DIGITS = 12  # of a digest
@@ -197,8 +197,8 @@ def machine_of(state: Path) -> dict[str, Any]:
     Args:
         state: The run's folder `state/`.
     """
-    sign = read_sign(state)
-    if sign is None or sign.facts.get("host") != socket.gethostname():
+    heartbeat = read_heartbeat(state)
+    if heartbeat is None or heartbeat.facts.get("host") != socket.gethostname():
         return {}
     here = machine()
     return {name: here[name] for name in _MACHINE}

@@ -15,7 +15,7 @@ _MOST_NAMED = 5  # differences in a sentence
 
 
 class Mark(NamedTuple):
-    """Something that a reader has to know of a record: in some words for the table, and in a sentence for the page."""
+    """Something that a reader has to know of a record: briefly for the table, and in a sentence for the page."""
 
     words: str
     sentence: str

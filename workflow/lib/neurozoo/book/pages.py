@@ -71,7 +71,7 @@ class Entry:
         budgets: What is planned today, by run.
         labels: What the configuration calls runs today, by run.
         shown: Its results, the most important first.
-        earlier: Results of before, each with where it comes from.
+        earlier: Earlier results, each with where it comes from.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reads what a claim shows: the tables of its record, tables of before, speed and cost."""
+"""Reads what a claim shows: the tables of its record, earlier tables, speed and cost."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -258,7 +258,7 @@ def read_imports(path: Path, claim: Claim) -> Shown:
     return Shown("Scores of the genomes", head, rows, brief)
 
 
-# ---- tables of before
+# ---- earlier tables
 
 
 def shown_of_earlier(earlier: Earlier, claim: Claim, project: Path) -> Shown:

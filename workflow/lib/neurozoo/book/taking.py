@@ -56,9 +56,9 @@ class Taking:
     Attributes:
         record: The new record.
         taken: Names of the runs that come from the results.
-        kept: Names of the runs that only come from the record of before.
+        kept: Names of the runs that only come from the previous record.
         left_out: Names of runs that are in the results, but count as they are in the record.
-        forgotten: What the record of before had, a sentence per run.
+        forgotten: What the previous record had, a sentence per run.
     """
 
     record: Record
@@ -308,7 +308,7 @@ def _take_imported(config: Mapping, results: Path, made: Path) -> tuple[list[Tak
 
 
 def _lost_runs(record: Record, before: Record, config: Mapping) -> list[str]:
-    """Says which runs of the record of before the new one lacks, or has less far, and why."""
+    """Says which runs of the previous record the new one lacks, or has less far, and why."""
     now = {run.name: run for run in record.runs}
     budgets = planned_budgets(config)
     lost = []

@@ -18,8 +18,8 @@ class Shown:
         title: What they are.
         head: Headings of the table.
         rows: Its rows.
-        brief: The most important values in some words each, for the list of all claims.
-        how: How they were measured, in some words, if no record says it.
+        brief: The most important values, a few words each, for the list of all claims.
+        how: How they were measured, briefly, if no record says it.
         heading: Stands above the brief in the list, where a claim has several kinds of results.
         is_narrow: Whether an interval comes from fewer than five runs.
     """
@@ -48,7 +48,7 @@ def with_interval(value: float, low: float | None, high: float | None) -> str:
 
 
 def machine_text(machine: Mapping[str, Any] | None) -> str:
-    """Describes a machine in some words."""
+    """Describes a machine briefly."""
     if not machine:
         return "machine not recorded"
     cores = machine.get("physical_cores")

@@ -100,7 +100,7 @@ class NativeVectorEnv:
 
     def send(self, actions: np.ndarray) -> None:
         """Starts a step of all environments and returns at once; int32, shape (num_envs,)."""
-        self._stacks, self._facts = self._new_arrays()  # a receiver may keep those of before
+        self._stacks, self._facts = self._new_arrays()  # a receiver may keep the previous ones
         actions = np.ascontiguousarray(actions, np.int32)
         self._send(self._vector, actions.ctypes.data, *self._targets())
 

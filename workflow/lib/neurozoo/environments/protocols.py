@@ -104,7 +104,7 @@ class Protocol:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Protocol":
-        """Reads what `dataclasses.asdict` wrote. What a record of before lacks has the value that was true then.
+        """Reads what `dataclasses.asdict` wrote. What an earlier record lacks has the value that was true then.
 
         Raises:
             ValueError, TypeError: The record is not one of a protocol.
@@ -185,7 +185,7 @@ PROTOCOLS = {
         Protocol("gymnasium", max_frames=20_000_000, frame_skip=1, world="gymnasium"),
     )
 }
-# What corrected protocols were before; runs that began so continue so.
+# What corrected protocols were before; runs that started with these keep them.
 BEFORE_CORRECTION: dict[str, dict[str, Any]] = {
     "nature2015": {"max_frames": 108_000},
     "simple_dqn": {"max_frames": 108_000, "least_noop_steps": 0, "max_noop_steps": 0},

@@ -48,7 +48,7 @@ class AtariVectorEnvironment:
         threads: Threads of the emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
         draws_as_before: Whether episodes start with one no-op fewer than the protocol says, from none on, as ale-py
-            draws them. Runs that earlier versions began continue so.
+            draws them. Runs that earlier versions began keep that.
         ops: The op library; None for ale-py's.
 
     Attributes:
@@ -145,7 +145,7 @@ class AtariVectorEnvironment:
         """Returns the state, except what `get_arrays` returns, as plain JSON."""
         return {
             **describe_episodes(self.episodes, self._played, self.stacks),
-            **({} if self._draws_as_before else {"noops": "as the protocol says"}),  # missing in states of before
+            **({} if self._draws_as_before else {"noops": "as the protocol says"}),  # missing in earlier states
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.records.run_log import log_paths, progress_of, read_last_record
 from neurozoo.records.run_result import FILES
 from neurozoo.status.workflow_files import Job, WorkflowFiles
-from neurozoo.training.heartbeat import Sign, read_sign
+from neurozoo.training.heartbeat import LastHeartbeat, read_heartbeat
 
 CHUNK = 2**16  # bytes that are read at once from the end of a file
 ERROR = "neurozoo: "  # how a sentence for the user begins in a log
@@ -24,7 +24,7 @@ class Evidence:
     Attributes:
         has_results: Whether all its results are there.
         record: The report of the last generation; None before the first.
-        sign: The last heartbeat of its training.
+        heartbeat: The last heartbeat of its training.
         under_way: The job that Snakemake has marked as running or submitted.
         submitted: The job that waits or runs in Grid Engine, according to the profile's records.
         failed: The last failure that Snakemake has reported.
@@ -34,7 +34,7 @@ class Evidence:
 
     has_results: bool = False
     record: dict | None = None
-    sign: Sign | None = None
+    heartbeat: LastHeartbeat | None = None
     under_way: Job | None = None
     submitted: Job | None = None
     failed: Job | None = None
@@ -69,7 +69,7 @@ def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFi
     return Evidence(
         has_results=has_results,
         record=_last_record(here),
-        sign=read_sign(here / "state"),
+        heartbeat=read_heartbeat(here / "state"),
         under_way=workflow.under_way(output),
         submitted=workflow.submitted(output),
         failed=workflow.failed(output),

@@ -8,7 +8,7 @@ from typing import Literal
 from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status.evidence import Evidence, last_lines
 from neurozoo.status.workflow_files import Job
-from neurozoo.training.heartbeat import Sign
+from neurozoo.training.heartbeat import LastHeartbeat
 
 State = Literal["failed", "stalled", "running", "queued", "waiting", "done"]
 STATES: tuple[State, ...] = ("failed", "stalled", "running", "queued", "waiting", "done")  # most urgent first
@@ -74,46 +74,47 @@ def judge(evidence: Evidence, *, budget: int, now: float) -> tuple[State, str]:
     Returns:
         The state, and the reason in words.
     """
-    sign, job = evidence.sign, evidence.under_way
+    heartbeat, job = evidence.heartbeat, evidence.under_way
     progress = (evidence.record or {}).get("progress")
     if evidence.has_results and (progress is None or progress >= budget):
         return "done", ""
-    new_attempt = job if job is not None and (sign is None or job.time > sign.time) else None
+    new_attempt = job if job is not None and (heartbeat is None or job.time > heartbeat.time) else None
     if new_attempt is not None:
         if new_attempt.number is not None:
             return "queued", ""
         if now - new_attempt.time < STARTING:
             return "running", "starting"
         return "stalled", f"a job started {ago(now - new_attempt.time)} ago, but its training has sent no heartbeat"
-    if sign is not None and sign.ended is None:
-        return _alive_or_not(sign, evidence.failed, now)
-    if sign is not None and sign.ended == "slice" and sign.facts.get("job") and not _failed_since(evidence, sign.time):
+    if heartbeat is not None and heartbeat.ended is None:
+        return _alive_or_not(heartbeat, evidence.failed, now)
+    is_continued = heartbeat is not None and heartbeat.ended == "slice" and heartbeat.facts.get("job")
+    if heartbeat is not None and is_continued and not _failed_since(evidence, heartbeat.time):
         return "queued", "waits for its next slice of time"
     if _waits_in_queue(evidence):
         return "queued", ""
-    if job is not None and sign is not None and sign.ended == "finished" and now - sign.time < LOST:
+    if job is not None and heartbeat is not None and heartbeat.ended == "finished" and now - heartbeat.time < LOST:
         return "running", "finishing"
     return _ended(evidence)
 
 
-def _alive_or_not(sign: Sign, failed: Job | None, now: float) -> tuple[State, str]:
-    who = f"process {sign.facts['process']} on {sign.facts['host']}"
-    if sign.is_alive is False:
+def _alive_or_not(heartbeat: LastHeartbeat, failed: Job | None, now: float) -> tuple[State, str]:
+    who = f"process {heartbeat.facts['process']} on {heartbeat.facts['host']}"
+    if heartbeat.is_alive is False:
         reason = "it was killed or ran out of memory. The same command continues the run"
         return "failed", f"{who} ended without an error message: {reason}"
-    if failed is not None and failed.time > sign.time:
+    if failed is not None and failed.time > heartbeat.time:
         return "failed", f"{who} ended without an error message and its job failed: it hit a limit or its node was lost"
-    if now - sign.time > LOST:
-        return "stalled", f"{who} has sent no heartbeat for {ago(now - sign.time)}"
-    if now - sign.facts["last_news"] > NO_NEWS:
-        return "stalled", f"no episode has finished for {ago(now - sign.facts['last_news'])}"
+    if now - heartbeat.time > LOST:
+        return "stalled", f"{who} has sent no heartbeat for {ago(now - heartbeat.time)}"
+    if now - heartbeat.facts["last_news"] > NO_NEWS:
+        return "stalled", f"no episode has finished for {ago(now - heartbeat.facts['last_news'])}"
     return "running", ""
 
 
 def _waits_in_queue(evidence: Evidence) -> bool:
     """Tells whether the newest Grid Engine job has neither begun to train nor failed. Deleted jobs count as failed."""
     submitted = evidence.submitted
-    later = [event.time for event in (evidence.sign, evidence.failed) if event is not None]
+    later = [event.time for event in (evidence.heartbeat, evidence.failed) if event is not None]
     return submitted is not None and submitted.time > max(later, default=0.0)
 
 
@@ -123,18 +124,18 @@ def _failed_since(evidence: Evidence, time: float) -> bool:
 
 def _ended(evidence: Evidence) -> tuple[State, str]:
     """Decides on the state of a run that has no running or submitted job."""
-    sign, complaint = evidence.sign, evidence.complaint
-    if sign is not None and sign.ended is not None and not _failed_since(evidence, sign.time):
+    heartbeat, complaint = evidence.heartbeat, evidence.complaint
+    if heartbeat is not None and heartbeat.ended is not None and not _failed_since(evidence, heartbeat.time):
         is_newer = (
-            complaint is not None and complaint[0] > sign.time + 5.0
+            complaint is not None and complaint[0] > heartbeat.time + 5.0
         )  # the log is written right after the last heartbeat
-        if sign.ended in ("slice", "stopped") and not is_newer:
-            return "waiting", sign.facts.get("error") or ""
-        if sign.ended == "failed" and not is_newer:
-            return "failed", sign.facts.get("error") or ""
+        if heartbeat.ended in ("slice", "stopped") and not is_newer:
+            return "waiting", heartbeat.facts.get("error") or ""
+        if heartbeat.ended == "failed" and not is_newer:
+            return "failed", heartbeat.facts.get("error") or ""
     if complaint is not None:
         return "failed", complaint[1]
-    if evidence.failed is not None and (sign is None or evidence.failed.time > sign.time):
+    if evidence.failed is not None and (heartbeat is None or evidence.failed.time > heartbeat.time):
         return "failed", "its job failed before the training began"
     return "waiting", ""
 
@@ -142,24 +143,24 @@ def _ended(evidence: Evidence) -> tuple[State, str]:
 def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, unit: str, now: float) -> RunStatus:
     """Returns a run's state with its progress; arguments as in `judge`, and the unit of the budget."""
     state, note = judge(evidence, budget=budget, now=now)
-    sentence = evidence.complaint or (evidence.sign and evidence.sign.facts.get("error"))
+    sentence = evidence.complaint or (evidence.heartbeat and evidence.heartbeat.facts.get("error"))
     if state == "failed" and not sentence and evidence.log is not None:
         line = error_line(last_lines(evidence.log, ERROR_LINES))
         note = f"{note}. Its log says: {line}" if line else note
-    sign, record = evidence.sign, evidence.record or {}
+    heartbeat, record = evidence.heartbeat, evidence.record or {}
     progress = int(record.get("progress") or 0)
     speed = progress / record["TimeElapsedTotal"] if progress and record.get("TimeElapsedTotal") else None
     remaining = None
-    if state == "running" and sign is not None and sign.ended is None:
-        progress = max(progress, int(sign.facts["progress"]))
-        speed = sign.facts["progress_per_second"] or speed
+    if state == "running" and heartbeat is not None and heartbeat.ended is None:
+        progress = max(progress, int(heartbeat.facts["progress"]))
+        speed = heartbeat.facts["progress_per_second"] or speed
         remaining = max(budget - progress, 0) / speed if speed else None
     return RunStatus(
         run=run,
         state=state,
         note=note,
         job=_job_number(evidence, state),
-        host=sign.facts["host"] if sign is not None and state in ("running", "stalled", "failed") else None,
+        host=heartbeat.facts["host"] if heartbeat is not None and state in ("running", "stalled", "failed") else None,
         unit=unit,
         progress=progress,
         budget=budget,
@@ -180,13 +181,13 @@ def error_line(lines: list[str]) -> str | None:
 def _job_number(evidence: Evidence, state: State) -> str | None:
     if state in ("waiting", "done"):
         return None
-    sign, job = evidence.sign, evidence.under_way
+    heartbeat, job = evidence.heartbeat, evidence.under_way
     # A failed job is named only if the run's state is `failed`: the next job may have come within the same second.
     jobs = [job, evidence.submitted, evidence.failed if state == "failed" else None]
     known = [(found.time, found.number) for found in jobs if found is not None and found.number is not None]
-    is_outdated = state != "failed" and job is not None and sign is not None and job.time > sign.time
-    if sign is not None and sign.facts.get("job") and not is_outdated:
-        known.append((sign.time, str(sign.facts["job"])))
+    is_outdated = state != "failed" and job is not None and heartbeat is not None and job.time > heartbeat.time
+    if heartbeat is not None and heartbeat.facts.get("job") and not is_outdated:
+        known.append((heartbeat.time, str(heartbeat.facts["job"])))
     return max(known)[1] if known else None
 
 

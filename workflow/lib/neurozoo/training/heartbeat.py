@@ -26,7 +26,7 @@ _OWNER = ("host", "process", "process_started", "started")  # these values toget
 
 
 @dataclass(frozen=True)
-class Sign:
+class LastHeartbeat:
     """The last heartbeat of a training.
 
     Attributes:
@@ -126,10 +126,10 @@ class Heartbeat:
                 "long. Two trainings must not write into one folder, so this one stops; nothing is lost."
             )
 
-    def _other_owner(self) -> Sign | None:
-        sign = read_sign(self._path.parent)
-        is_own = sign is None or all(sign.facts.get(name) == self._facts[name] for name in _OWNER)
-        return None if is_own else sign
+    def _other_owner(self) -> LastHeartbeat | None:
+        heartbeat = read_heartbeat(self._path.parent)
+        is_own = heartbeat is None or all(heartbeat.facts.get(name) == self._facts[name] for name in _OWNER)
+        return None if is_own else heartbeat
 
     def _write(self) -> None:
         seconds = time.monotonic() - self._start
@@ -164,7 +164,7 @@ class Heartbeat:
             self._write()
 
 
-def read_sign(state_folder: Path) -> Sign | None:
+def read_heartbeat(state_folder: Path) -> LastHeartbeat | None:
     """Returns the last heartbeat in a run's `state/`; None if the file is missing or damaged."""
     path = state_folder / FILE
     try:
@@ -183,7 +183,7 @@ def read_sign(state_folder: Path) -> Sign | None:
     is_alive = None
     if host == socket.gethostname() and facts.get("process_started") is not None:
         is_alive = process_started(number) == facts["process_started"]
-    return Sign(when, facts, is_alive)
+    return LastHeartbeat(when, facts, is_alive)
 
 
 def _is_number(value: object) -> bool:

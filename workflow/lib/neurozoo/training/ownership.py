@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.training.heartbeat import PERIOD, read_sign
+from neurozoo.training.heartbeat import PERIOD, read_heartbeat
 
 PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives a job 30 after SIGTERM
 SILENCE = 2.5 * PERIOD  # seconds without a heartbeat after which a training on another host counts as gone
@@ -34,18 +34,21 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
     """
     begin = heard = time.monotonic()
     before = None
-    while (sign := read_sign(state_folder)) is not None and sign.ended is None and sign.is_alive is not False:
-        if sign.is_alive and sign.facts["process"] == os.getpid():
+    while (heartbeat := read_heartbeat(state_folder)) is not None and heartbeat.ended is None:
+        if heartbeat.is_alive is False:
+            return
+        if heartbeat.is_alive and heartbeat.facts["process"] == os.getpid():
             return  # an earlier training of this process; a full disk kept it from noting its end
         now = time.monotonic()
-        if sign != before:
-            before, heard = sign, now
-        if sign.is_alive is None and (time.time() - sign.time > OLD or now - heard > SILENCE):
+        if heartbeat != before:
+            before, heard = heartbeat, now
+        if heartbeat.is_alive is None and (time.time() - heartbeat.time > OLD or now - heard > SILENCE):
             return
         if now - begin > PATIENCE:
             raise NeurozooError(
-                f"This run is being trained by {sign.author}, as {state_folder / 'process.json'} says. Two trainings "
-                "must not write into one folder: wait until it has ended, or end it, then start the same command again."
+                f"This run is being trained by {heartbeat.author}, as {state_folder / 'process.json'} says. Two "
+                "trainings must not write into one folder: wait until it has ended, or end it, then start the same "
+                "command again."
             )
         check()
         time.sleep(POLL)

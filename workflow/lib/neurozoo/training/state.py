@@ -5,8 +5,8 @@
 - `state.json` is written when a run begins and after every generation or epoch (deep Q-learning: more often).
 - `journal.jsonl` gets a line for each finished episode, so that a kill loses only the episodes in flight; and
   from time to time one with the seconds so far.
-- `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again. Of what
-  grows by every report, it holds what is new.
+- `log.jsonl` collects the reports. The state records its length; whatever was appended later is cut off again. Of a
+  field that grows with every report, it holds only the new part.
 - `arrays/` holds what is too large for JSON, one file per name. A name stands for one content, so files are added
   before the state names them and removed only after it no longer does. A file that the state does not name is what a
   kill left behind: it is removed before the run continues, which may give its name to another content.

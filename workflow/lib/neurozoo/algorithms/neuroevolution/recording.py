@@ -57,7 +57,7 @@ class PopulationRecorder:
     def see(self, batch: Batch, results: Sequence[EpisodeResult]) -> None:
         """Remembers the population's episodes, and those of tests, whose mean stands for the tested agent."""
         if any(result.behaviour is None for result in results):
-            return  # from a journal of before the setting was changed
+            return  # from a journal from before the setting was changed
         if batch.phase == "population":
             self._population = (batch, results)
         elif batch.phase in ("initial", "test"):

@@ -151,7 +151,7 @@ class LevelSearchSession:
         """Continues from what `extra_state` returned."""
 
     def replay(self, batch: np.ndarray) -> None:
-        """Prepares for the `tell` of a batch of before the interruption."""
+        """Prepares for the `tell` of the batch before the interruption."""
 
     # ---- of the training loop
 
