@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from neurozoo.cli.arguments import (
     add_settings,
-    check_endings,
+    check_outputs,
     check_run_dirs,
     chosen,
     positive,
@@ -71,6 +71,17 @@ def test_numbers_of_runs_and_threads_begin_with_1():
 
 
 def test_files_with_another_ending_are_refused():
-    check_endings((None, ".png"), (Path("a/level.txt"), ".txt"))
+    check_outputs((None, ".png"), (Path("a/level.txt"), ".txt"))
     with pytest.raises(NeurozooError, match=r"^a/way\.gif should end in \.png\. Nothing was written\.$"):
-        check_endings((Path("a/level.txt"), ".txt"), (Path("a/way.gif"), ".png"))
+        check_outputs((Path("a/level.txt"), ".txt"), (Path("a/way.gif"), ".png"))
+
+
+def test_the_result_of_a_training_is_not_written_over(tmp_path):
+    (tmp_path / "checkpoint.npz").touch()
+    check_outputs((tmp_path / "checkpoint.npz", ".npz"))  # not in the folder of a run
+    (tmp_path / "config.yaml").touch()
+    check_outputs((tmp_path / "rollout.npz", ".npz"))
+    with pytest.raises(
+        NeurozooError, match=r"checkpoint\.npz is the result of a training\. Give another name\. Nothing"
+    ):
+        check_outputs((tmp_path / "checkpoint.npz", ".npz"))

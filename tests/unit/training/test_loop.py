@@ -308,7 +308,7 @@ def test_changed_settings_start_anew_and_keep_the_old_state(runner, uninterrupte
     shelf = content(tmp_path / "superseded" / "1")
     assert yaml.safe_load(shelf.pop("result/config.yaml"))["seed"] == 1
     assert shelf == state
-    assert "The settings have changed: the old state is now in" in (tmp_path / "train.log").read_text()
+    assert "The settings have changed: what was there is now in" in (tmp_path / "train.log").read_text()
 
 
 # ---- the other engine
@@ -444,3 +444,20 @@ def test_a_full_disk_is_explained_and_the_run_continues_when_there_is_room(small
         assert is_kept
         assert is_same
     assert files == {"config.yaml", "train.log", "state.json", "checkpoint.npz"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("experiments: {}\n", "is not that of a run, so .* is not the folder of one. Nothing was written."),
+        ("{algo: ga, game: pong, model: small, run: 1, protocol: x}\n", "holds the run ga/pong/small/1, whose game is"),
+    ],
+)
+def test_a_folder_of_something_else_is_refused_and_left_as_it_is(runner, tmp_path, text, complaint):
+    """Such as the project's own folder, whose `config.yaml` would be lost."""
+    (tmp_path / "config.yaml").write_text(text)
+    (tmp_path / "tags").mkdir()
+    with pytest.raises(NeurozooError, match=complaint):
+        train_run(**runner.arguments(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", "tags"}
+    assert (tmp_path / "config.yaml").read_text() == text

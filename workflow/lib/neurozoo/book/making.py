@@ -8,6 +8,7 @@ from neurozoo.book.claims import FOLDER, check_named, read_claims
 from neurozoo.book.pages import write_pages
 from neurozoo.book.taking import LessThanRecordError, Taking, take
 from neurozoo.figures.style import number_range
+from neurozoo.plan.named_files import check_workdir
 
 
 def make_book(
@@ -28,8 +29,10 @@ def make_book(
         say: Gets a sentence for each claim that has results, and for each page that has changed.
 
     Raises:
-        NeurozooError: A claim is unknown, a file is damaged, or the record of a named claim would lose runs.
+        NeurozooError: The folder is missing, a claim is unknown, a file is damaged, or the record of a named claim
+            would lose runs.
     """
+    check_workdir(workdir)
     claims = read_claims(project)
     check_named(list(names), claims)
     for name in names or claims:

@@ -10,6 +10,7 @@ from neurozoo.cli.arguments import (
     add_engine,
     add_json,
     add_protocol,
+    check_outputs,
     chosen,
     named_game,
     positive,
@@ -70,6 +71,7 @@ def _import(options):
 def _export(options):
     from neurozoo.agents.export import export_weights
 
+    check_outputs((options.weights, ".npz"))
     for name, shape in export_weights(options.source, options.weights, noise=options.noise).items():
         print(name, *shape)
 

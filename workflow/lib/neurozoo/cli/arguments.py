@@ -9,6 +9,7 @@ from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.native import OPS as OPS  # other modules of commands take it from here
+from neurozoo.records.run_result import OF_TRAINING
 from neurozoo.yaml_files import parse_yaml
 
 NOISE = "results/noise/table.f32"
@@ -49,18 +50,29 @@ def positive(text: str) -> int:
     return number
 
 
-def check_endings(*files: tuple[Path | None, str]) -> None:
-    """Checks that files to write have the ending of what will be in them, before any of them is written.
+def check_outputs(*files: tuple[Path | None, str]) -> None:
+    """Checks that files to write may be what will be in them, before any of them is written.
 
     Args:
         files: A file, or None if it is not wanted, and its ending.
 
     Raises:
-        NeurozooError: A file has another ending, and may be something else.
+        NeurozooError: A file has another ending, and may be something else, or is the result of a run.
     """
     for file, ending in files:
-        if file is not None and file.suffix != ending:
+        if file is None:
+            continue
+        if file.suffix != ending:
             raise NeurozooError(f"{file} should end in {ending}. Nothing was written.")
+        if file.name in OF_TRAINING and file.exists() and (file.parent / "config.yaml").exists():
+            raise NeurozooError(f"{file} is the result of a training. Give another name. Nothing was written.")
+
+
+def named_folder(text: str) -> Path:
+    """Reads the name of a folder; an empty one, as of a variable of the shell that is not set, is refused."""
+    if not text:
+        raise argparse.ArgumentTypeError("should name a folder, but is empty")
+    return Path(text)
 
 
 def say_if_outdated(*folders: Path) -> None:

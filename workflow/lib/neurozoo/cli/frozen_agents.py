@@ -11,7 +11,7 @@ from neurozoo.cli.arguments import (
     add_engine,
     add_json,
     add_run_dir,
-    check_endings,
+    check_outputs,
     chosen,
     say_if_outdated,
     whole,
@@ -118,7 +118,7 @@ def _rollout(options):
     from neurozoo.agents.tagged_agents import frozen_tag_folder
     from neurozoo.rollouts.rollout import record_rollout
 
-    check_endings((options.output, ".npz"), (options.table, ".parquet"))
+    check_outputs((options.output, ".npz"), (options.table, ".parquet"))
     folder = frozen_tag_folder(options.run_dir, options.tag)
     say_if_outdated(folder)
     noise = chosen(options, "observation_noise", "parameter_noise", "action_noise", "sticky_probability")
@@ -147,7 +147,7 @@ def _test(options):
     from neurozoo.agents.tags import snapshot_path
     from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
-    check_endings((options.output, ".json"))
+    check_outputs((options.output, ".json"))
     folder = options.run_dir
     if options.snapshot is not None:
         folder = snapshot_path(folder, options.snapshot).with_suffix("")

@@ -11,7 +11,7 @@ from neurozoo.cli.arguments import (
     add_command,
     add_json,
     add_settings,
-    check_endings,
+    check_outputs,
     positive,
     read_overrides,
 )
@@ -36,7 +36,7 @@ def _level(options):
     from neurozoo.environments.platformer.tiles import write_level
     from neurozoo.movies.level_movie import agent_of, describe_run, draw_run, film_level, level_of
 
-    check_endings((options.text, ".txt"), (options.picture, ".png"), (options.movie, ".mp4"))
+    check_outputs((options.text, ".txt"), (options.picture, ".png"), (options.movie, ".mp4"))
     level, (agent, is_there) = level_of(options.source, cell=options.cell), agent_of(options.source)
     if not is_there:
         print(f"The run's agent {agent} is missing or has changed, so {A_STAR} plays.", file=sys.stderr)

@@ -13,7 +13,7 @@ from neurozoo.cli.arguments import (
     add_engine,
     add_json,
     add_run_dir,
-    check_endings,
+    check_outputs,
     chosen,
     say_if_outdated,
 )
@@ -127,7 +127,7 @@ def check_movie_options(options: argparse.Namespace) -> None:
             "--rollout cannot be used with --grid, which shows the rollout.npz of each folder. Leave --rollout out."
         )
     if options.loop:
-        check_endings((options.output, ".webp"))
+        check_outputs((options.output, ".webp"))
         if given := [f"--{name}" for name in (*LOOKS, "fps") if getattr(options, name) is not None]:
             raise NeurozooError(
                 f"{given[0]} cannot be used with --loop, which is cut out of a finished movie. Leave {given[0]} out."

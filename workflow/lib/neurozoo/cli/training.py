@@ -17,6 +17,7 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     add_settings,
     chosen,
+    named_folder,
     named_game,
     positive,
     read_overrides,
@@ -35,7 +36,9 @@ def add_training_commands(commands: Commands) -> None:
     )
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
     add_settings(train)
-    train.add_argument("--run-dir", type=Path, help="folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)")
+    train.add_argument(
+        "--run-dir", type=named_folder, help="folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)"
+    )
     _add_execution(train)
 
     resume = add_command(commands, "resume", _resume, "continue a run with its own settings")

@@ -104,3 +104,13 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
                     f"{place} is a file, but a folder is needed{needed}. Move the file, or choose another folder under "
                     "pathvars."
                 )
+
+
+def check_workdir(folder: str | os.PathLike) -> None:
+    """Checks that a folder in which Snakemake was started is there.
+
+    Raises:
+        NeurozooError: It is missing, or a file.
+    """
+    if not Path(folder).is_dir():
+        raise NeurozooError(f"{folder} is not a folder. Name the one in which Snakemake was started, with --directory.")

@@ -18,6 +18,7 @@ FILE = "result.json"
 GENOME = "genome.json"
 LEVELS = "levels.parquet"  # beside an archive: everything that was evaluated
 FILES = {"network": "checkpoint.npz", "archive": "archive.npz"}  # the file that holds a result, by its kind
+OF_TRAINING = ("config.yaml", "log.jsonl", FILE, GENOME, LEVELS, *FILES.values())  # what only a training writes
 
 
 def write_run_result(

@@ -10,6 +10,7 @@ from pathlib import Path
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
+from neurozoo.plan.named_files import check_workdir
 from neurozoo.plan.planned_runs import PlannedRun, changed_settings, planned_runs, run_settings
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import UNITS
@@ -74,8 +75,9 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         workdir: The folder in which Snakemake was started; relative paths of the configuration start there.
 
     Raises:
-        NeurozooError: A configuration is missing or invalid.
+        NeurozooError: The folder is missing, or a configuration is missing or invalid.
     """
+    check_workdir(workdir)
     config: dict = {}
     for path in config_files:
         remedy = "Name the file with --configfile, and the folder in which Snakemake was started with --directory."
@@ -91,14 +93,15 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         unit = ALGORITHMS[run.algo].budget_unit
         budget = run_settings(config, **vars(run))[unit]
         status = status_of(run, evidence, budget=budget, unit=unit, now=now)
-        if status.state == "done":
-            status = replace(status, note=_about_changes(run, config, Path(workdir, config["pathvars"]["results"])))
+        if status.state in ("done", "waiting"):
+            changes = _about_changes(run, config, Path(workdir, config["pathvars"]["results"]))
+            status = replace(status, note=status.note or changes)
         statuses.append(status)
     return Overview(now, tuple(statuses))
 
 
 def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
-    """Says that a finished run had other settings than are planned; nothing if it had the same, or none are known."""
+    """Says that a run had other settings than are planned; nothing if it had the same, or none are known."""
     path = results / "runs" / run.name / "config.yaml"
     try:
         facts = path.stat()

@@ -20,6 +20,7 @@ from neurozoo.files import write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
+from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.backup import TakenOver, backup_of
 from neurozoo.training.clock import Clock
@@ -141,6 +142,7 @@ def train(
     tags = tuple(parse_tag(tag) for tag in keep_tags)
     backup = backup_of(context.run_dir, context.backup)
     with Interruption() as interruption:
+        _check_folder(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)
         is_restored = backup.open()  # only now: it ends a training that still makes backups
         wanted, context = context, as_begun(spec, context)
@@ -204,6 +206,28 @@ def train(
         publish(state.log, context.run_dir / "log.jsonl")
 
 
+def _check_folder(context: RunContext) -> None:
+    """Raises `NeurozooError` if the folder holds another run, or a `config.yaml` of something else, as of a project."""
+    path = context.run_dir / "config.yaml"
+    if not path.exists():
+        return
+    try:
+        found = read_run_settings(path)
+    except NeurozooError as error:
+        if (context.state_dir / "state.json").exists():
+            return  # damaged; it is written again
+        raise NeurozooError(
+            f"{path} is not that of a run, so {context.run_dir} is not the folder of one. Nothing was written. Give "
+            "another folder (--run-dir)."
+        ) from error
+    if differing := [name for name, value in context.identity.items() if found[name] != value]:
+        held = "/".join(str(found[name]) for name in context.identity)
+        raise NeurozooError(
+            f"{context.run_dir} holds the run {held}, whose {differing[0]} is {found[differing[0]]}. Nothing was "
+            "written. Give another folder (--run-dir), or move the run away."
+        )
+
+
 def _restore(session: Session, state: RunState) -> None:
     if state.saved:
         try:
@@ -214,7 +238,7 @@ def _restore(session: Session, state: RunState) -> None:
 
 def _announce(session: Session, state: RunState, reporter: RunReporter) -> None:
     if state.superseded:
-        reporter.say(f"{state.why_superseded}: the old state is now in {state.superseded}")
+        reporter.warn(f"{state.why_superseded}: what was there is now in {state.superseded}")
     if state.saved:
         reporter.say(f"Loaded iteration {session.iteration} from {state.folder}")
 

@@ -81,6 +81,12 @@ class RunReporter:
         """Writes one message after the date."""
         self._write(stamped(message, now=datetime.now()))
 
+    def warn(self, message: str) -> None:
+        """Writes one message, on standard error, too."""
+        self.say(message)
+        if not self._echoes_log:
+            self._bar.write(f"{self._title}: {message}", file=sys.stderr)
+
     def report(self, record: Mapping, report: Report) -> None:
         """Writes a report as a table in the published layout, then its notes.
 

@@ -36,13 +36,12 @@ from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_log import read_last_complete, read_last_record
-from neurozoo.records.run_result import FILE, FILES, GENOME, LEVELS
+from neurozoo.records.run_result import OF_TRAINING
 from neurozoo.training.clock import Clock
 
 SUPERSEDED = "superseded"
 KEPT = (SNAPSHOTS, TAGS, POPULATION)  # folders in which a training keeps what it passed
-# What a finished training leaves, and what is made of it without its settings: a new run must not be taken for it.
-_RESULTS = ("config.yaml", "log.jsonl", "metrics.csv", "evaluation.json", FILE, *FILES.values(), GENOME, LEVELS)
+_RESULTS = (*OF_TRAINING, "metrics.csv", "evaluation.json")  # what would be taken for results of a new run
 
 
 class RunState:
