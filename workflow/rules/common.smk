@@ -30,6 +30,7 @@ from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_named_files
+from neurozoo.plan.run_targets import check_run_targets
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.planned_runs import (
     filmed_runs,
@@ -159,7 +160,7 @@ def requested_files():
 
 
 def explain_unknown_targets():
-    """Suggests another name for targets that no rule makes; has to be called after all rules."""
+    """Suggests other names for targets that no rule makes or no run can have; has to be called after all rules."""
 
     prefix = str(workflow.inputfile("file")).removesuffix("file")  # of Snakemake's copies of files on S3; else ""
 
@@ -169,6 +170,7 @@ def explain_unknown_targets():
     products = [str(file).removeprefix(prefix) for rule in workflow.rules for file in rule.output]
     names = [rule.name for rule in workflow.rules]
     in_a_sentence(check_targets, requested_files(), is_made=is_made, products=products, rules=names)
+    in_a_sentence(check_run_targets, config, requested_files())
 
 
 def folders_to_make():

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -127,13 +127,16 @@ def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
         (run, file)
         for run in runs
         if ALGORITHMS[run.algo].result == "network"
-        for file in product_files(
-            get_architecture(run.model),
-            _observation_of(config, run),
-            products=wanted["products"],
-            layers=wanted["layers"],
-        )
+        for file in filter_pictures(config, run, products=wanted["products"], layers=wanted["layers"])
     ]
+
+
+def filter_pictures(
+    config: Mapping, run: PlannedRun, *, products: Collection[str], layers: Collection[str] = ()
+) -> list[str]:
+    """Lists the pictures of filters that a run can have; see `product_files`."""
+    shape = _observation_of(config, run)
+    return product_files(get_architecture(run.model), shape, products=products, layers=layers)
 
 
 def runs_with_lean(config: Mapping) -> list[PlannedRun]:

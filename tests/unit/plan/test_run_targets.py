@@ -1,0 +1,57 @@
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.run_targets import check_run_targets
+
+
+def answer(target, **experiment):
+    entry = {"algo": "ga", "games": ["pong"], "models": ["small"], "runs": 1} | experiment
+    config = check_config({"experiments": {"one": entry}}, source="config.yaml")
+    try:
+        check_run_targets(config, [target])
+    except NeurozooError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "results/figures/learning_curves.pdf",
+        "results/runs/ga/pong/small/1/activation.mp4",
+        "results/runs/ga/pong/small/1/tags/human/rollout.npz",
+        "results/runs/ga/pong/small/9/filters/weights_conv1.png",
+        "results/runs/ga/pong/small/9/filters/synthetic_fc.csv",
+        "results/runs/ga/pong/small/9/filters/guided.html",
+        "results/runs/ga/pong/small/9/filters/lean.csv",
+        "results/runs/dsage/maze/full/1/archive.html",
+        "results/runs/imported/pong/small/1/rollout.npz",
+        "elsewhere/runs/dsage/maze/full/1/activation.mp4",
+    ],
+)
+def test_what_a_run_can_have_passes(target):
+    assert answer(target) == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "complaint"),
+    [
+        ("dsage/maze/full/1/activation.mp4", "dsage comes to an archive, so its runs have no activation.mp4. Ask for"),
+        ("ga/pong/small/1/archive.html", "ga comes to a network, so its runs have no archive.html. Ask for activation"),
+        ("ga/pong/small/9/filters/weights_nope.png", "small has no filters/weights_nope.png in pong. It has filters/w"),
+        ("ga/pong/small/9/filters/weights_fc.png", "It has filters/weights_conv1.png, filters/weights_conv2.png (docs"),
+        ("ga/gym.CartPole-v1/simple/1/filters/synthetic_fc.png", "Its observations are vectors, so it has no pictures"),
+        ("ga/pong/small/1/population.html", "ga/pong/small/1 keeps no populations, so there is no population.html."),
+    ],
+)
+def test_what_a_run_can_never_have_is_refused_before_it_is_trained(target, complaint):
+    assert complaint in answer(f"results/runs/{target}")
+
+
+def test_a_population_that_is_kept_or_there_has_a_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = "results/runs/ga/hard_maze/simple/1/population.html"
+    kept = {"games": ["hard_maze"], "models": ["simple"], "overrides": {"record_population": True}}
+    assert answer(page, **kept) == ""
+    (tmp_path / "results/runs/ga/pong/small/1/population").mkdir(parents=True)
+    assert answer("results/runs/ga/pong/small/1/population.html") == ""

@@ -1,0 +1,77 @@
+"""Refuses files that a run can never have, before it is trained for them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.filter_products import PRODUCTS
+from neurozoo.plan.planned_runs import PlannedRun, filter_pictures, run_settings
+
+# Files that need a network, or an archive, and what there is instead.
+_OF = {
+    "network": (
+        r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
+        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|population\.html",
+        "archive.html, archive.mp4 or heatmap.png",
+    ),
+    "archive": (
+        r"archive\..*|corrected\.json|heatmap\.png|levels\.parquet",
+        "activation.mp4, rollout.npz or metrics.csv",
+    ),
+}
+
+
+def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
+    """Checks that the wanted files of runs can be made.
+
+    Args:
+        config: As returned by `check_config`.
+        targets: Files that are wanted; those outside of folders of runs, and those that exist, are left alone.
+
+    Raises:
+        NeurozooError: The algorithm comes to something else, the network has no such picture, or no population is kept.
+    """
+    runs = Path(config["pathvars"]["results"]).resolve() / "runs"
+    for target in targets:
+        path = Path(target).resolve()
+        parts = path.relative_to(runs).parts if path.is_relative_to(runs) else ()
+        if len(parts) < 5 or parts[0] not in ALGORITHMS or not parts[3].isdigit() or path.exists():
+            continue
+        run = PlannedRun(parts[0], parts[1], parts[2], int(parts[3]))
+        name = "/".join(parts[6:] if parts[4] == "tags" else parts[4:])
+        _check_result(run, name)
+        if name.startswith("filters/"):
+            _check_picture(config, run, name)
+        if name == "population.html" and not (runs.joinpath(*parts[:4]) / "population").exists():
+            _check_population(config, run)
+
+
+def _check_result(run: PlannedRun, name: str) -> None:
+    result = ALGORITHMS[run.algo].result
+    (other,) = set(_OF) - {result}
+    if re.fullmatch(_OF[other][0], name):
+        raise NeurozooError(
+            f"{run.algo} comes to {'an archive' if result == 'archive' else 'a network'}, so its runs have no {name}. "
+            f"Ask for {_OF[other][1]}, for example."
+        )
+
+
+def _check_picture(config: Mapping, run: PlannedRun, name: str) -> None:
+    there = filter_pictures(config, run, products=PRODUCTS)
+    if name in ("filters/lean.csv", *there) or re.sub(r"\.csv$", ".png", name) in there:
+        return
+    kind = re.match(r"filters/[^_.]*", name)
+    similar = [file for file in there if kind and file.startswith(kind[0])] or there
+    has = f"It has {', '.join(similar)}" if there else "Its observations are vectors, so it has no pictures"
+    raise NeurozooError(f"The network {run.model} has no {name} in {run.game}. {has} (docs/filters.md).")
+
+
+def _check_population(config: Mapping, run: PlannedRun) -> None:
+    settings = run_settings(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
+    if not settings.get("record_population"):
+        raise NeurozooError(
+            f"{run.name} keeps no populations, so there is no population.html. Set record_population: true under the "
+            "overrides of its experiment (docs/comparing.md says which runs can keep them)."
+        )
