@@ -116,6 +116,11 @@ def test_weights_for_another_number_of_actions_are_refused(tmp_path):
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
     with pytest.raises(NeurozooError, match=r"checkpoint\.npz is missing\. Train first"):
         read_checkpoint(tmp_path / "checkpoint.npz")
+    (tmp_path / "archive.npz").touch()
+    with pytest.raises(
+        NeurozooError, match=r"it has an archive, and no network of its own\. Look at it in archive\.html"
+    ):
+        read_checkpoint(tmp_path / "checkpoint.npz")
 
 
 def pickled(path):

@@ -2,7 +2,7 @@ import pytest
 import yaml
 from neurozoo.errors import NeurozooError
 from neurozoo.training import resume, resuming
-from training_processes import SETTINGS, assert_same_results, reports
+from training_processes import PATIENCE, SETTINGS, assert_same_results, reports
 
 
 @pytest.mark.long(seconds=7)
@@ -16,7 +16,9 @@ def test_a_run_continues_with_its_own_settings_to_a_larger_budget(runner, uninte
 
 def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):
     engine = {"ops": runner.ops, "noise": runner.noise}
-    with pytest.raises(NeurozooError, match="is 4,000 frames and can only grow, but 100 was given"):
+    with pytest.raises(
+        NeurozooError, match=r"has spent 4,\d+ frames of 4,000, but 100 was given\. Give a budget above"
+    ):
         resume(uninterrupted, **engine, budget=100)
     with pytest.raises(NeurozooError, match=r"config\.yaml is missing"):
         resume(tmp_path, **engine)
@@ -40,3 +42,11 @@ def test_a_run_on_record_under_former_names_continues_with_its_settings(tmp_path
     resume(tmp_path)
     settings = contexts[0].settings
     assert (settings.frames, settings.num_envs, settings.huber_delta) == (100, 3, 0.5)
+
+
+def test_a_budget_that_was_too_large_can_be_lowered_to_what_is_not_spent(runner, tmp_path):
+    process = runner.start(tmp_path, crash="after a report and before the state", settings={"frames": 10**12})
+    process.join(timeout=PATIENCE)
+    resume(tmp_path, ops=runner.ops, noise=runner.noise, budget=SETTINGS["frames"], keep_tags=())
+    assert reports(tmp_path)[-1]["frames"] >= SETTINGS["frames"]
+    assert not (tmp_path / "superseded").exists()

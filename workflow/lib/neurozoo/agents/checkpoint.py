@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import parse_json, written_whole
 from neurozoo.npz_files import read_npz
+from neurozoo.records.run_result import FILES
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,11 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         if checkpoint.action_rule not in ACTION_RULES:
             raise ValueError(f"the action rule {checkpoint.action_rule!r}")
     except FileNotFoundError as error:
+        if Path(path).with_name(FILES["archive"]).exists():
+            raise NeurozooError(
+                f"{Path(path).parent} is the run of a search: it has an archive, and no network of its own. Look at it "
+                f"in archive.html: snakemake --cores all {Path(path).with_name('archive.html')}"
+            ) from error
         raise NeurozooError(f"The checkpoint {path} is missing. Train first: snakemake --cores all {path}") from error
     except Exception as error:  # zipfile and NumPy raise many kinds: SyntaxError, TokenError, zlib.error
         reason = f"{type(error).__name__}: {error}"[:200]

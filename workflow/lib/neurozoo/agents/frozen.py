@@ -22,7 +22,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, parse_json, read_json
 from neurozoo.npz_files import GROWTH, MOST_TEXT
 from neurozoo.records.run_result import FILE as RESULT
-from neurozoo.records.run_result import GENOME, read_run_result
+from neurozoo.records.run_result import FILES, GENOME, read_run_result
 
 if TYPE_CHECKING:
     import keras
@@ -247,6 +247,11 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     """
     folder = Path(folder)
     path = folder / RECORD_FILE
+    if folder.parent.joinpath(FILES["archive"]).exists():
+        raise NeurozooError(
+            f"{folder.parent} is the run of a search: it has an archive, and no network of its own. Look at it in "
+            "archive.html."
+        )
     record = read_json(path, f"A frozen model is a folder with {KERAS_FILE} and {RECORD_FILE}. {REMEDY}")
     if record.get("format") != FORMAT:
         raise NeurozooError(

@@ -68,11 +68,11 @@ def check_outputs(*files: tuple[Path | None, str]) -> None:
             raise NeurozooError(f"{file} is the result of a training. Give another name. Nothing was written.")
 
 
-def named_folder(text: str) -> Path:
-    """Reads the name of a folder; an empty one, as of a variable of the shell that is not set, is refused."""
+def not_empty(text: str) -> str:
+    """Reads a name; an empty one, as of a variable of the shell that is not set, is refused."""
     if not text:
-        raise argparse.ArgumentTypeError("should name a folder, but is empty")
-    return Path(text)
+        raise argparse.ArgumentTypeError("should be a name, but is empty")
+    return text
 
 
 def say_if_outdated(*folders: Path) -> None:

@@ -1,5 +1,6 @@
 """`python -m neurozoo parse`, `phases` and `panels`: tables and plots from a run's log."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,25 @@ def _parse(options):
         "run": options.run,
         "protocol": protocol.name,
     }
+    beside = options.log.with_name("config.yaml")
+    if beside.exists() and (own := _named(beside)) and (other := [n for n, v in own.items() if v != identity[n]]):
+        print(
+            f"neurozoo: {beside} says that the {other[0]} is {own[other[0]]}, but the table says {identity[other[0]]}.",
+            file=sys.stderr,
+        )
     facts = protocol_facts(protocol)
     parse_log(options.log, options.csv, identity=identity, facts=facts, columns=options.columns)
     print(options.csv)
+
+
+def _named(config):
+    """Returns which run the log beside a `config.yaml` is of; empty if it does not say so."""
+    from neurozoo.records.run_config import read_identity
+
+    try:
+        return read_identity(config)
+    except NeurozooError:
+        return {}
 
 
 def _phases(options):

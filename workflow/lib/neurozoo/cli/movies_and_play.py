@@ -15,6 +15,7 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     check_outputs,
     chosen,
+    not_empty,
     say_if_outdated,
 )
 from neurozoo.errors import NeurozooError
@@ -74,7 +75,9 @@ def add_movie_and_play_commands(commands: Commands) -> None:
 def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     """Adds what a movie of one agent shows and how; returns the group of its kinds."""
     kind = command.add_mutually_exclusive_group()
-    kind.add_argument("--layer", metavar="NAME", help="show one layer of model.json beside the game, such as conv1")
+    kind.add_argument(
+        "--layer", type=not_empty, metavar="NAME", help="show one layer of model.json beside the game, such as conv1"
+    )
     kind.add_argument(
         "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
     )

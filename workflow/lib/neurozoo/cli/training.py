@@ -17,8 +17,8 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     add_settings,
     chosen,
-    named_folder,
     named_game,
+    not_empty,
     positive,
     read_overrides,
     whole,
@@ -37,7 +37,9 @@ def add_training_commands(commands: Commands) -> None:
     train.add_argument("--preset", default="demo", help="named settings (default: %(default)s)")
     add_settings(train)
     train.add_argument(
-        "--run-dir", type=named_folder, help="folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)"
+        "--run-dir",
+        type=lambda text: Path(not_empty(text)),
+        help="folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)",
     )
     _add_execution(train)
 
@@ -46,7 +48,7 @@ def add_training_commands(commands: Commands) -> None:
     resume.add_argument(
         *("--budget", "--frames"),
         type=whole,
-        help="a larger budget, for most algorithms in frames (default: the run's own)",
+        help="another budget, above what is spent, for most algorithms in frames (default: the run's own)",
     )
     _add_execution(resume)
 
@@ -78,7 +80,7 @@ def _add_execution(command):
     )
     command.add_argument(
         "--slots",
-        type=int,
+        type=positive,
         default=256,
         help="number of episodes at once, with --set engine=batched (default: %(default)s)",
     )

@@ -73,6 +73,8 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     path = Path(path)
     if not path.exists():
         raise NeurozooError(f"The noise table {path} is missing. Build it: snakemake --cores 1 results/noise/table.f32")
+    if not _facts_path(path).exists():
+        raise NeurozooError(f"{_facts_path(path)} is missing, so {path.name} is no noise table of ours. {REMEDY}")
     facts = read_json(_facts_path(path), REMEDY)
     size, sha256 = facts.get("size"), facts.get("sha256")
     if not isinstance(size, int) or not isinstance(sha256, str):

@@ -77,6 +77,8 @@ def check_ops(library: str | os.PathLike) -> dict:
     path = Path(library).resolve()
     if not path.exists():
         raise NeurozooError(f"The op library {path} is missing. {BUILD}")
+    if not path.with_name("build.json").exists():
+        raise NeurozooError(f"{path} is no op library, or its build.json is missing. {REBUILD}")
     facts = read_json(path.with_name("build.json"), REBUILD)
     if facts.get("sha256") not in (None, digest := sha256_of(path)):  # loading half a library ends the process
         raise NeurozooError(

@@ -12,6 +12,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.training.loop import make_context, train
 from neurozoo.training.reporting import Terminal
+from neurozoo.training.state import read_spent
 
 
 def resume(
@@ -27,15 +28,15 @@ def resume(
 
     Args:
         run_dir: Folder of the run, with `config.yaml` and `state/`.
-        budget: A larger budget, in the algorithm's unit; None for the recorded one.
+        budget: Another budget, above what is spent, in the algorithm's unit; None for the recorded one.
         terminal: As for `train`.
         keep_tags: As for `train`.
         tensorboard: As for `train`.
         given: `ops`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
 
     Raises:
-        NeurozooError: The folder holds no run that can be continued, the budget is smaller than the recorded one, or
-            `train` raises it.
+        NeurozooError: The folder holds no run that can be continued, the budget is spent already, or `train` raises
+            it.
     """
     run_dir = Path(run_dir)
     found = read_run_settings(run_dir / "config.yaml")
@@ -54,9 +55,10 @@ def resume(
                 f"{run_dir / 'config.yaml'} should say the budget in {unit}, but says {settings.get(unit)!r}. "
                 "Restore the file."
             )
-        if budget < settings[unit]:
+        if budget < settings[unit] and budget <= (spent := read_spent(run_dir)):
             raise NeurozooError(
-                f"The budget of {run_dir} is {settings[unit]:,} {unit} and can only grow, but {budget:,} was given."
+                f"{run_dir} has spent {spent:,} {unit} of {settings[unit]:,}, but {budget:,} was given. Give a budget "
+                "above what is spent."
             )
         settings[unit] = budget
     context = make_context(

@@ -324,6 +324,21 @@ def read_state_identity(run_dir: str | os.PathLike) -> dict[str, Any] | None:
     return identity if isinstance(identity, dict) else None
 
 
+def read_spent(run_dir: str | os.PathLike) -> int:
+    """Returns how much of its budget the saved state of a run has spent.
+
+    Raises:
+        NeurozooError: There is no state, or a damaged one.
+    """
+    path = Path(run_dir, "state", "state.json")
+    remedy = f"Delete {path.parent} to train this run from the start."
+    found = read_json(path, remedy)
+    try:
+        return 0 if found["algorithm"] is None else int(_progress(found))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise NeurozooError(f"{path} is damaged: it does not say how much is spent. {remedy}") from error
+
+
 def _progress(state: Mapping) -> Any:
     """Returns how much of its budget a state has spent; earlier versions kept it in the algorithm's state."""
     return state["progress"] if "progress" in state else state["algorithm"].get("frames")
