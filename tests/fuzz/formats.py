@@ -10,6 +10,7 @@ import numpy as np
 
 DATA = Path(__file__).parents[1] / "data"
 RUN = "results/runs/ga/hard_maze/simple/1"
+UNFINISHED = "results/runs/ga/hard_maze/simple/2"  # a run with a state, whose log would hide that of results
 POPULATION = {"behaviour": "final_position", "game": "hard_maze", "algo": "ga"}
 
 
@@ -81,7 +82,7 @@ def make_project(folder: Path) -> None:
             **POPULATION,
         ),
     )  # fmt: skip
-    _write_state(run, identity)
+    _write_state(folder / UNFINISHED, identity | {"run": 2})
     _write_others(folder, identity)
 
 
@@ -405,8 +406,8 @@ def _population(project: Path, path: Path) -> None:
 def _state(project: Path, path: Path) -> None:
     from neurozoo.training.state import RunState, read_state_identity
 
-    run = project / RUN
-    identity = {"algo": "ga", "game": "hard_maze", "model": "simple", "run": 1}
+    run = project / UNFINISHED
+    identity = {"algo": "ga", "game": "hard_maze", "model": "simple", "run": 2}
     read_state_identity(run)
     state = RunState(run, identity=identity, budget=3000)
     state.arrays()
@@ -420,7 +421,7 @@ def _status(project: Path, path: Path) -> None:
     from neurozoo.status.judgement import status_of
     from neurozoo.status.workflow_files import WorkflowFiles
 
-    run = PlannedRun("ga", "hard_maze", "simple", 1)
+    run = PlannedRun("ga", "hard_maze", "simple", 2 if path.is_relative_to(project / UNFINISHED) else 1)
     workflow = WorkflowFiles(project, rule="train")
     evidence = gather(run, results="results", workdir=project, workflow=workflow)
     status_of(run, evidence, budget=10**9, unit="frames", now=0.0)
@@ -449,7 +450,7 @@ def _gallery(project: Path, path: Path) -> None:
     from neurozoo.gallery.pages import build_site
 
     manifest = build_site(project / "results", replications=20)
-    assert [run.id for run in manifest.runs] == ["ga/hard_maze/simple/1"]
+    assert manifest.runs[0].id == "ga/hard_maze/simple/1"
 
 
 def _start(project: Path, path: Path) -> None:
@@ -471,7 +472,7 @@ FORMATS = (
     Format("result.json", f"{RUN}/result.json", _result),
     Format("checkpoint.npz", f"{RUN}/checkpoint.npz", _checkpoint),
     Format("weights to start from", f"{RUN}/checkpoint.npz", _start),
-    Format("population to start from", f"{RUN}/state/state.json", _start),
+    Format("population to start from", f"{UNFINISHED}/state/state.json", _start),
     Format("log.jsonl", f"{RUN}/log.jsonl", _log),
     Format("phases in log.jsonl", f"{RUN}/log.jsonl", _phases_of_log),
     Format("episodes in log.jsonl", f"{RUN}/log.jsonl", _episodes_of_log),
@@ -487,10 +488,10 @@ FORMATS = (
     Format("graph to import", "BreakoutNoFrameskip-v4/model1_final.pb", _graph),
     Format("rollout.npz", f"{RUN}/rollout.npz", _rollout),
     Format("population/*.npz", f"{RUN}/population/00001.npz", _population),
-    Format("state/state.json", f"{RUN}/state/state.json", _state),
-    Format("state/journal.jsonl", f"{RUN}/state/journal.jsonl", _state),
-    Format("state/arrays/*.npy", f"{RUN}/state/arrays/theta.npy", _state),
-    Format("state/process.json", f"{RUN}/state/process.json", _status),
+    Format("state/state.json", f"{UNFINISHED}/state/state.json", _state),
+    Format("state/journal.jsonl", f"{UNFINISHED}/state/journal.jsonl", _state),
+    Format("state/arrays/*.npy", f"{UNFINISHED}/state/arrays/theta.npy", _state),
+    Format("state/process.json", f"{UNFINISHED}/state/process.json", _status),
     Format("log in status", f"{RUN}/log.jsonl", _status),
     Format("records of jobs", ".snakemake/sge/7.json", _status),
     Format("build.json", "native/build.json", _build),
