@@ -48,9 +48,9 @@ class Training:
             return []
 
     def wait_for_episodes(self, seconds: float = PATIENCE) -> None:
-        """Waits until an episode has been played."""
+        """Waits until an episode has been played: a list in the journal, which has the seconds so far besides."""
         journal, end = self.folder / "state" / "journal.jsonl", time.monotonic() + seconds
-        while time.monotonic() < end and not (journal.exists() and journal.stat().st_size):
+        while time.monotonic() < end and not (journal.exists() and "[" in journal.read_text()):
             assert self.process.poll() is None, self.process.stderr.read()
             time.sleep(0.05)
 

@@ -95,7 +95,7 @@ def test_a_deleted_worker_job_is_replaced_and_results_are_those_of_one_process(
     words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
     process = start(cluster, folder, ops, *words)
     journal = folder / "run" / "state" / "journal.jsonl"
-    wait_until(lambda: journal.exists() and journal.stat().st_size, what="no episode was played")
+    wait_until(lambda: journal.exists() and "[" in journal.read_text(), what="no episode was played")
     first = jobs_of(cluster, ask)
     assert first
     cluster.run(*delete, first[0])
