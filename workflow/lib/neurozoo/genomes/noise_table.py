@@ -16,6 +16,7 @@ SEED = 123
 CHUNK = 2_000_000  # values drawn at once: 16 MB of float64
 SUMMED_AT_ONCE = 65_536  # values summed at once, which fit into a core's cache: 256 KB
 
+BUILD = "Build it: snakemake --cores 1 results/noise/table.f32"
 REMEDY = "Delete it and build it again: snakemake --cores 1 results/noise/table.f32"
 
 
@@ -72,9 +73,9 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     """
     path = Path(path)
     if not path.exists():
-        raise NeurozooError(f"The noise table {path} is missing. Build it: snakemake --cores 1 results/noise/table.f32")
+        raise NeurozooError(f"The noise table {path} is missing. {BUILD}")
     if not _facts_path(path).exists():
-        raise NeurozooError(f"{_facts_path(path)} is missing, so {path.name} is no noise table of ours. {REMEDY}")
+        raise NeurozooError(f"{_facts_path(path)} is missing, so {path.name} is no noise table of ours. {BUILD}")
     facts = read_json(_facts_path(path), REMEDY)
     size, sha256 = facts.get("size"), facts.get("sha256")
     if not isinstance(size, int) or not isinstance(sha256, str):

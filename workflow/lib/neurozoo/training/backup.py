@@ -28,6 +28,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from neurozoo.compute.aws import aws_client, aws_errors, error_code, split_s3_address
 from neurozoo.errors import NeurozooError
@@ -149,14 +150,20 @@ class Backup:
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name
 
-    def _read_index(self) -> Index:
+    def _get_index(self) -> Any:
+        """Returns the storage's answer with the index; None if there is no index."""
         try:
             with aws_errors(f"The backup {self.address} cannot be read"):
-                answer = self._client.get_object(Bucket=self._bucket, Key=self._key("index.json"))
+                return self._client.get_object(Bucket=self._bucket, Key=self._key("index.json"))
         except NeurozooError as error:
             if error_code(error) == "NoSuchKey":
-                return {}
+                return None
             raise
+
+    def _read_index(self) -> Index:
+        answer = self._get_index()
+        if answer is None:
+            return {}
         self._tag = answer["ETag"]
         try:
             files = parse_json(answer["Body"].read())["files"]
@@ -199,13 +206,9 @@ class Backup:
 
     def _is_mine(self) -> bool:
         """Returns whether this training has written the index that is there; notes its tag if so."""
-        try:
-            with aws_errors(f"The backup {self.address} cannot be read"):
-                answer = self._client.get_object(Bucket=self._bucket, Key=self._key("index.json"))
-        except NeurozooError as error:
-            if error_code(error) == "NoSuchKey":
-                return False
-            raise
+        answer = self._get_index()
+        if answer is None:
+            return False
         with contextlib.suppress(ValueError, LookupError, TypeError):  # somebody else's file
             if parse_json(answer["Body"].read())["owner"] == self._owner:
                 self._tag = answer["ETag"]
