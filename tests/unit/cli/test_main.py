@@ -347,3 +347,25 @@ def test_looks_that_do_not_go_together_are_refused_before_an_agent_plays(words, 
     with pytest.raises(SystemExit):
         main(["zoo", "movie", "pong-published", *words])
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["status"], ["book", "pqn_pong"]])
+def test_a_directory_that_is_not_there_is_refused(words, capsys):
+    with pytest.raises(SystemExit):
+        main([*words, "--directory", "nope"])
+    assert "nope is not a folder. Name the one in which Snakemake was started" in capsys.readouterr().err
+
+
+def test_an_empty_folder_of_a_run_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--game", "pong", "--model", "small", "--run-dir", ""])
+    assert "argument --run-dir: should be a name, but is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("algo", "is_told"), [("ga", False), ("es", True)])
+def test_a_log_beside_the_settings_of_another_run_is_told(tmp_path, capsys, algo, is_told):
+    (tmp_path / "log.jsonl").write_text('{"frames": 4, "score": 1.0, "test_score": 1.0}\n')
+    (tmp_path / "config.yaml").write_text("{algo: ga, game: pong, model: small, run: 1, protocol: uber2018}")
+    main(["parse", str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--algo", algo,
+          "--game", "pong", "--model", "small", "--run", "1"])  # fmt: skip
+    assert ("says that the algo is ga, but the table says es" in capsys.readouterr().err) == is_told
