@@ -107,6 +107,9 @@ def test_a_run_whose_budget_grew_is_no_longer_done(runner, project, capsys):
     config["experiments"]["short"]["overrides"]["frames"] = 10**6
     (project / "config.yaml").write_text(yaml.safe_dump(config))
     assert status(project, capsys)[1]["state"] == "waiting"
+    config["experiments"]["short"]["overrides"]["mutation_power"] = 0.5
+    (project / "config.yaml").write_text(yaml.safe_dump(config))
+    assert "its settings have changed since: mutation_power" in status(project, capsys)[1]["note"]
 
 
 def test_a_finished_run_says_which_settings_have_changed_since(runner, project, capsys):
