@@ -217,6 +217,15 @@ def test_a_rebuilt_op_trains_nothing_again(project, snakemake):
     assert "Nothing to be done" in snakemake("-n", "--profile", "local", target).stdout
 
 
+def test_a_plan_names_what_has_changed_in_a_run_that_is_interrupted(project, snakemake):
+    run = {"algo": "ga", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
+    folder = project / "results/runs/ga/frostbite/small/1"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(run | {"seed": 5}))
+    plan = snakemake("-n", "--profile", "local", f"{folder.relative_to(project)}/result.json").stdout
+    assert "ga/frostbite/small/1: starts anew (seed was 5, is now 0" in plan
+
+
 def test_an_op_that_is_older_than_its_sources_does_not_hide_other_jobs(project, snakemake):
     make_natives(project, 1)
     counts = job_counts(snakemake("-n", "--profile", "local", "results/figures/learning_curves.pdf").stdout)

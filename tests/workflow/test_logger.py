@@ -97,6 +97,21 @@ def test_a_plan_names_the_runs_to_train_and_why(logger, tmp_path):
     ]
 
 
+def test_a_plan_says_of_a_run_with_other_settings_what_becomes_of_it(logger):
+    send, stream, _ = logger(dryrun=True)
+    facts = {"wildcards": {"algo": "ga", "game": "pong", "model": "large", "run": "1"}, "rule_name": "train"}
+    outlook = SimpleNamespace(outlook="starts anew (seed was 1, is now 0)")
+    for reason in (
+        "Params have changed since ...; Updated input files: genome.json",
+        "Missing output files: log.jsonl",
+    ):
+        send(event=LogEvent.JOB_INFO, jobid=1, resources=outlook, reason=reason, **facts)
+    assert stream.getvalue().splitlines() == [
+        "ga/pong/large/1: starts anew (seed was 1, is now 0), newer input files",
+        "ga/pong/large/1: starts anew (seed was 1, is now 0)",
+    ]
+
+
 def test_what_snakemake_does_without_steps_is_shown(logger):
     send, stream, handler = logger(dryrun=True)
     send("Building DAG of jobs...")

@@ -25,6 +25,7 @@ sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
+from neurozoo.plan.changes import outlook
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
@@ -209,6 +210,12 @@ def tag_of(wildcards):
 def resources_of(wildcards):
     """Returns the resources that a run requests from the scheduler."""
     return in_a_sentence(run_resources, config, **dict(wildcards.items()))
+
+
+def outlook_of(wildcards):
+    """Returns what a plan says of a run whose settings have changed: that it goes on, or starts anew."""
+    run = Path(config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run)
+    return in_a_sentence(outlook, config, run, **dict(wildcards.items())) if workflow.dryrun else ""
 
 
 def backup_address(wildcards):

@@ -74,6 +74,8 @@ rule train:
         backup=backup_address,
         # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
+        # What the terminal says of it in a plan.
+        outlook=outlook_of,
     params:
         settings=recorded_settings_of,
     script:

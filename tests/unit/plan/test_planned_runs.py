@@ -1,8 +1,5 @@
-import contextlib
-import datetime
 import itertools
-import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 import pytest
 import yaml
@@ -13,7 +10,6 @@ from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import (
     PlannedRun,
-    changed_settings,
     classified_games,
     filmed_runs,
     filter_files,
@@ -216,55 +212,3 @@ def test_games_whose_runs_are_all_alike_are_not_classified(changes, games):
     )
     config["comparisons"] |= changes
     assert classified_games(config) == games
-
-
-PLACES = [
-    *(("pong", model) for model in ("small", "small_layer_norm", "impala_shallow")),
-    ("hard_maze", "simple"),
-    *(("maze", model) for model in ("maze_recurrent", "full", "plain")),
-    *(("mario", model) for model in ("full", "plain")),
-]
-
-
-def runs_of_presets(algo, presets):
-    """Returns a configuration with its run for each preset, in the first place in which the algorithm can be."""
-    found = []
-    for preset in presets:
-        for game, model in PLACES:
-            chosen = {"algo": algo, "preset": preset, "games": [game], "models": [model]}
-            with contextlib.suppress(NeurozooError):
-                config = check_config({"experiments": {"one": chosen}})
-                found.append((config, *planned_runs(config)))
-                break
-    assert len(found) == len(presets)
-    return found
-
-
-def as_recorded(spec_, settings, game):
-    recorded = json.loads(json.dumps(asdict(settings)))
-    if "protocol" in recorded:
-        recorded["protocol"] = spec_.describe_protocol(game, settings)["name"]
-    return recorded
-
-
-@pytest.mark.parametrize("algo", sorted(ALGORITHMS))
-def test_a_run_as_planned_has_no_changed_settings_and_every_change_is_named(algo):
-    spec_ = ALGORITHMS[algo]
-    for config, run in runs_of_presets(algo, spec_.presets):
-        recorded = as_recorded(spec_, spec_.settings(**run_settings(config, **vars(run))), run.game)
-        assert changed_settings(config, recorded, **vars(run)) == []
-        assert changed_settings(config, recorded | {spec_.budget_unit: 1}, **vars(run)) == []
-        assert changed_settings(config, recorded | {"seed": 12}, **vars(run)) == ["seed was 12, is now 0"]
-        less = changed_settings(config, recorded | {spec_.budget_unit: 10**12}, **vars(run))
-        assert [each.split(" was ")[0] for each in less] == [spec_.budget_unit]  # Snakemake would train it anew
-        by_hand = recorded | {"seed": datetime.date(2020, 1, 1)}  # as YAML reads a date
-        assert changed_settings(config, by_hand, **vars(run)) == ["seed was 2020-01-01, is now 0"]
-
-
-@pytest.mark.parametrize("algo", sorted(name for name, spec_ in ALGORITHMS.items() if spec_.first_presets))
-def test_a_run_by_a_preset_that_was_corrected_since_is_as_planned(algo):
-    spec_ = ALGORITHMS[algo]
-    for config, run in runs_of_presets(algo, spec_.first_presets):
-        preset = config["experiments"]["one"]["preset"]
-        then = spec_.settings(**run_settings(config, **vars(run))).changed(spec_.first_presets[preset])
-        assert changed_settings(config, as_recorded(spec_, then, run.game), **vars(run)) == []

@@ -19,9 +19,10 @@ from snakemake_interface_logger_plugins.common import LogEvent
 TRAINING = ("train", "train_archive")  # rules whose end is worth a line; `neurozoo_train` if the project is a module
 BAR = 24  # characters
 USUAL = "were not present when the DAG was created"  # training makes result.json, which another rule can make, too
+SETTINGS = "settings have changed"
 REASONS = {  # Snakemake's, which list all files and settings, in a few words
     "Forced execution": "forced",
-    "Params have changed": "settings have changed",
+    "Params have changed": SETTINGS,
     "Set of input files has changed": "other input files",
     "Updated input files": "newer input files",
     "Input files updated by another job": "after other steps",
@@ -162,7 +163,10 @@ class LogHandler(LogHandlerBase):
 
 def _reason_of(record: Any) -> str:
     reason = str(record.reason)
-    if found := [words for begin, words in REASONS.items() if begin in reason]:
+    found = [words for begin, words in REASONS.items() if begin in reason]
+    if outlook := getattr(getattr(record, "resources", None), "outlook", ""):  # of a run whose settings have changed
+        return ", ".join([outlook, *(words for words in found if words != SETTINGS)])
+    if found:
         return ", ".join(found)
     outputs = [Path(str(file)) for file in record.output or ()]
     return "goes on" if outputs and (outputs[0].parent / "state").is_dir() else "new"

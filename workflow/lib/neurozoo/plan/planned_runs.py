@@ -255,7 +255,7 @@ def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int 
     Raises:
         NeurozooError: The algorithm, game or network is unknown; the message suggests the most similar name.
     """
-    return asdict(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
+    return asdict(settings_of_run(config, algo=algo, game=game, model=model, run=run))
 
 
 def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, str]:
@@ -266,7 +266,7 @@ def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int
     Returns:
         Texts by name, see `records.comparability.facts_of`.
     """
-    spec, settings = get_algorithm(algo), _settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
     return facts_of(
         {
             "settings_hash": settings_hash(spec, settings),
@@ -283,48 +283,7 @@ def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run:
     Where a preset has been corrected since, they are those that it said at first, so that no finished run is trained
     again. Arguments, result and errors are those of `run_settings`.
     """
-    return _first_settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
-
-
-def changed_settings(
-    config: Mapping, recorded: Mapping[str, object], *, algo: str, game: str, model: str, run: int | str
-) -> list[str]:
-    """Says in which settings a run differs from the plan, such as `mutation_power was 0.5, is now 0.002`.
-
-    A budget that has grown does not count. Where a preset has been corrected since, a run by either is as planned.
-
-    Other arguments and errors are those of `run_settings`.
-
-    Args:
-        config: As returned by `check_config`.
-        recorded: The run's `config.yaml`, which may be of an earlier version.
-        algo: Algorithm.
-        game: Game.
-        model: Network.
-        run: Number of the repetition.
-    """
-    spec = get_algorithm(algo)
-    then = spec.settings.as_recorded(recorded)
-    found = []
-    for find in (_settings_of_run, _first_settings_of_run):
-        settings = find(config, algo=algo, game=game, model=model, run=run)
-        now = asdict(settings)
-        if "protocol" in now:  # a record names the game's own, too
-            now["protocol"] = spec.describe_protocol(game, settings)["name"]
-        both = {name: [then[name], now[name]] for name in now if name in then}
-        plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
-        found.append(
-            [
-                f"{name} was {before}, is now {after}"
-                for name, (before, after) in plain.items()
-                if before != after and not (name == spec.budget_unit and _has_grown(before, after))
-            ]
-        )
-    return min(found, key=len)
-
-
-def _has_grown(before: object, after: object) -> bool:
-    return isinstance(before, int | float) and isinstance(after, int | float) and before < after
+    return first_settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
@@ -336,7 +295,7 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         `memory` in megabytes, `gpus`, and `cluster`: the Dask cluster that plays, in the words of `ClusterSettings`;
         empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
     """
-    settings, spec = _settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
+    settings, spec = settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
     can_use_cluster = ("op" in spec.needs or spec.has_levels) and not spec.gpus(settings)
     cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
     return {
@@ -355,7 +314,7 @@ def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int |
     Returns:
         Files, and for the folder of another run its checkpoint; empty for most runs.
     """
-    sources = get_algorithm(algo).start_sources(_settings_of_run(config, algo=algo, game=game, model=model, run=run))
+    sources = get_algorithm(algo).start_sources(settings_of_run(config, algo=algo, game=game, model=model, run=run))
     return [
         source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
         for source in sources
@@ -367,15 +326,17 @@ def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int
 
     Arguments and errors are those of `run_settings`.
     """
-    settings = _settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
     return get_algorithm(algo).needs_besides(game, settings)
 
 
-def _settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+    """Finds what `run_settings` finds, as the algorithm's own dataclass."""
     return settings_of(algo, _choice_of_run(config, algo=algo, game=game, model=model, run=run))
 
 
-def _first_settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+def first_settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
+    """Finds what `settings_of_run` would have found before presets were corrected."""
     choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
     first = get_algorithm(algo).first_presets.get(choice["preset"], {})
     return settings_of(algo, choice).changed(

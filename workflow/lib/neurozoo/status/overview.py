@@ -9,9 +9,10 @@ from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
+from neurozoo.plan.changes import changed_settings, in_words
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.named_files import check_workdir
-from neurozoo.plan.planned_runs import PlannedRun, changed_settings, planned_runs, run_settings
+from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import UNITS
 from neurozoo.status.evidence import gather, last_lines
@@ -108,9 +109,13 @@ def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
         recorded = _read_settings(path, facts.st_mtime_ns, facts.st_size)
     except (NeurozooError, OSError):
         return ""
-    changes = changed_settings(config, recorded, **vars(run))
-    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-    return f"its settings have changed since: {changes[0]}{more}" if changes else ""
+    budget = ALGORITHMS[run.algo].budget_unit
+    changes = [
+        change
+        for change in changed_settings(config, recorded, **vars(run))
+        if not (change.name == budget and change.is_growth)  # the run goes on
+    ]
+    return f"its settings have changed since: {in_words(changes)}" if changes else ""
 
 
 @functools.lru_cache(maxsize=10_000)

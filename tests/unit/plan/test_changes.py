@@ -1,0 +1,93 @@
+"""What has changed in a plan, and what that does to a run."""
+
+import contextlib
+import datetime
+import json
+from dataclasses import asdict
+
+import pytest
+import yaml
+from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.changes import changed_settings, outlook
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
+
+PLACES = [
+    *(("pong", model) for model in ("small", "small_layer_norm", "impala_shallow")),
+    ("hard_maze", "simple"),
+    *(("maze", model) for model in ("maze_recurrent", "full", "plain")),
+    *(("mario", model) for model in ("full", "plain")),
+]
+
+
+def runs_of_presets(algo, presets):
+    """Returns a configuration with its run for each preset, in the first place in which the algorithm can be."""
+    found = []
+    for preset in presets:
+        for game, model in PLACES:
+            chosen = {"algo": algo, "preset": preset, "games": [game], "models": [model]}
+            with contextlib.suppress(NeurozooError):
+                config = check_config({"experiments": {"one": chosen}})
+                found.append((config, *planned_runs(config)))
+                break
+    assert len(found) == len(presets)
+    return found
+
+
+def as_recorded(spec_, settings, game):
+    recorded = json.loads(json.dumps(asdict(settings)))
+    if "protocol" in recorded:
+        recorded["protocol"] = spec_.describe_protocol(game, settings)["name"]
+    return recorded
+
+
+@pytest.mark.parametrize("algo", sorted(ALGORITHMS))
+def test_a_run_as_planned_has_no_changed_settings_and_every_change_is_named(algo):
+    spec_ = ALGORITHMS[algo]
+    for config, run in runs_of_presets(algo, spec_.presets):
+        recorded = as_recorded(spec_, spec_.settings(**run_settings(config, **vars(run))), run.game)
+        assert changed_settings(config, recorded, **vars(run)) == []
+        for budget, is_growth in ((1, True), (10**12, False)):
+            (change,) = changed_settings(config, recorded | {spec_.budget_unit: budget}, **vars(run))
+            assert (change.name, change.is_growth) == (spec_.budget_unit, is_growth)
+        for seed, text in ((12, "12"), (datetime.date(2020, 1, 1), "2020-01-01")):  # as YAML reads a date
+            (change,) = changed_settings(config, recorded | {"seed": seed}, **vars(run))
+            assert str(change) == f"seed was {text}, is now 0"
+
+
+@pytest.mark.parametrize("algo", sorted(name for name, spec_ in ALGORITHMS.items() if spec_.first_presets))
+def test_a_run_by_a_preset_that_was_corrected_since_is_as_planned(algo):
+    spec_ = ALGORITHMS[algo]
+    for config, run in runs_of_presets(algo, spec_.first_presets):
+        preset = config["experiments"]["one"]["preset"]
+        then = spec_.settings(**run_settings(config, **vars(run))).changed(spec_.first_presets[preset])
+        assert changed_settings(config, as_recorded(spec_, then, run.game), **vars(run)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ({}, ""),
+        ({"frames": 1_000}, "goes on (frames was 1,000, is now 40,000)"),
+        ({"snapshot_frames": 500}, "goes on (snapshot_frames was 500, is now empty)"),
+        ({"frames": 90_000}, "starts anew if it has spent more (frames was 90,000, is now 40,000)"),
+        ({"mutation_power": 0.5}, "starts anew (mutation_power was 0.5, is now 0.002)"),
+        ({"mutation_power": 0.5, "frames": 1_000}, "starts anew (mutation_power was 0.5, is now 0.002)"),
+        ({"seed": 3, "mutation_power": 0.5}, "starts anew (seed was 3, is now 0, and 1 more)"),
+    ],
+)
+def test_a_plan_says_whether_a_run_goes_on_or_starts_anew(before, words, tmp_path):
+    overrides = {"frames": 40_000, "mutation_power": 0.002}
+    one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "overrides": overrides}
+    config = check_config({"experiments": {"one": one}})
+    run = PlannedRun("ga", "pong", "small", 1)
+    assert outlook(config, tmp_path, **vars(run)) == ""  # it has not begun
+    recorded = as_recorded(ALGORITHMS["ga"], ALGORITHMS["ga"].settings(**run_settings(config, **vars(run))), "pong")
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({**vars(run), **recorded, **before}))
+    assert outlook(config, tmp_path, **vars(run)) == words
+    if "frames" in before:
+        (tmp_path / "result.json").touch()
+        assert outlook(config, tmp_path, **vars(run)) == words.replace(" if it has spent more", "")
+    (tmp_path / "config.yaml").write_text("")  # damaged; a plan is possible all the same
+    assert outlook(config, tmp_path, **vars(run)) == ""

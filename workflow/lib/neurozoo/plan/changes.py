@@ -1,0 +1,115 @@
+"""What has changed in the plan since a run was trained, and what that does to the run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.planned_runs import first_settings_of_run, settings_of_run
+from neurozoo.records.run_config import read_run_settings
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that was another one when the run was trained.
+
+    Attributes:
+        name: The setting.
+        before: Its value in the run's records, as JSON would have it.
+        now: Its value in the plan.
+    """
+
+    name: str
+    before: object
+    now: object
+
+    def __str__(self) -> str:
+        """Returns words such as `mutation_power was 0.5, is now 0.002`."""
+        return f"{self.name} was {_as_text(self.before)}, is now {_as_text(self.now)}"
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether the number has become larger."""
+        return isinstance(self.before, int | float) and isinstance(self.now, int | float) and self.before < self.now
+
+
+def changed_settings(
+    config: Mapping, recorded: Mapping[str, object], *, algo: str, game: str, model: str, run: int | str
+) -> list[Change]:
+    """Finds the settings in which a run differs from the plan.
+
+    Where a preset has been corrected since, a run by either is as planned.
+
+    Other arguments and errors are those of `run_settings`.
+
+    Args:
+        config: As returned by `check_config`.
+        recorded: The run's `config.yaml`, which may be of an earlier version.
+        algo: Algorithm.
+        game: Game.
+        model: Network.
+        run: Number of the repetition.
+    """
+    spec = get_algorithm(algo)
+    then = spec.settings.as_recorded(recorded)
+    found = []
+    for find in (settings_of_run, first_settings_of_run):
+        settings = find(config, algo=algo, game=game, model=model, run=run)
+        now = asdict(settings)
+        if "protocol" in now:  # a record names the game's own, too
+            now["protocol"] = spec.describe_protocol(game, settings)["name"]
+        both = {name: [then[name], now[name]] for name in now if name in then}
+        plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
+        found.append([Change(name, *values) for name, values in plain.items() if values[0] != values[1]])
+    return min(found, key=len)
+
+
+def in_words(changes: Sequence[Change]) -> str:
+    """Returns the first of several changes, and the number of the others."""
+    return f"{changes[0]}, and {len(changes) - 1} more" if len(changes) > 1 else str(changes[0])
+
+
+def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str, run: int | str) -> str:
+    """Says whether a run that has begun goes on or starts anew, if its settings have changed.
+
+    Other arguments are those of `run_settings`.
+
+    Args:
+        config: As returned by `check_config`.
+        run_dir: The run's folder.
+        algo: Algorithm.
+        game: Game.
+        model: Network.
+        run: Number of the repetition.
+
+    Returns:
+        Words such as `starts anew (mutation_power was 0.5, is now 0.002)`. They are empty if nothing has changed, if
+        the run has not begun, or if its `config.yaml` is damaged.
+
+    Raises:
+        NeurozooError: What `run_settings` raises.
+    """
+    try:
+        recorded = read_run_settings(run_dir / "config.yaml")
+    except NeurozooError:
+        return ""
+    changes = changed_settings(config, recorded, algo=algo, game=game, model=model, run=run)
+    spec = get_algorithm(algo)
+    serious = [change for change in changes if change.name not in (spec.budget_unit, *spec.settings.WAYS_TO_RUN)]
+    if serious:
+        return f"starts anew ({in_words(serious)})"
+    if not changes:
+        return ""
+    budget = [change for change in changes if change.name == spec.budget_unit]
+    if not budget or budget[0].is_growth:
+        return f"goes on ({in_words(changes)})"
+    is_complete = (run_dir / "result.json").exists()
+    return f"starts anew{'' if is_complete else ' if it has spent more'} ({in_words(budget)})"
+
+
+def _as_text(value: object) -> str:
+    if value is None:
+        return "empty"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
