@@ -73,7 +73,9 @@ def test_an_imported_agent_has_the_score_of_its_evaluation(results):
 def test_agents_are_selected_by_their_names(results):
     assert [m.title for m in select_models(results, run=2, tag="final")] == ["ga/ms_pacman/small/2"]
     assert len(select_models(results, algo="ga", game="ms_pacman", model="small")) == 3
-    assert select_models(results, algo="es") == []
+    assert select_models(results, run=1, tag="400M") == []
+    with pytest.raises(NeurozooError, match=r"results has no frozen agent with game 'ms_pacma'; did you mean 'ms_pac"):
+        select_models(results, game="ms_pacma")
 
 
 def test_a_folder_of_results_that_is_not_there_is_named(tmp_path):

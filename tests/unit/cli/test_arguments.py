@@ -2,11 +2,13 @@ import argparse
 from pathlib import Path
 
 import pytest
+from neurozoo.__main__ import build_parser
 from neurozoo.cli.arguments import (
     add_settings,
     check_outputs,
     check_run_dirs,
     chosen,
+    natural,
     positive,
     read_overrides,
     read_setting,
@@ -16,7 +18,8 @@ from neurozoo.errors import NeurozooError
 
 
 def test_a_whole_number_may_have_an_exponent():
-    assert [whole(text) for text in ("5", "1e6", "2.0")] == [5, 1_000_000, 2]
+    assert [whole(text) for text in ("5", "1e6", "2.0", "-3")] == [5, 1_000_000, 2, -3]
+    assert whole("9007199254740993") == 9007199254740993  # a float would be even
     for text in ("0.5", "many", "12x", "inf", "nan"):
         with pytest.raises(argparse.ArgumentTypeError, match=f"should be a whole number.*but is '{text}'"):
             whole(text)
@@ -64,10 +67,30 @@ def test_only_the_folder_of_a_run_is_taken_for_one(tmp_path):
     check_run_dirs(argparse.Namespace(run_dir=large))  # of a command that makes it
 
 
-def test_numbers_of_runs_and_threads_begin_with_1():
+def test_how_many_begins_with_1_and_seeds_with_0():
     assert positive("7") == 7
     with pytest.raises(argparse.ArgumentTypeError, match="should be >= 1, but is 0"):
         positive("0")
+    assert natural("0") == 0
+    with pytest.raises(argparse.ArgumentTypeError, match="should be >= 0, but is -1"):
+        natural("-1")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("bench --slots -4", "argument --slots: should be >= 1, but is -4"),
+        ("train --game pong", "the following arguments are required: --model"),
+        ("zoo play amidar --foo", "unrecognized arguments: --foo"),
+    ],
+)
+def test_a_slip_on_the_command_line_is_answered_by_one_sentence(words, sentence, capsys):
+    with pytest.raises(SystemExit) as stop:
+        build_parser().parse_args(words.split())
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"neurozoo: {sentence}. Look at: python -m neurozoo")
+    assert line.endswith(" --help")
 
 
 def test_files_with_another_ending_are_refused():

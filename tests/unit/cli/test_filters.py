@@ -62,9 +62,9 @@ def test_directions_come_from_a_file(run_dir, tmp_path, capsys):
     [
         ("weights --layer fc", "is dense"),
         ("weights --layer conv9", "Known: conv1, conv2, fc, out"),
-        ("weights --layer conv1 --filters 0", "filters to show should be at least 1, but is 0"),
-        ("patches --layer conv1 --seed -1", "seed >= 0, but got 5, 10 and -1"),
-        ("synthetic --layer conv1 --seed -1", "seed should be at least 0, but is -1"),
+        ("weights --layer conv1 --filters 0", "argument --filters: should be >= 1, but is 0"),
+        ("patches --layer conv1 --seed -1", "argument --seed: should be >= 0, but is -1"),
+        ("synthetic --layer conv1 --seed -1", "argument --seed: should be >= 0, but is -1"),
         (
             "synthetic --layer conv1 --jitter 200",
             "jitter should be below the 84 pixels of a picture's side, but is 200",

@@ -61,7 +61,7 @@ def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, caps
         (["--model", "smal"], "did you mean 'small'?"),
         (["--game", "pnog"], "did you mean 'pong'?"),
         (["--protocol", "uber"], "did you mean 'uber2018'?"),
-        (["--episodes", "0"], "should be at least 1, but are 0"),
+        (["--episodes", "0"], "argument --episodes: should be >= 1, but is 0"),
         (["--ops", "nowhere.so"], "snakemake"),
         (["--noise", "nowhere.f32"], "snakemake"),
     ],
@@ -69,7 +69,7 @@ def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, caps
 def test_a_slip_is_answered_by_one_sentence(genome, engine, capsys, words, sentence):
     with pytest.raises(SystemExit) as stop:
         main(["evaluate", "--genome", str(genome), *engine, *words])
-    assert stop.value.code == 1
+    assert stop.value.code == (2 if "argument" in sentence else 1)
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith("neurozoo: ")
     assert sentence in line
@@ -225,7 +225,7 @@ def test_statistics_of_any_table_of_metrics_come_with_figures(tmp_path, capsys):
     assert names == {"performance_profile", "aggregates", "probability_of_improvement"}
     with pytest.raises(SystemExit):
         main([*words, "0"])
-    assert "at least 1 replication" in capsys.readouterr().err
+    assert "--replications: should be >= 1, but is 0" in capsys.readouterr().err
 
 
 def test_comparing_a_folder_without_an_agent_is_answered_by_one_sentence(tmp_path, capsys):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from neurozoo import __version__
 from neurozoo.cli.agents import add_agent_commands
-from neurozoo.cli.arguments import check_run_dirs
+from neurozoo.cli.arguments import Parser, check_run_dirs
 from neurozoo.cli.benchmarks import add_benchmark_commands
 from neurozoo.cli.book import add_book_command
 from neurozoo.cli.cloud import add_cloud_commands
@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: Words of the command line; None for those of this process.
 
     Raises:
-        SystemExit: Status 1 after an error that the user can fix. Standard error then shows one sentence.
+        SystemExit: Status 2 after a slip on the command line, 1 after another error that the user can fix. Standard
+            error then shows one sentence.
     """
     options = build_parser().parse_args(arguments)
     with plain_errors():
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands. Parsed options have the function to call in `command`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m neurozoo",
         description="Calls the functions behind the Snakemake rules. Paths are relative to the current folder.",
     )

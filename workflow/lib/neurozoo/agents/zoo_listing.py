@@ -10,7 +10,7 @@ from neurozoo.agents.tagged_agents import reached_tags
 from neurozoo.agents.tags import FINAL
 from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
 from neurozoo.aligned_text import aligned
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import read_json
 
 PRODUCTS = ("rollout.npz", "activation.mp4")  # files made from an agent that the list mentions
@@ -30,11 +30,14 @@ def select_models(
     """Returns the agents in a folder of results that match; None matches everything.
 
     Raises:
-        NeurozooError: The folder does not exist.
+        NeurozooError: The folder does not exist, or no agent in it has one of these values.
     """
     wanted = {"algo": algo, "game": game, "model": model, "run": run, "tag": tag}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     models = find_models(check_results(results))
+    for name, value in wanted.items() if models else ():
+        if value not in (known := {getattr(each, name) for each in models}):
+            raise unknown_name(f"frozen agent with {name}", str(value), map(str, known), owner=str(results))
     return [m for m in models if all(getattr(m, name) == value for name, value in wanted.items())]
 
 

@@ -13,9 +13,9 @@ from neurozoo.cli.arguments import (
     check_outputs,
     chosen,
     named_game,
+    natural,
     positive,
     protocol_choices,
-    whole,
 )
 from neurozoo.errors import NeurozooError
 
@@ -52,10 +52,10 @@ def add_agent_commands(commands: Commands) -> None:
     evaluate.add_argument("--game", type=named_game, help="default: the genome's game")
     evaluate.add_argument("--model", help="network (default: the genome's network)")
     add_protocol(evaluate)
-    evaluate.add_argument("--noops", type=int, help="no-op frames at the start of an episode (default: random)")
-    evaluate.add_argument("--episodes", type=int, default=30, help="number of episodes (default: %(default)s)")
-    evaluate.add_argument("--max-frames", type=whole, help="longest episode in frames (default: the protocol's)")
-    evaluate.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    evaluate.add_argument("--noops", type=natural, help="no-op frames at the start of an episode (default: random)")
+    evaluate.add_argument("--episodes", type=positive, default=30, help="number of episodes (default: %(default)s)")
+    evaluate.add_argument("--max-frames", type=positive, help="longest episode in frames (default: the protocol's)")
+    evaluate.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
     add_json(evaluate)
     add_engine(evaluate)
 

@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from neurozoo.errors import NeurozooError
 from neurozoo.native import OPS as OPS  # other modules of commands take it from here
@@ -17,6 +17,14 @@ SOME_RUN = "results/runs/ga/frostbite/large/1"
 RUN_FILES = ("config.yaml", "checkpoint.npz", "frozen", "rollout.npz", "train.log", "state")  # a run has one of them
 
 Commands = argparse._SubParsersAction  # `add_command` adds commands to it
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a slip with one sentence, instead of all options and a sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the process with status 2."""
+        self.exit(2, f"neurozoo: {message}. Look at: {self.prog} --help\n")
 
 
 def add_command(commands: Commands, name: str, function, summary: str) -> argparse.ArgumentParser:
@@ -42,11 +50,33 @@ def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
     command.set_defaults(needs_run=True)
 
 
+def whole(text: str) -> int:
+    """Reads a whole number that may have an exponent, such as 1e6.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is not a whole number.
+    """
+    with contextlib.suppress(ValueError):
+        return int(text)  # a float would round a long seed
+    with contextlib.suppress(ValueError):
+        if (value := float(text)).is_integer():
+            return int(value)
+    raise argparse.ArgumentTypeError(f"should be a whole number such as 1000000 or 1e6, but is {text!r}")
+
+
 def positive(text: str) -> int:
     """Reads a whole number from 1, such as how many, or which run."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"should be >= 1, but is {number}")
+    return _at_least(1, text)
+
+
+def natural(text: str) -> int:
+    """Reads a whole number from 0, such as a seed."""
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if (number := whole(text)) < least:
+        raise argparse.ArgumentTypeError(f"should be >= {least}, but is {number}")
     return number
 
 
@@ -168,18 +198,6 @@ def named_game(text: str) -> str:
 
     trust_module_of(text)
     return text
-
-
-def whole(text: str) -> int:
-    """Reads a whole number that may have an exponent, such as 1e6.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is not a whole number.
-    """
-    with contextlib.suppress(ValueError):
-        if (value := float(text)).is_integer():
-            return int(value)
-    raise argparse.ArgumentTypeError(f"should be a whole number such as 1000000 or 1e6, but is {text!r}")
 
 
 def read_setting(text: str) -> object:

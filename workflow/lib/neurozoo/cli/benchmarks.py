@@ -16,9 +16,10 @@ from neurozoo.cli.arguments import (
     add_settings,
     chosen,
     named_game,
+    positive,
     read_overrides,
-    whole,
 )
+from neurozoo.errors import NeurozooError
 
 
 def add_benchmark_commands(commands: Commands) -> None:
@@ -27,13 +28,16 @@ def add_benchmark_commands(commands: Commands) -> None:
     bench.add_argument("--networks", nargs="+", help="default: large, small, recurrent_large")
     bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
     bench.add_argument(
-        "--threads", nargs="+", type=int, help="numbers of threads (default: 1, 2, 4, ... up to the physical cores)"
+        "--threads",
+        nargs="+",
+        type=positive,
+        help="numbers of threads (default: 1, 2, 4, ... up to the physical cores)",
     )
     bench.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement (default: %(default)s)")
     bench.add_argument(
         "--engine", choices=("native", "batched"), default="native", help="batched is described in docs/gpu.md"
     )
-    bench.add_argument("--slots", nargs="+", type=int, default=[256], help="slots of the batched engine (default: 256)")
+    bench.add_argument("--slots", nargs="+", type=positive, help="slots of the batched engine (default: 256)")
     add_json(bench)
     bench.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
     bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
@@ -54,9 +58,11 @@ def add_benchmark_commands(commands: Commands) -> None:
         metavar="PYTHON",
         help="a Python with PyTorch (make bench-learner makes one; default: none)",
     )
-    beside.add_argument("--steps", type=whole, help="steps of each side in a turn (default: 400, or 6,400 of impala)")
-    beside.add_argument("--repeats", type=whole, default=7, help="number of turns (default: %(default)s)")
-    beside.add_argument("--threads", type=int, help="threads of each side (default: physical cores)")
+    beside.add_argument(
+        "--steps", type=positive, help="steps of each side in a turn (default: 400, or 6,400 of impala)"
+    )
+    beside.add_argument("--repeats", type=positive, default=7, help="number of turns (default: %(default)s)")
+    beside.add_argument("--threads", type=positive, help="threads of each side (default: physical cores)")
     beside.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
     add_json(beside)
     beside.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
@@ -69,8 +75,10 @@ def add_benchmark_commands(commands: Commands) -> None:
     profile.add_argument("--model", default="nature", help="network (default: %(default)s)")
     profile.add_argument("--preset", default="nature", help="named settings (default: %(default)s)")
     add_settings(profile)
-    profile.add_argument("--steps", type=whole, default=1000, help="steps of each part (default: %(default)s)")
-    profile.add_argument("--threads", type=int, default=os.cpu_count(), help="number of threads (default: all cores)")
+    profile.add_argument("--steps", type=positive, default=1000, help="steps of each part (default: %(default)s)")
+    profile.add_argument(
+        "--threads", type=positive, default=os.cpu_count(), help="number of threads (default: all cores)"
+    )
     profile.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
     profile.add_argument("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
     add_json(profile)
@@ -82,6 +90,8 @@ def _bench(options):
 
     if options.engine == "batched":
         return _bench_batched(options)
+    if options.slots:
+        raise NeurozooError("--slots is for the batched engine: give --engine batched, too.")
     if options.load:
         report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
     else:
@@ -101,7 +111,7 @@ def _bench_batched(options):
     from neurozoo.benchmark.batched_engine import measure_batched
 
     choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
-    for network, game, threads, slots in itertools.product(*choices, options.slots):
+    for network, game, threads, slots in itertools.product(*choices, options.slots or [256]):
         given = {"threads": threads, "slots": slots, "seconds": options.seconds}
         speed = measure_batched(network, game, **given, ops=options.ops, noise=options.noise)
         print(json.dumps(asdict(speed)), flush=True)

@@ -1,6 +1,6 @@
 """`python -m neurozoo cloud`: rents machines for `snakemake --profile aws`, and gives them back."""
 
-from neurozoo.cli.arguments import Commands, add_command, chosen, whole
+from neurozoo.cli.arguments import Commands, add_command, chosen, positive
 
 _STACK = "neurozoo"
 
@@ -15,12 +15,12 @@ def add_cloud_commands(commands: Commands) -> None:
     up.add_argument("--bucket", required=True, help="name of the bucket to make, unique in the world")
     up.add_argument("--image", required=True, help="container image for jobs (make image), in your own registry")
     up.add_argument("--email", required=True, help="to which the budget's alarm comes")
-    up.add_argument("--budget", type=whole, default=50, help="USD a month, for the alarm (default: %(default)s)")
-    up.add_argument("--cores", type=whole, default=64, help="most vCPUs at a time (default: %(default)s)")
-    up.add_argument("--log-days", type=whole, default=7, help="days for which logs are kept (default: %(default)s)")
+    up.add_argument("--budget", type=positive, default=50, help="USD a month, for the alarm (default: %(default)s)")
+    up.add_argument("--cores", type=positive, default=64, help="most vCPUs at a time (default: %(default)s)")
+    up.add_argument("--log-days", type=positive, default=7, help="days for which logs are kept (default: %(default)s)")
 
     cost = add_command(kinds, "cost", _cost, "tell what a number of frames costs")
-    cost.add_argument("--frames", type=whole, default=1_000_000_000, help="default: a billion")
+    cost.add_argument("--frames", type=positive, default=1_000_000_000, help="default: a billion")
     cost.add_argument(
         "--speed", type=float, metavar="FRAMES_PER_S", help="of a core (default: those of docs/benchmarks.md)"
     )

@@ -5,7 +5,7 @@ import sys
 from math import isnan
 from pathlib import Path
 
-from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, say_if_outdated, whole
+from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, natural, positive, say_if_outdated
 from neurozoo.errors import NeurozooError
 
 
@@ -22,12 +22,12 @@ def add_comparing_commands(commands: Commands) -> None:
         "--output", type=Path, default=Path("statistics"), help="folder to write (default: %(default)s)"
     )
     statistics.add_argument(
-        "--replications", type=whole, default=50_000, help="number of bootstrap resamples (default: %(default)s)"
+        "--replications", type=positive, default=50_000, help="number of bootstrap resamples (default: %(default)s)"
     )
     statistics.add_argument(
         "--confidence", type=float, default=0.95, help="confidence level of the intervals (default: %(default)s)"
     )
-    statistics.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    statistics.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
 
     embed = add_command(compared, "embed", _embed, "embed the states of several runs of a game in one plane")
     _add_run_dirs(embed)
@@ -38,15 +38,15 @@ def add_comparing_commands(commands: Commands) -> None:
         help="data to embed: ram, ram_bits, representation (default: ram representation)",
     )
     embed.add_argument("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
-    embed.add_argument("--max-points", type=whole, default=6000, help="most states to embed (default: %(default)s)")
-    embed.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    embed.add_argument("--max-points", type=positive, default=6000, help="most states to embed (default: %(default)s)")
+    embed.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
 
     classify = add_command(compared, "classify", _classify, "test whether a classifier can tell from states who played")
     _add_run_dirs(classify)
     classify.add_argument("--by", default="algo", help="classes: algo, model or run (default: %(default)s)")
     classify.add_argument("--source", default="observations", help="observations or frames (default: %(default)s)")
-    classify.add_argument("--epochs", type=whole, default=3, help="training epochs (default: %(default)s)")
-    classify.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    classify.add_argument("--epochs", type=positive, default=3, help="training epochs (default: %(default)s)")
+    classify.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
     add_json(classify, "the result as JSON")
 
     population = add_command(
@@ -57,7 +57,7 @@ def add_comparing_commands(commands: Commands) -> None:
         "--generations", type=int, nargs=2, metavar=("FIRST", "LAST"), help="generations to show (default: all)"
     )
     population.add_argument(
-        "--max-points", type=whole, default=40_000, help="most individuals on the page (default: %(default)s)"
+        "--max-points", type=positive, default=40_000, help="most individuals on the page (default: %(default)s)"
     )
     population.add_argument("--output", type=Path, help="page to write (default: RUN_DIR/population.html)")
 

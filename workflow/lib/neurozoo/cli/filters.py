@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from neurozoo.cli.arguments import Commands, add_command, add_run_dir, chosen
+from neurozoo.cli.arguments import Commands, add_command, add_run_dir, chosen, natural, positive
 from neurozoo.feature_visualization.objectives import OBJECTIVES
 from neurozoo.feature_visualization.parameterisations import PARAMETERISATIONS
 
@@ -17,20 +17,20 @@ def add_filter_commands(commands: Commands) -> None:
     kinds = add_command(commands, "filters", None, summary).add_subparsers(required=True, metavar="picture")
 
     weights = _of_run(kinds, "weights", _weights, "draw a mosaic of a convolution's weights", rollout=False)
-    weights.add_argument("--filters", type=int, help="number of filters, from the first (default: all)")
+    weights.add_argument("--filters", type=positive, help="number of filters, from the first (default: all)")
 
     patches = _of_run(kinds, "patches", _patches, "draw the patches of observations to which filters respond most")
     _add_channels(patches)
-    patches.add_argument("--count", type=int, default=5, help="patches of each kind (default: %(default)s)")
+    patches.add_argument("--count", type=positive, default=5, help="patches of each kind (default: %(default)s)")
     patches.add_argument(
-        "--distance", type=int, default=10, help="least steps between two patches (default: %(default)s)"
+        "--distance", type=natural, default=10, help="least steps between two patches (default: %(default)s)"
     )
-    patches.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    patches.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
 
     synthetic = _of_run(kinds, "synthetic", _synthetic, "optimise inputs that excite channels, units or directions")
     _add_channels(synthetic)
     synthetic.add_argument("--objective", choices=OBJECTIVES, default="channel", help="default: %(default)s")
-    synthetic.add_argument("--position", type=int, nargs=2, metavar=("ROW", "COLUMN"), help="position of the unit")
+    synthetic.add_argument("--position", type=natural, nargs=2, metavar=("ROW", "COLUMN"), help="position of the unit")
     synthetic.add_argument(
         "--directions",
         type=Path,
@@ -55,7 +55,7 @@ def add_filter_commands(commands: Commands) -> None:
         "write a page with guided backpropagation for all convolutions, like nvis in simple_dqn",
         layer=False,
     )
-    page.add_argument("--filters", type=int, default=4, help="filters per layer (default: %(default)s)")
+    page.add_argument("--filters", type=positive, default=4, help="filters per layer (default: %(default)s)")
     page.add_argument(
         "--play",
         action="store_true",
@@ -67,7 +67,7 @@ def add_filter_commands(commands: Commands) -> None:
     )
     _add_steps(attribution, 6)
     attribution.add_argument(
-        "--points", type=int, default=64, help="points on the path from a black picture (default: %(default)s)"
+        "--points", type=positive, default=64, help="points on the path from a black picture (default: %(default)s)"
     )
 
     _of_run(kinds, "lean", _lean, "measure how strongly the first layer weighs each frame", layer=False, rollout=False)
@@ -94,7 +94,7 @@ def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
 def _add_channels(command):
     command.add_argument(
         "--channels",
-        type=int,
+        type=natural,
         nargs="+",
         metavar="NUMBER",
         help="filters or units, counted from 0 (default: the first 16)",
@@ -103,15 +103,15 @@ def _add_channels(command):
 
 def _add_steps(command, count):
     command.add_argument(
-        "--at", type=int, nargs="+", metavar="STEP", help="steps of the rollout (default: evenly spaced)"
+        "--at", type=natural, nargs="+", metavar="STEP", help="steps of the rollout (default: evenly spaced)"
     )
     command.add_argument(
-        "--observations", type=int, default=count, help="number of steps without --at (default: %(default)s)"
+        "--observations", type=positive, default=count, help="number of steps without --at (default: %(default)s)"
     )
 
 
 def _add_ascent(command, *, parameterisation):
-    command.add_argument("--steps", type=int, default=256, help="gradient steps (default: %(default)s)")
+    command.add_argument("--steps", type=positive, default=256, help="gradient steps (default: %(default)s)")
     command.add_argument("--learning-rate", type=float, help="default: depends on the parameterisation")
     command.add_argument(
         "--parameterisation", choices=PARAMETERISATIONS, default=parameterisation, help="default: %(default)s"
@@ -119,12 +119,12 @@ def _add_ascent(command, *, parameterisation):
     command.add_argument(
         "--frames", choices=("all", "newest"), default="all", help="frames to optimise (default: %(default)s)"
     )
-    command.add_argument("--jitter", type=int, default=3, help="random shift in pixels (default: %(default)s)")
+    command.add_argument("--jitter", type=natural, default=3, help="random shift in pixels (default: %(default)s)")
     for name in ("total-variation", "l1", "l2"):
         command.add_argument(
             f"--{name}", type=float, default=0.0, metavar="WEIGHT", help="weight of this penalty (default: 0)"
         )
-    command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    command.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
 
 
 def _inputs(options: argparse.Namespace) -> tuple[Path, Path]:

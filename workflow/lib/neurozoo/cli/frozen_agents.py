@@ -13,8 +13,9 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     check_outputs,
     chosen,
+    natural,
+    positive,
     say_if_outdated,
-    whole,
 )
 from neurozoo.errors import NeurozooError
 
@@ -26,8 +27,10 @@ def add_frozen_agent_commands(commands: Commands) -> None:
     )
     add_run_dir(freeze)
     earlier = freeze.add_mutually_exclusive_group()
-    earlier.add_argument("--generation", type=int, help="freeze this generation's elite instead of the run's result")
-    earlier.add_argument("--snapshot", type=whole, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
+    earlier.add_argument(
+        "--generation", type=natural, help="freeze this generation's elite instead of the run's result"
+    )
+    earlier.add_argument("--snapshot", type=positive, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
     earlier.add_argument("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
     freeze.add_argument(
         "--forms",
@@ -45,13 +48,17 @@ def add_frozen_agent_commands(commands: Commands) -> None:
         default=FINAL,
         help="agent of this moment; freeze it first (python -m neurozoo freeze RUN_DIR --tag TAG)",
     )
-    rollout.add_argument("--episodes", type=int, default=1, help="number of episodes (default: %(default)s)")
-    rollout.add_argument("--max-steps", type=int, default=2500, help="longest episode in steps (default: %(default)s)")
-    rollout.add_argument("--min-steps", type=int, default=0, help="play more episodes until there are this many steps")
+    rollout.add_argument("--episodes", type=positive, default=1, help="number of episodes (default: %(default)s)")
+    rollout.add_argument(
+        "--max-steps", type=positive, default=2500, help="longest episode in steps (default: %(default)s)"
+    )
+    rollout.add_argument(
+        "--min-steps", type=natural, default=0, help="play more episodes until there are this many steps"
+    )
     seeds = rollout.add_mutually_exclusive_group()
-    seeds.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    seeds.add_argument("--seeds", type=int, nargs="+", help="one rollout each, as RUN_DIR/rollouts/seed_SEED.npz")
-    rollout.add_argument("--noops", type=int, help="no-op frames at the start of an episode (default: random)")
+    seeds.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
+    seeds.add_argument("--seeds", type=natural, nargs="+", help="one rollout each, as RUN_DIR/rollouts/seed_SEED.npz")
+    rollout.add_argument("--noops", type=natural, help="no-op frames at the start of an episode (default: random)")
     noise = "standard deviation of Gaussian noise on"
     rollout.add_argument("--observation-noise", type=float, default=0.0, help=f"{noise} the observations")
     rollout.add_argument("--parameter-noise", type=float, default=0.0, help=f"{noise} the convolutions' kernels")
@@ -72,7 +79,7 @@ def add_frozen_agent_commands(commands: Commands) -> None:
     add_run_dir(test)
     kept = test.add_mutually_exclusive_group()
     kept.add_argument(
-        "--snapshot", type=whole, metavar="FRAMES", help="test snapshots/FRAMES.npz instead of the result"
+        "--snapshot", type=positive, metavar="FRAMES", help="test snapshots/FRAMES.npz instead of the result"
     )
     kept.add_argument("--tag", help="test the agent of this moment, such as human")
     test.add_argument(
@@ -99,9 +106,9 @@ def add_frozen_agent_commands(commands: Commands) -> None:
         "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
     )
     extent = test.add_mutually_exclusive_group()
-    extent.add_argument("--episodes", type=whole, default=30, help="episodes per protocol (default: %(default)s)")
-    extent.add_argument("--steps", type=whole, help="play whole episodes until there are this many steps")
-    test.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    extent.add_argument("--episodes", type=positive, default=30, help="episodes per protocol (default: %(default)s)")
+    extent.add_argument("--steps", type=positive, help="play whole episodes until there are this many steps")
+    test.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
     test.add_argument("--output", type=Path, help="JSON file to write (default: test.json beside frozen/)")
     add_json(test)
     add_engine(test, threads=False)

@@ -12,6 +12,7 @@ from neurozoo.cli.arguments import (
     add_json,
     add_settings,
     check_outputs,
+    natural,
     positive,
     read_overrides,
 )
@@ -21,7 +22,7 @@ def add_level_commands(commands: Commands) -> None:
     """Adds `level`, `train-generator` and `mazes`."""
     command = add_command(commands, "level", _level, "let the agent play a level of the platform game, and export it")
     command.add_argument("source", type=Path, help="text file of a level, or folder of a run of the game mario")
-    command.add_argument("--cell", type=int, help="cell of the run's archive (default: its best elite)")
+    command.add_argument("--cell", type=natural, help="cell of the run's archive (default: its best elite)")
     command.add_argument("--text", type=Path, help="text file to write")
     command.add_argument("--picture", type=Path, help=".png to write: the level and the agent's way")
     command.add_argument("--movie", type=Path, help=".mp4 to write")
@@ -107,7 +108,7 @@ def _add_mazes(commands: Commands) -> None:
     command.add_argument("--walls", type=float, nargs="+", help="probabilities of a wall (default: 0.1 to 0.5)")
     command.add_argument("--mazes", type=positive, default=200, help="mazes per probability (default: %(default)s)")
     command.add_argument("--episodes", type=positive, default=10, help="episodes per maze (default: %(default)s)")
-    command.add_argument("--seed", type=int, default=0, help="seed of mazes and actions (default: %(default)s)")
+    command.add_argument("--seed", type=natural, default=0, help="seed of mazes and actions (default: %(default)s)")
     command.add_argument("--threads", type=positive, default=1, help="number of threads (default: %(default)s)")
     command.add_argument("--ops", default=OPS, help="the op library (default: %(default)s)")
     add_json(command)

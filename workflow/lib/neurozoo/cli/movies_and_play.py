@@ -15,7 +15,9 @@ from neurozoo.cli.arguments import (
     add_run_dir,
     check_outputs,
     chosen,
+    natural,
     not_empty,
+    positive,
     say_if_outdated,
 )
 from neurozoo.errors import NeurozooError
@@ -49,12 +51,14 @@ def add_movie_and_play_commands(commands: Commands) -> None:
     )
     add_run_dir(series)
     series.add_argument(
-        "--count", type=int, default=4, help="number of generations, from first to last (default: %(default)s)"
+        "--count", type=positive, default=4, help="number of generations, from first to last (default: %(default)s)"
     )
-    series.add_argument("--every", type=int, help="show the first, every N-th and the last generation instead")
-    series.add_argument("--max-steps", type=int, default=2500, help="longest episode in steps (default: %(default)s)")
-    series.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    series.add_argument("--fps", type=int, default=60, help="pictures per second (default: %(default)s)")
+    series.add_argument("--every", type=positive, help="show the first, every N-th and the last generation instead")
+    series.add_argument(
+        "--max-steps", type=positive, default=2500, help="longest episode in steps (default: %(default)s)"
+    )
+    series.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
+    series.add_argument("--fps", type=positive, default=60, help="pictures per second (default: %(default)s)")
     series.add_argument("--output", type=Path, help="file to write (default: RUN_DIR/generations.mp4)")
     add_json(series, "generations, scores and frames as JSON")
     add_engine(series, threads=False)
@@ -67,7 +71,7 @@ def add_movie_and_play_commands(commands: Commands) -> None:
         help="folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/; or a level to play yourself: a "
         "text file, or a run of the game mario",
     )
-    play.add_argument("--cell", type=int, help="of a run of mario: cell of its archive (default: its best elite)")
+    play.add_argument("--cell", type=natural, help="of a run of mario: cell of its archive (default: its best elite)")
     play.add_argument("--ops", default=OPS, help="op library, which plays levels (default: %(default)s)")
     add_play_options(play)
 
@@ -87,8 +91,8 @@ def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
     command.add_argument("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
     command.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
     command.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
-    command.add_argument("--fps", type=int, help="pictures per second, not with --game (default: 60)")
-    command.add_argument("--max-steps", type=int, default=0, help="number of steps to show (default: all)")
+    command.add_argument("--fps", type=positive, help="pictures per second, not with --game (default: 60)")
+    command.add_argument("--max-steps", type=natural, default=0, help="number of steps to show (default: all)")
     command.add_argument(
         "--no-overlay", dest="overlay", action="store_false", help="do not show score, step and action"
     )
@@ -109,8 +113,8 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--manual", action="store_true", help="play yourself; key m switches between you and the agent"
     )
-    command.add_argument("--games", type=int, default=1, help="number of games (default: %(default)s)")
-    command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    command.add_argument("--games", type=positive, default=1, help="number of games (default: %(default)s)")
+    command.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
     command.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 

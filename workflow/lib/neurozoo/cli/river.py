@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from neurozoo.cli.arguments import Commands, add_command, add_json, whole
+from neurozoo.cli.arguments import Commands, add_command, add_json, natural, positive
 
 
 def add_river_commands(commands: Commands) -> None:
@@ -15,11 +15,13 @@ def add_river_commands(commands: Commands) -> None:
     command.add_argument(
         "agent", help="folder of a run with frozen/, or a scripted agent: shunting, planning or random"
     )
-    command.add_argument("--worlds", type=whole, default=10_000, help="worlds of each width (default: %(default)s)")
+    command.add_argument("--worlds", type=positive, default=10_000, help="worlds of each width (default: %(default)s)")
     command.add_argument(
-        "--widths", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="widths of the river (default: 0 1 2 3 4)"
+        "--widths", type=natural, nargs="+", default=[0, 1, 2, 3, 4], help="widths of the river (default: 0 1 2 3 4)"
     )
-    command.add_argument("--step-limit", type=int, default=150, help="most steps in a world (default: %(default)s)")
+    command.add_argument(
+        "--step-limit", type=positive, default=150, help="most steps in a world (default: %(default)s)"
+    )
     command.add_argument(
         "--output", type=Path, help="JSON file to write, with a CSV file beside it (default: RUN_DIR/robustness.json)"
     )

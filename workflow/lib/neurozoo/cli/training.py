@@ -21,7 +21,6 @@ from neurozoo.cli.arguments import (
     not_empty,
     positive,
     read_overrides,
-    whole,
 )
 
 
@@ -47,7 +46,7 @@ def add_training_commands(commands: Commands) -> None:
     add_run_dir(resume)
     resume.add_argument(
         *("--budget", "--frames"),
-        type=whole,
+        type=positive,
         help="another budget, above what is spent, for most algorithms in frames (default: the run's own)",
     )
     _add_execution(resume)

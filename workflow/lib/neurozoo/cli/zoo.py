@@ -17,6 +17,7 @@ from neurozoo.cli.arguments import (
     add_results,
     chosen,
     named_game,
+    natural,
     positive,
     protocol_choices,
 )
@@ -43,7 +44,7 @@ def add_zoo_commands(commands: Commands) -> None:
 
     movie = add_command(actions, "movie", _movie, "make a movie of a trained agent: all layers, one layer, or the game")
     _add_trained(movie)
-    movie.add_argument("--seed", type=int, default=0, help="of the episode that it shows (default: %(default)s)")
+    movie.add_argument("--seed", type=natural, default=0, help="of the episode that it shows (default: %(default)s)")
     movie.add_argument("--output", type=Path, help="file to write (default: in the agent's folder)")
     add_looks(movie)
     movie.set_defaults(run_dir=[], tag=FINAL, grid=False, rollout=None)  # as `movie` has them
