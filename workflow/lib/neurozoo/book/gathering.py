@@ -14,7 +14,7 @@ import pandas as pd
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.marks import differences_of, planned_budget
 from neurozoo.book.record import Record, TakenRun
-from neurozoo.book.reports import REPORTS, SECONDS, read_reports, restore_table
+from neurozoo.book.reports import REPORTS, SECONDS, reports_of_record, restore_table
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE
 from neurozoo.machine import machine
@@ -96,7 +96,7 @@ def gather_runs(
     Raises:
         NeurozooError: A `config.yaml` is damaged or belongs to another run, or the reports of the record are damaged.
     """
-    reports = read_reports(folder / REPORTS) if before is not None and REPORTS in before.files else {}
+    reports = reports_of_record(folder / REPORTS) if before is not None and REPORTS in before.files else {}
     recorded = {run.name: run for run in before.runs if run.name in reports} if before is not None else {}
     gathered = []
     for planned in planned_runs(config):

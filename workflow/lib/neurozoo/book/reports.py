@@ -31,7 +31,7 @@ def write_reports(tables: Iterable[str | os.PathLike], output: Path, *, fields: 
     _write(output, [name for name in wanted if name in known], rows)
 
 
-def read_reports(path: Path) -> dict[str, list[Row]]:
+def reports_of_record(path: Path) -> dict[str, list[Row]]:
     """Reads the reports of a record, by the names of its runs, such as `ga/pong/large/1`.
 
     Raises:

@@ -28,7 +28,7 @@ from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, fac
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
-from neurozoo.records.tables import CURVE, NO_LABELS, read_reports
+from neurozoo.records.tables import CURVE, NO_LABELS, read_curve
 
 CURVE_POINTS = 400  # most points of a run's curve in the manifest; a page is not wider
 
@@ -216,7 +216,7 @@ class _Scan:
         """Adds curve and test score from `metrics.csv`, or from the log if there is no table yet."""
         log = current_log(folder)
         if self.missing.has(folder / "metrics.csv"):
-            reports = read_reports(folder / "metrics.csv")
+            reports = read_curve(folder / "metrics.csv")
         elif log and self.missing.has(log):
             rows = ({name: record.get(name) for name in CURVE} for record in iter_log(log))
             reports = pd.DataFrame(rows, columns=list(CURVE))

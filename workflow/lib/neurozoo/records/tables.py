@@ -140,7 +140,7 @@ def read_scores(path: str | os.PathLike) -> pd.DataFrame:
     return _read_parquet(path, partial(read_narrow, is_needed=_is_needed, is_repeated=is_fact))
 
 
-def read_reports(csv: str | os.PathLike) -> pd.DataFrame:
+def read_curve(csv: str | os.PathLike) -> pd.DataFrame:
     """Reads the columns `CURVE` of one run's metrics.
 
     Raises:
