@@ -361,11 +361,6 @@ def _figure(
     if len(levels):
         levels = levels.assign(panel=levels["game"].map(game_title))
         figure += p9.geom_hline(p9.aes(yintercept="score"), levels, linetype="dotted", colour="#6B6B6B", size=0.6)
-        figure += p9.geom_text(
-            p9.aes(x="frames", y="score", label="level"),
-            levels.assign(frames=0.0 if axis == "linear" else curves["frames"].min()),
-            inherit_aes=False, colour="#6B6B6B", size=7, ha="left", va="bottom",
-        )  # fmt: skip
     if names:
         figure += p9.geom_line(p9.aes(y="score"), ordered(others), size=0.6)
     ribbon = curves.dropna(subset=["low", "high"])
@@ -381,6 +376,7 @@ def _figure(
     return (
         figure
         + p9.geom_line(p9.aes(y="median"), size=0.9)
+        + (_names_of(levels, curves) if len(levels) else None)
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
@@ -391,6 +387,18 @@ def _figure(
         + p9.labs(colour="")
         + figure_theme(size, has_legend=len(entries) > 1)
     )
+
+
+def _names_of(levels: pd.DataFrame, curves: pd.DataFrame) -> p9.geom_text:
+    """Names the levels at the right, because most curves begin near random play, with a white outline."""
+    from matplotlib.patheffects import withStroke
+
+    return p9.geom_text(
+        p9.aes(x="frames", y="score", label="level"),
+        levels.assign(frames=levels["game"].map(curves.groupby("game", observed=True)["frames"].max())),
+        inherit_aes=False, colour="#6B6B6B", size=7, ha="right", va="bottom",
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )  # fmt: skip
 
 
 def _are_alike(curves: pd.DataFrame) -> bool:
