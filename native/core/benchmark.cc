@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 namespace neurozoo {
@@ -144,18 +145,26 @@ double ReadBandwidth(int num_threads) {
   for (int pass = 0; pass < kPasses; ++pass) {
     std::vector<std::thread> threads;
     const double begin = WallSeconds();
-    for (int number = 0; number < num_threads; ++number) {
-      threads.emplace_back([&buffer, share, number] {
-        Words sums[8] = {};
-        const Words* words = buffer.data() + number * share;
-        for (std::size_t i = 0; i + 8 <= share; i += 8) {
+    const auto join = [&threads] {
+      for (std::thread& thread : threads) thread.join();
+    };
+    try {
+      for (int number = 0; number < num_threads; ++number) {
+        threads.emplace_back([&buffer, share, number] {
+          Words sums[8] = {};
+          const Words* words = buffer.data() + number * share;
+          for (std::size_t i = 0; i + 8 <= share; i += 8) {
 #pragma GCC unroll 8
-          for (int k = 0; k < 8; ++k) sums[k] += words[i + k];
-        }
-        for (Words& sum : sums) asm volatile("" : "+x"(sum));
-      });
+            for (int k = 0; k < 8; ++k) sums[k] += words[i + k];
+          }
+          for (Words& sum : sums) asm volatile("" : "+x"(sum));
+        });
+      }
+    } catch (const std::system_error&) {
+      join();
+      throw;
     }
-    for (std::thread& thread : threads) thread.join();
+    join();
     best = std::max(best, static_cast<double>(share * num_threads * sizeof(Words)) / (WallSeconds() - begin));
   }
   return best;

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/for_each.h"
+
 namespace neurozoo {
 namespace {
 
@@ -14,33 +16,6 @@ namespace {
 // parameters). If it has more, all but the last few become a base, which its relatives share.
 constexpr std::size_t kMostMutations = 16;
 constexpr std::size_t kLastMutations = 8;
-
-// Calls `function` with 0 ... count - 1 in several threads; rethrows the first exception.
-template <typename Function>
-void ForEach(int num_threads, std::size_t count, const Function& function) {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      for (std::size_t i = next++; i < count; i = next++) function(i);
-    } catch (...) {
-      next = count;
-      std::lock_guard<std::mutex> lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> helpers;
-  const std::size_t most = std::min<std::size_t>(num_threads, count);
-  try {
-    for (std::size_t i = 1; i < most; ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // No more threads can be started; those that run do the work.
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (failure) std::rethrow_exception(failure);
-}
 
 }  // namespace
 
@@ -256,7 +231,13 @@ EpisodeOutcome Evaluator::Trace(int slot, const EpisodeStart& start, const Episo
   if (start.max_frames < 1) throw std::out_of_range("An episode needs at least 1 frame.");
   std::lock_guard<std::mutex> lock(trace_mutex_);
   if (tracer_ == nullptr) tracer_ = MakePlayer();
-  return tracer_->Play(parameters->data(), reference.get(), start, should_stop_, &observer);
+  EpisodeOutcome outcome = tracer_->Play(parameters->data(), reference.get(), start, should_stop_, &observer);
+  if (!outcome.finished) {
+    std::lock_guard<std::mutex> state(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    throw std::runtime_error("The evaluator was closed.");
+  }
+  return outcome;
 }
 
 }  // namespace neurozoo

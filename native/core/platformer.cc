@@ -524,7 +524,7 @@ void Platformer::Update(Sprite* sprite) {
       s.x += s.vx;
       return;
     case Kind::kFlower:
-      if (++s.age < kRise) s.y -= 1;
+      if (s.age < kRise && ++s.age < kRise) s.y -= 1;
       return;
     case Kind::kMushroom:
     case Kind::kLifeMushroom:

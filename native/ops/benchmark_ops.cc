@@ -22,7 +22,7 @@ REGISTER_OP("NeurozooTimeWorld")
     .Output("seconds: double")
     .Output("frames: int64")
     .Output("score: double") NEUROZOO_WORLD_ATTRIBUTES.Attr("observes: bool")
-    .Attr("repetitions: int = 1")
+    .Attr("repetitions: int >= 1 = 1")
     .SetIsStateful()
     .Doc(R"doc(
 Repeats an episode, given what was decided in it, and times its parts.
@@ -40,7 +40,7 @@ REGISTER_OP("NeurozooTimeForward")
     .Input("planes: float")
     .Output("seconds: double")
     .Output("outputs: float")
-    .Output("multiply_adds: int64") NEUROZOO_PLAN_ATTRIBUTES.Attr("repetitions: int = 1")
+    .Output("multiply_adds: int64") NEUROZOO_PLAN_ATTRIBUTES.Attr("repetitions: int >= 1 = 1")
     .SetIsStateful()
     .Doc(R"doc(
 Runs a network over the observations of an episode, in their order, and times it.

@@ -43,7 +43,7 @@ REGISTER_OP("NeurozooMazeEpisodes")
     .Input("parameters: float")
     .Output("finished: int32")
     .Output("visits: int32")
-    .Attr("num_counting: int")
+    .Attr("num_counting: int >= 1")
     .Attr("num_threads: int")
     .SetShapeFn(UnknownShapes)
     .Doc(R"doc(

@@ -1,12 +1,9 @@
 // TensorFlow's view of the platform game: registrations and kernels that only translate.
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "core/for_each.h"
 #include "core/platformer.h"
 #include "core/platformer_agent.h"
 #include "ops/op_support.h"
@@ -98,29 +95,6 @@ void CheckLevel(const tf::Tensor& levels, int dims) {
   }
 }
 
-// Calls `play(number, agent)` for 0 ... count - 1 in several threads; rethrows the first exception.
-template <typename Function>
-void InThreads(std::int64_t count, int num_threads, Function&& play) {
-  std::atomic<std::int64_t> next{0};
-  std::exception_ptr error;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      PlatformerAgent agent;
-      for (std::int64_t number; (number = next++) < count;) play(number, &agent);
-    } catch (...) {
-      next = count;
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int i = 1; i < std::min<std::int64_t>(num_threads, count); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  if (error) std::rethrow_exception(error);
-}
-
 class PlatformerPlayOp : public tf::OpKernel {
  public:
   explicit PlatformerPlayOp(tf::OpKernelConstruction* context) : OpKernel(context) {
@@ -152,7 +126,8 @@ class PlatformerPlayOp : public tf::OpKernel {
       return std::find(row, budgets + run, budgets[run]) - budgets;
     };
     std::vector<PlatformerRun> played(count * runs);
-    InThreads(count * runs, num_threads_, [&](std::int64_t run, PlatformerAgent* agent) {
+    ForEachWith<PlatformerAgent>(num_threads_, count * runs, [&](std::size_t number, PlatformerAgent* agent) {
+      const auto run = static_cast<std::int64_t>(number);
       if (first_like(run) == run) played[run] = PlayPlatformer(parsed[run / runs], budgets[run], agent);
     });
     for (std::int64_t run = 0; run < count * runs; ++run) {

@@ -148,6 +148,24 @@ def test_a_wrong_action_is_told_and_ends_nothing(ops):
     assert not environment.receive().is_over.any()
 
 
+def test_what_is_closed_or_has_other_environments_says_so(ops):
+    environment = NativeVectorEnv(
+        ops, "pong", 2, num_threads=1, max_num_frames_per_episode=100, repeat_action_probability=0.25,
+        full_action_space=True, frameskip=4, noop_max=0,
+    )  # fmt: skip
+    with pytest.raises(NeurozooError, match=r"2 environments need as many actions, but \(1,\) came"):
+        environment.send(np.zeros(1, int))
+    environment.close()
+    acts = (
+        lambda: environment.reset(seed=np.zeros(2, int), options={"reset_mask": np.ones(2, bool)}),
+        lambda: environment.send(np.zeros(2, int)),
+        environment.recv,
+    )
+    for act in acts:
+        with pytest.raises(NeurozooError, match=r"^The environments are closed\.$"):
+            act()
+
+
 def test_an_op_that_is_missing_or_damaged_is_done_without(tmp_path):
     assert usable_ops(None) == usable_ops(tmp_path / "no.so") == (None, None)
     library = tmp_path / "libneurozoo_ops.so"

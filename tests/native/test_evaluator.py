@@ -335,11 +335,16 @@ def test_an_exception_in_a_worker_reaches_python(ops, noise_table, tmp_path, mon
         ops=ops, noise=noise_table, layout=layout, game="double_dunk", protocol=MACHADO, threads=1
     ) as evaluator:
         play(evaluator, {0: Episode(Genome(1), 0, 0, 8)})
+        evaluator.pin([Genome(1)])
+        evaluator.trace(Episode(Genome(1), 0, 0, 8))
         rom.unlink()
         evaluator.submit({1: Episode(Genome(1), 0, 0, 8)})
         for _ in range(2):  # and it stays broken
             with pytest.raises(NeurozooError, match=r"^The ROM .*double_dunk\.bin is missing\.$"):
                 evaluator.receive(timeout=600)
+        shutil.copyfile(rom_path("double_dunk"), rom)
+        with pytest.raises(NeurozooError, match=r"double_dunk\.bin is missing\.$"):  # instead of a part of the episode
+            evaluator.trace(Episode(Genome(1), 0, 0, 8))
 
 
 LIMITED_MEMORY = """

@@ -13,7 +13,7 @@ from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.genomes.cshenton import decode_seeds
-from neurozoo.genomes.genome import Genome, Mutation, decode
+from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.native.build import SOURCES, find_compiler
 from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.description import Layer, LayerPlan, Network
@@ -480,11 +480,15 @@ def test_outputs_of_the_op_equal_those_of_the_keras_model(played):
     assert error_of(trace.logits, expected) < 2 * TOLERANCES.get(layout.network.name, TOLERANCE)  # both err
 
 
-def test_equal_outputs_choose_the_first_action(evaluators, noise):
-    # No initial weights in the table make all outputs equal. But a power of 0 keeps the initial weights, and the game
-    # continues in the same way.
-    evaluator = evaluators()
-    genomes = [Genome(5), Genome(5, (Mutation(99, 0.0),))]
+def test_equal_outputs_choose_the_first_action(evaluators):
+    # All weights are zero; a bias, the last of them, makes the first and the third output the largest.
+    evaluator, layout = evaluators(), layout_of("frostbite", "small", get_protocol("uber2018"))
+    zeros = np.zeros(layout.parameter_count, np.float32)
+    tied = zeros.copy()
+    tied[[-layout.num_actions + 2, -layout.num_actions + 5]] = 1
+    genomes = [Genome(Weights.of(theta)) for theta in (zeros, tied)]
     evaluator.pin(genomes)
-    first, second = (evaluator.trace(Episode(genome, 3, 0, 200)) for genome in genomes)
-    np.testing.assert_array_equal(first.logits, second.logits)
+    first, third = (evaluator.trace(Episode(genome, 3, 0, 200)) for genome in genomes)
+    assert (first.logits == 0).all()
+    assert set(first.actions.tolist()) == {0}
+    assert set(third.actions.tolist()) == {2}

@@ -197,6 +197,7 @@ def test_an_agent_from_a_file_is_sent_into_levels(ops, tmp_path):
     ("change", "sentence"),
     [
         ({"num_counting": 21}, "4 copies with 5 episodes each never finish 21"),
+        ({"num_counting": -1}, "num_counting.*-1 must be at least minimum 1"),
         ({"goal": np.array([256])}, "Level 0 has no free cell 256"),
         ({"direction": np.full((1, 4, 5), 4, np.uint8)}, "direction should be from 0"),
         ({"direction": np.zeros((1, 4), np.uint8)}, r"shape \(mazes, copies, episodes\), not \[1,4\]"),

@@ -114,27 +114,40 @@ def random_program(rng, length):
     return np.array(made, np.uint8)
 
 
+def replayed_as_by_its_twin(level, program, power):
+    """Plays in the op and in the twin, compares every tick, and returns the op's game."""
+    game = replay(level, program, power=power)
+    twin = Twin([row.tobytes().decode() for row in level], power)
+    for tick in range(len(game.status)):
+        if tick:
+            twin.step(int(program[tick - 1]))
+        me = twin.me
+        assert game.position[tick].tolist() == [me.x, me.y, me.vx, me.vy], tick
+        assert dict(zip(COUNTS, game.counts[tick].tolist(), strict=True)) == twin.counts, tick
+        things = [(KINDS.index(t.kind), t.x, t.y, t.vx, t.vy, t.facing, t.home, t.has_wings) for t in twin.things]
+        assert [tuple(sprite) for sprite in game.sprites[tick].tolist()] == things, tick
+        assert game.tiles[tick].tolist() == [[TILES.index(tile) for tile in row] for row in twin.tiles], tick
+        assert game.power[tick] == twin.large + twin.fiery
+    assert ("running", "won", "lost", "time_out")[game.status[-1]] == twin.status
+    return game
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_native_game_equals_its_twin_to_the_bit(seed):
     rng = np.random.default_rng(seed)
     seen = set()
     for power in (0, 1, 2, 2):
-        level, program = wild(rng), random_program(rng, 250)
-        game = replay(level, program, power=power)
-        twin = Twin([row.tobytes().decode() for row in level], power)
-        for tick in range(len(game.status)):
-            if tick:
-                twin.step(int(program[tick - 1]))
-            me = twin.me
-            assert game.position[tick].tolist() == [me.x, me.y, me.vx, me.vy], tick
-            assert dict(zip(COUNTS, game.counts[tick].tolist(), strict=True)) == twin.counts, tick
-            things = [(KINDS.index(t.kind), t.x, t.y, t.vx, t.vy, t.facing, t.home, t.has_wings) for t in twin.things]
-            assert [tuple(sprite) for sprite in game.sprites[tick].tolist()] == things, tick
-            assert game.tiles[tick].tolist() == [[TILES.index(tile) for tile in row] for row in twin.tiles], tick
-            assert game.power[tick] == twin.large + twin.fiery
-            seen |= {KINDS[int(kind)] for kind in game.sprites[tick]["kind"]}
-        assert ("running", "won", "lost", "time_out")[game.status[-1]] == twin.status
+        game = replayed_as_by_its_twin(wild(rng), random_program(rng, 250), power)
+        seen |= {KINDS[int(kind)] for sprites in game.sprites for kind in sprites["kind"]}
     assert seen >= {"runner", "goomba", "green_koopa"}
+
+
+def test_a_flower_stays_where_it_has_risen_to():
+    game = replayed_as_by_its_twin(flat("U@0-0/10-10"), decisions("3:,12:J,*:", length=350), power=1)
+    flowers = [sprites["y"][sprites["kind"] == KINDS.index("flower")] for sprites in game.sprites]
+    heights = [float(y[0]) for y in flowers if len(y)]
+    assert len(heights) > 300  # more ticks than a byte can count
+    assert set(heights[20:]) == {160.0}
 
 
 def test_the_twin_meets_every_kind_of_sprite():
@@ -148,6 +161,29 @@ def test_the_twin_meets_every_kind_of_sprite():
             counted += game.counts[-1]
     assert seen >= set(KINDS) - {"bullet", "flower"}
     assert all(counted[COUNTS.index(name)] for name in ("jumps", "stomp_kills", "fire_kills", "hurts", "coins"))
+
+
+@pytest.mark.long(seconds=10)
+def test_fewer_threads_than_wanted_play_the_same(python, ops):
+    found = python(
+        """
+import resource, sys
+import numpy as np
+from neurozoo.environments.platformer.simulator import play
+
+levels = np.full((300, 16, 56), ord("-"), np.uint8)
+levels[:, 14:] = ord("X")
+levels[:, 13, 20] = np.frombuffer(b"gkr" * 100, np.uint8)
+budgets = np.full((300, 1), 20, np.int32)
+alone = play(levels, budgets, ops=sys.argv[1])
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + 400_000_000, resource.RLIM_INFINITY))  # stacks of 8 MB
+many = play(levels, budgets, threads=300, ops=sys.argv[1])
+print(np.array_equal(alone.nodes, many.nodes) and np.array_equal(alone.status, many.status))
+""",
+        ops,
+    )
+    assert found.stdout.strip() == "True"
 
 
 def test_a_shell_that_slides_kills_what_it_meets():
