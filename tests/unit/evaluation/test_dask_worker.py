@@ -3,12 +3,13 @@
 import threading
 import time
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.evaluation.dask_worker import EvaluationJob, Parents, Part, SharedEvaluator
+from neurozoo.evaluation import Episode, EpisodeResult, dask_worker
+from neurozoo.evaluation.dask_worker import EvaluationJob, Parents, Part, SharedEvaluator, play_parts
 from neurozoo.genomes.genome import Genome
 
 OLD, NEW = Parents(1, (Genome(1),)), Parents(2, (Genome(2),))
@@ -87,6 +88,68 @@ def test_an_error_of_the_evaluator_reaches_the_task():
     shared = SharedEvaluator(EvaluationJob("run", SlowEvaluator), threads=1)
     with pytest.raises(NeurozooError, match="thirteen"):
         shared.play(OLD, None, episodes([12, 13, 14]))
+
+
+def test_a_task_with_other_genomes_goes_on_after_an_error():
+    """It waits for the episodes of the task that has failed, which nobody receives any more."""
+    shared = SharedEvaluator(EvaluationJob("run", SlowEvaluator), threads=2)
+    with pytest.raises(NeurozooError, match="thirteen"):
+        shared.play(OLD, None, episodes([13]))
+    ((result,),) = (found.values() for found in played(shared, [(NEW, [7])]))
+    assert result.score == 2007
+
+
+@pytest.fixture
+def worker(monkeypatch):
+    """A worker that knows no runs yet."""
+    monkeypatch.setattr(dask_worker, "_evaluators", {})
+    found = SimpleNamespace(id="worker", state=SimpleNamespace(nthreads=1))
+    monkeypatch.setattr(dask_worker, "get_worker", lambda: found)
+    return found
+
+
+def play_in_run(name, seed=1):
+    return play_parts(EvaluationJob(name, SlowEvaluator), OLD, None, [Part(0, 0, None, 0, seed, 100)])
+
+
+def runs_of(worker):
+    return [run for _, run in dask_worker._evaluators]
+
+
+def test_a_worker_closes_the_evaluator_that_has_been_idle_longest(worker):
+    for name in ("a", "b", "c", "d", "a", "e"):
+        play_in_run(name)
+    assert runs_of(worker) == ["a", "c", "d", "e"]
+
+
+def test_a_worker_closes_no_evaluator_that_plays(worker, monkeypatch, wait_until):
+    may_end = threading.Event()
+    receive = SlowEvaluator.receive
+
+    def receive_at_the_end(self, *, timeout):
+        return receive(self, timeout=timeout) if self.queue[0][1].seed != 5 or may_end.is_set() else {}
+
+    monkeypatch.setattr(SlowEvaluator, "receive", receive_at_the_end)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(play_in_run("a", seed=5)))
+    thread.start()
+    wait_until(lambda: runs_of(worker) == ["a"], what="the episode did not begin")
+    for name in ("b", "c", "d", "e", "f"):
+        play_in_run(name)
+    assert runs_of(worker) == ["a", "d", "e", "f"]
+    may_end.set()
+    thread.join(timeout=600)
+    assert found[0][0][1] == 1005
+
+
+def test_a_failed_task_closes_its_own_evaluator_and_not_the_next_one(worker):
+    with pytest.raises(NeurozooError, match="thirteen"):
+        play_in_run("a", seed=13)
+    assert runs_of(worker) == []
+    play_in_run("a")
+    ((key, latest),) = dask_worker._evaluators.items()
+    dask_worker._drop(key, SharedEvaluator(EvaluationJob("a", SlowEvaluator), threads=1))
+    assert dask_worker._evaluators == {key: latest}
 
 
 def test_another_reference_is_set_in_the_same_evaluator_before_its_genomes_are_pinned():

@@ -125,6 +125,7 @@ class LocalJob(_CarefulJob):
     """A worker on this machine. It is a new program, because a forked or spawned process would start the run again."""
 
     config_name = "local"
+    _process: subprocess.Popen | None = None  # as long as the system has not started it
 
     def __init__(self, scheduler: Any = None, name: Any = None, **named: Any) -> None:
         super().__init__(scheduler, name, shebang="#!/bin/bash", **named)
@@ -137,11 +138,13 @@ class LocalJob(_CarefulJob):
         return str(self._process.pid)
 
     async def is_gone(self) -> bool:
-        """Returns whether the process has ended."""
-        return self._process.poll() is not None
+        """Returns whether the process has ended, or could not be started and may be tried again."""
+        return await super().is_gone() if self._process is None else self._process.poll() is not None
 
     async def close(self) -> None:
         """Kills the worker and its child processes. It has nothing to save."""
+        if self._process is None:
+            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await asyncio.get_running_loop().run_in_executor(None, self._process.wait)

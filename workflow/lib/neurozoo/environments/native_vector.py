@@ -95,18 +95,20 @@ class NativeVectorEnv:
         seeds[mask] = seed
         chosen = mask.astype(np.uint8)
         self._stacks, self._facts = self._new_arrays()
-        self._check(self._reset(self._vector, seeds.ctypes.data, chosen.ctypes.data, *self._targets(), *self._told()))
+        self._check(self._reset(self._handle(), seeds.ctypes.data, chosen.ctypes.data, *self._targets(), *self._told()))
         return self._stacks, self._info()
 
     def send(self, actions: np.ndarray) -> None:
         """Starts a step of all environments and returns at once; int32, shape (num_envs,)."""
-        self._stacks, self._facts = self._new_arrays()  # a receiver may keep the previous ones
         actions = np.ascontiguousarray(actions, np.int32)
-        self._send(self._vector, actions.ctypes.data, *self._targets())
+        if actions.shape != (self._num_envs,):
+            raise NeurozooError(f"{self._num_envs} environments need as many actions, but {actions.shape} came.")
+        self._stacks, self._facts = self._new_arrays()  # a receiver may keep the previous ones
+        self._send(self._handle(), actions.ctypes.data, *self._targets())
 
     def recv(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """Waits for the step; returns stacks, rewards, what is over, what was cut, and info as `reset` does."""
-        self._check(self._receive(self._vector, *self._told()))
+        self._check(self._receive(self._handle(), *self._told()))
         rewards, is_over, is_cut = self._facts[:, 0], self._facts[:, 1] != 0, self._facts[:, 2] != 0
         return self._stacks, rewards, is_over, is_cut, self._info()
 
@@ -118,6 +120,11 @@ class NativeVectorEnv:
 
     def __del__(self) -> None:
         self.close()
+
+    def _handle(self) -> ctypes.c_void_p:
+        if self._vector is None:
+            raise NeurozooError("The environments are closed.")
+        return self._vector
 
     def _new_arrays(self) -> tuple[np.ndarray, np.ndarray]:
         return np.empty((self._num_envs, *_STACK), np.uint8), np.empty((self._num_envs, _FACTS), np.int32)

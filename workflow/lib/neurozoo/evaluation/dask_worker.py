@@ -1,9 +1,10 @@
 """The tasks of a Dask worker. All tasks of a run share one evaluator per process."""
 
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from distributed import get_worker
 from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
 from neurozoo.genomes.genome import Genome
 
-MOST_EVALUATORS = 4  # per worker process; one more closes the evaluator that was idle longest
+MOST_EVALUATORS = 4  # per worker process; one more closes the evaluator that has been idle longest
 RECEIVE_SECONDS = 1.0
 
 
@@ -85,6 +86,7 @@ class SharedEvaluator:
         threads: Number of episodes at once.
 
     Attributes:
+        users: Number of tasks that use it.
         used: Time of the last use, as of `time.monotonic`.
     """
 
@@ -97,6 +99,7 @@ class SharedEvaluator:
         self._open: set[int] = set()
         self._done: dict[int, EpisodeResult] = {}
         self._is_receiving = False
+        self.users = 0
         self.used = time.monotonic()
 
     def play(
@@ -108,10 +111,15 @@ class SharedEvaluator:
             own = {next(self._numbers): number for number in episodes}
             self._evaluator.submit(dict(zip(own, episodes.values(), strict=True)))
             self._open.update(own)
-        while not self._are_done(own):
-            self._receive()
+        try:
+            while not self._are_done(own):
+                self._receive()
+        except BaseException:
+            with self._change:  # tasks with other parents must not wait for these episodes
+                self._open.difference_update(own)
+                self._change.notify_all()
+            raise
         with self._change:
-            self.used = time.monotonic()
             return {number: self._done.pop(place) for place, number in own.items()}
 
     def trace(self, parents: Parents, reference: np.ndarray | None, episode: Episode) -> Trace:
@@ -177,43 +185,60 @@ def play_parts(
     Raises:
         NeurozooError: A file is missing on this node, or a genome does not fit.
     """
-    evaluator, drop = _evaluator_of(job)
-    try:
+    with _evaluator_of(job) as evaluator:
         results = evaluator.play(parents, reference, {part.number: part.episode(parents) for part in parts})
-    except BaseException:
-        drop()  # its state is unknown
-        raise
     return [(number, r.score, r.steps, r.frames, r.seconds, r.sign_score, r.behaviour) for number, r in results.items()]
 
 
 def trace_part(job: EvaluationJob, parents: Parents, reference: np.ndarray | None, part: Part) -> Trace:
     """Plays one episode of one of the parents and records every step. Runs as a Dask task."""
-    return _evaluator_of(job)[0].trace(parents, reference, part.episode(parents))
+    with _evaluator_of(job) as evaluator:
+        return evaluator.trace(parents, reference, part.episode(parents))
 
 
-def _evaluator_of(job: EvaluationJob) -> tuple[SharedEvaluator, Callable[[], None]]:
+@contextlib.contextmanager
+def _evaluator_of(job: EvaluationJob) -> Iterator[SharedEvaluator]:
+    """Yields the evaluator of a run. If its use fails, it is closed, because its state is unknown."""
     worker = get_worker()
     key = (worker.id, job.key)
     with _lock:
         if key not in _evaluators:
-            idle = sorted((evaluator.used, other) for other, evaluator in _evaluators.items() if other[0] == worker.id)
-            for _, other in idle[: max(0, len(idle) - MOST_EVALUATORS + 1)]:
-                _evaluators.pop(other).close()
+            _make_room(worker.id)
             _evaluators[key] = SharedEvaluator(job, worker.state.nthreads)
-        return _evaluators[key], lambda: _drop(key)
+        evaluator = _evaluators[key]
+        evaluator.users += 1
+    try:
+        yield evaluator
+    except BaseException:
+        _drop(key, evaluator)
+        raise
+    finally:
+        with _lock:
+            evaluator.users -= 1
+            evaluator.used = time.monotonic()
 
 
-def _drop(key: tuple[str, str]) -> None:
+def _make_room(worker: str) -> None:
+    """Closes evaluators that no task uses, those idle longest first, until one more is allowed."""
+    own = {key: evaluator for key, evaluator in _evaluators.items() if key[0] == worker}
+    idle = sorted((evaluator.used, key) for key, evaluator in own.items() if not evaluator.users)
+    for _, key in idle[: max(0, len(own) - MOST_EVALUATORS + 1)]:
+        _evaluators.pop(key).close()
+
+
+def _drop(key: tuple[str, str], evaluator: SharedEvaluator) -> None:
+    """Closes an evaluator; another task may have made the next one meanwhile, which stays."""
     with _lock:
-        evaluator = _evaluators.pop(key, None)
-    if evaluator is not None:
-        evaluator.close()
+        if _evaluators.get(key) is evaluator:
+            del _evaluators[key]
+    evaluator.close()
 
 
 def forget(job_key: str) -> None:
     """Stops the episodes of a run in this process and frees its memory."""
-    for key in [key for key in _evaluators if key[1] == job_key]:
-        _drop(key)
+    for key, evaluator in list(_evaluators.items()):
+        if key[1] == job_key:
+            _drop(key, evaluator)
 
 
 def same(value: object) -> object:

@@ -54,7 +54,11 @@ class DistributedEvaluator:
         """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
 
         Workers take it between two episodes; one that they have already is not sent again.
+
+        Raises:
+            NeurozooError: Episodes wait to be sent.
         """
+        self._check_sent()
         reference = np.asarray(observations, np.float32)
         if self._reference is None or not np.array_equal(reference, self._reference):
             self._reference = reference
@@ -62,13 +66,22 @@ class DistributedEvaluator:
             self._sent_reference = self._sent_parents = None
 
     def pin(self, genomes: Iterable[Genome]) -> None:
-        """Lets workers pin these genomes instead of those that were pinned before, when they need them."""
+        """Lets workers pin these genomes instead of those that were pinned before, when they need them.
+
+        Raises:
+            NeurozooError: Episodes wait to be sent.
+        """
+        self._check_sent()
         genomes = tuple(dict.fromkeys(genomes))
         if genomes == self._parents.genomes and self._sent_parents is not None:
             return
         self._parents = Parents(self._parents.key + 1, genomes)
         self._places = {genome: place for place, genome in enumerate(genomes)}
         self._sent_parents = None
+
+    def _check_sent(self) -> None:
+        if self._unsent:  # they are numbered by the genomes pinned now
+            raise NeurozooError("Episodes wait to be sent to the cluster; receive all results before you pin others.")
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
         """Queues episodes by number.
