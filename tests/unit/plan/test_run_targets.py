@@ -37,6 +37,7 @@ def test_what_a_run_can_have_passes(target):
     ("target", "complaint"),
     [
         ("dsage/maze/full/1/activation.mp4", "dsage comes to an archive, so its runs have no activation.mp4. Ask for"),
+        ("impala/pong/impala_shallow/1/evaluation.json", "impala_shallow is a Keras network. Ask for test.json"),
         ("ga/pong/small/1/archive.html", "ga comes to a network, so its runs have no archive.html. Ask for activation"),
         ("ga/pong/small/9/filters/weights_nope.png", "small has no filters/weights_nope.png in pong. It has filters/w"),
         ("ga/pong/small/9/filters/weights_fc.png", "It has filters/weights_conv1.png, filters/weights_conv2.png (docs"),

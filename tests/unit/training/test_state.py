@@ -1,4 +1,6 @@
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.training.state import RunState
 
+RULES = Path(__file__).parents[3] / "workflow" / "rules"
 IDENTITY = {"algo": "ga", "game": "pong", "mutation_power": {"type": "constant", "initial": 0.1}, "seed": 0}
 ELAPSED = {"counted": 1.5, "total": 2.0}
 RESULT = EpisodeResult(1.5, 10, 39, 0.2)
@@ -295,6 +298,21 @@ def test_changed_settings_move_the_old_state_out_of_the_way(tmp_path):
     third = open_state(tmp_path, identity={"seed": 2})
     assert third.superseded == tmp_path / "superseded" / "2"
     assert names(tmp_path / "superseded") == ["1", "2"]
+
+
+def test_every_file_of_a_run_that_a_rule_makes_moves_out_of_the_way(tmp_path):
+    save_generation(open_state(tmp_path), 1)
+    rules = "".join(path.read_text() for path in RULES.glob("*.smk"))
+    made = set(re.findall(r'"<results>/runs/\{+algo\}+/[^"/]+/[^"/]+/\{+run\}+/([^"]+)"', rules))
+    wanted = {name for name in made if not name.startswith(("logs/", "train.", "tags/", "{result_file"))}
+    assert len(wanted) > 30
+    for name in wanted:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "train.log").touch()  # Snakemake's, of the training that begins
+    open_state(tmp_path, identity={"seed": 1})
+    assert names(tmp_path) == ["state", "superseded", "train.log"]
+    assert {name for name in wanted if not (tmp_path / "superseded" / "1" / "result" / name).exists()} == set()
 
 
 def test_snapshots_move_out_of_the_way_with_the_state_of_their_run(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
 from neurozoo.plan.planned_runs import PlannedRun, filter_pictures, run_settings
 
@@ -42,6 +43,11 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         run = PlannedRun(parts[0], parts[1], parts[2], int(parts[3]))
         name = "/".join(parts[6:] if parts[4] == "tags" else parts[4:])
         _check_result(run, name)
+        if name == "evaluation.json" and run.model in KERAS_NETWORKS:
+            raise NeurozooError(
+                f"Only networks that the op can run have an evaluation.json, and {run.model} is a Keras network. Ask for "
+                "test.json (docs/dqn.md)."
+            )
         if name.startswith("filters/"):
             _check_picture(config, run, name)
         if name == "population.html" and not (runs.joinpath(*parts[:4]) / "population").exists():

@@ -12,7 +12,7 @@
   kill left behind: it is removed before the run continues, which may give its name to another content.
 
 A run that starts anew deletes nothing: the state before moves to `superseded/1` (or 2, 3, ...) with the folders in
-`KEPT`, and the results of the run to `superseded/1/result`.
+`KEPT`, and the results of the run, with all that was made of them, to `superseded/1/result`.
 """
 
 import base64
@@ -41,7 +41,12 @@ from neurozoo.training.clock import Clock
 
 SUPERSEDED = "superseded"
 KEPT = (SNAPSHOTS, TAGS, POPULATION)  # folders in which a training keeps what it passed
-_RESULTS = (*OF_TRAINING, "metrics.csv", "evaluation.json")  # what would be taken for results of a new run
+# What would be taken for results of a new run: those of the training, and what was made of them.
+_RESULTS = (
+    *OF_TRAINING, "metrics.csv", "evaluation.json", "test.json", "corrected.json", "robustness.*", "profile.*",
+    "frozen", "rollout.*", "rollouts", "generations", "filters", "*.mp4", "*.webp", "*.poster.png", "lineage.*",
+    "phases.*", "episodes.csv", "heatmap.png", "archive.html", "population.html", "tensorboard",
+)  # fmt: skip
 
 
 class RunState:
@@ -159,11 +164,10 @@ class RunState:
 
     def _move_files_aside(self) -> None:
         run_dir, folder = self.folder.parent, self.superseded or self._new_superseded_folder()
-        for place, names in ((folder, KEPT), (folder / "result", _RESULTS)):
-            for name in names:
-                if (run_dir / name).exists():
-                    place.mkdir(parents=True, exist_ok=True)
-                    shutil.move(run_dir / name, place / name)
+        for place, patterns in ((folder, KEPT), (folder / "result", _RESULTS)):
+            for path in sorted({path for pattern in patterns for path in run_dir.glob(pattern)}):
+                place.mkdir(parents=True, exist_ok=True)
+                shutil.move(path, place / path.name)
 
     def _new_superseded_folder(self) -> Path:
         superseded = self.folder.parent / SUPERSEDED
