@@ -249,22 +249,33 @@ def common_grid(runs: Sequence[tuple[np.ndarray, np.ndarray]], points: int = _PO
 
 
 def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
-    """Finds the best score that any run has reported up to each frame, to the end of the longest run.
+    """Finds the best score of any run up to each frame, to the end of the longest run.
+
+    Scores are linear between reports, as in `median_curves`, so that no median is above the best.
 
     Args:
-        reports: Rows with `game`, `curve`, `frames`, `score`.
+        reports: Rows with `game`, `curve`, `run`, `frames`, `score`.
 
     Returns:
-        Rows with `game`, `curve`, `frames`, `best`: one for each rise, and one at the end.
+        Rows with `game`, `curve`, `frames`, `best`, to be joined by lines.
     """
     parts = []
-    for _, group in _by_curve(reports):
-        ordered = group.sort_values("frames", kind="stable")
-        best = ordered["score"].cummax()
-        is_shown = best.diff().fillna(1) > 0
-        is_shown.iloc[-1] = True
-        parts.append(ordered.assign(best=best).loc[is_shown, ["game", "curve", "frames", "best"]])
-    return pd.concat(parts)
+    for (game, curve), group in _by_curve(reports):
+        runs = [_rises(run) for _, run in group.groupby(["algo", "model", "protocol", "run"], sort=False)]
+        frames = np.unique(np.concatenate([frames for frames, _ in runs]))
+        best = np.max([np.interp(frames, *run, left=-np.inf) for run in runs], axis=0)
+        parts.append(pd.DataFrame({"game": game, "curve": curve, "frames": frames, "best": best}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _rises(run: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Returns where the best score of a run begins and ends to rise: frames and the best so far, in order."""
+    order = np.argsort(run["frames"].to_numpy(), kind="stable")
+    frames, best = run["frames"].to_numpy()[order], np.maximum.accumulate(run["score"].to_numpy()[order])
+    has_risen = np.concatenate([[True], np.diff(best) > 0])
+    is_end = np.arange(len(best)) == len(best) - 1
+    is_shown = has_risen | np.concatenate([has_risen[1:], [False]]) | is_end
+    return frames[is_shown], best[is_shown]
 
 
 def _by_curve(reports: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
@@ -367,7 +378,7 @@ def _figure(
     if len(ribbon):
         figure += p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), ribbon, alpha=0.18, colour="none", show_legend=False)
     if records is not None:
-        figure += p9.geom_step(
+        figure += p9.geom_line(
             p9.aes(y="best"), ordered(records), linetype="dashed", size=0.45, alpha=0.8, show_legend=False
         )
     single = curves[curves.groupby(["game", "curve"], observed=True)["frames"].transform("size") == 1]
