@@ -21,7 +21,17 @@ def reporter(paths, **changes):
     return RunReporter(
         fields=GA_FIELDS,
         **paths,
-        **({"budget": 1000, "unit": "frames", "progress": 0, "title": "ga/pong/small/1", "terminal": "log"} | changes),
+        **(
+            {
+                "budget": 1000,
+                "unit": "frames",
+                "progress": 0,
+                "title": "ga/pong/small/1",
+                "report_name": "generation",
+                "terminal": "log",
+            }
+            | changes
+        ),
     )
 
 
@@ -200,7 +210,7 @@ folder = Path(sys.argv[1])
 def start():
     return RunReporter(
         kept=folder / "kept.log", shown=folder / "shown.log", budget=1, unit="frames", progress=0, title="", fields=(),
-        terminal="lines",
+        report_name="", terminal="lines",
     )
 def fails(act):
     try:

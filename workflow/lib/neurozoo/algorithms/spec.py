@@ -120,6 +120,7 @@ class AlgorithmSpec:
         budget_unit: What the budget counts: emulator `frames`, or `evaluations` of levels.
         result: What a run results in: a `network` or an `archive`.
         needs: What must be built before a run: the native `op`, the `noise` table.
+        report_name: What a report comes after: a `generation`, an `epoch`, an `iteration`.
         extras: Groups of packages that its runs and their files need besides the default ones (`make setup EXTRAS=`).
         has_genome: Whether the result comes with a genome, so that runs write `genome.json`.
         has_lineage: Whether individuals descend from each other, so that a family tree can be drawn.
@@ -158,6 +159,7 @@ class AlgorithmSpec:
     budget_unit: Unit = "frames"
     result: ResultKind = "network"
     needs: tuple[Need, ...] = ()
+    report_name: str = "generation"
     extras: tuple[str, ...] = ()
     has_genome: bool = False
     has_lineage: bool = False

@@ -45,8 +45,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         _check_result(run, name)
         if name == "evaluation.json" and run.model in KERAS_NETWORKS:
             raise NeurozooError(
-                f"Only networks that the op can run have an evaluation.json, and {run.model} is a Keras network. Ask for "
-                "test.json (docs/dqn.md)."
+                f"Only networks that the op can run have an evaluation.json, and {run.model} is a Keras network. "
+                "Ask for test.json (docs/dqn.md)."
             )
         if name.startswith("filters/"):
             _check_picture(config, run, name)

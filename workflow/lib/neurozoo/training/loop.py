@@ -162,6 +162,7 @@ def train(
             unit=spec.budget_unit,
             progress=session.progress,
             title="/".join(map(str, context.identity.values())),
+            report_name=spec.report_name,
             fields=tuple(session.table),
             terminal=terminal,
         )

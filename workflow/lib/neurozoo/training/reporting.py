@@ -37,6 +37,7 @@ class RunReporter:
         unit: What the budget counts: `frames` or `evaluations`.
         progress: How much of the budget is spent already.
         title: Title of the progress bar.
+        report_name: What a report comes after, such as `generation`.
         fields: The fields of a report that the log prints, in order.
         terminal: What goes to standard error: a progress `bar`, `lines` (one per tenth of the budget, or per minute) or
             the whole `log`. If standard error is not a terminal, `bar` means `lines`.
@@ -51,6 +52,7 @@ class RunReporter:
         unit: Unit,
         progress: int,
         title: str,
+        report_name: str,
         fields: tuple[str, ...],
         terminal: Terminal,
     ) -> None:
@@ -60,6 +62,7 @@ class RunReporter:
             shown.unlink(missing_ok=True)
         self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
         self._title = title
+        self._report_name = report_name
         self._fields = fields
         self._unit = unit
         self._echoes_log = terminal == "log"
@@ -98,7 +101,7 @@ class RunReporter:
         self._write(format_table(shown, now=datetime.now()))
         for note in report.notes:
             self.say(note)
-        summary = f"generation {report.iteration}, {_score(report)}"
+        summary = f"{self._report_name} {report.iteration}, {_score(report)}"
         self._bar.set_postfix_str(summary)
         share = min(report.progress / self._bar.total, 1.0)
         if self._echoes_lines and (share >= min(self._next_line[0], 1.0) or time.monotonic() >= self._next_line[1]):

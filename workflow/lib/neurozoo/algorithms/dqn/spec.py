@@ -38,6 +38,7 @@ SPECS = (
         presets=PRESETS,
         first_presets=FIRST_PRESETS,
         open_session=_open_session,
+        report_name="epoch",
         check_game=_check_game,
         has_phases=True,
         learns_by_steps=True,

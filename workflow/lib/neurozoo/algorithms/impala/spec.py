@@ -55,6 +55,7 @@ SPECS = (
         presets=PRESETS,
         first_presets=FIRST_PRESETS,
         open_session=_open_session,
+        report_name="epoch",
         has_episodes=True,
         check_game=_check_game,
         check_variant=check_keras_network,

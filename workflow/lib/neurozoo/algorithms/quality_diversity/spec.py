@@ -99,6 +99,7 @@ def _spec(
         presets=presets,
         open_session=open_session,
         budget_unit="evaluations",
+        report_name="iteration",
         result="archive",
         extras=("compare", "levels"),
         has_levels=True,
