@@ -94,10 +94,10 @@ def test_what_is_not_recorded_is_said_of_those_that_it_concerns():
 
     new = run_of(algo="es")
     assert sentence(new) == ""
-    both = "Settings and how episodes were played, but for the protocol's name, are not recorded: "
-    assert sentence(RUN) == both + "all runs."
-    assert sentence(new, RUN) == both + "ga large."
-    assert sentence(new, run_of(settings=None)) == "Settings are not recorded: ga large."
+    both = "recorded only the name of the protocol, and no settings."
+    assert sentence(RUN) == f"All runs {both}"
+    assert sentence(new, RUN) == f"ga large {both}"
+    assert sentence(new, run_of(settings=None)) == "ga large recorded no settings."
 
 
 def test_every_field_of_the_protocol_is_a_fact():

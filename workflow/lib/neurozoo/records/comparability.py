@@ -284,11 +284,11 @@ def unrecorded(metrics: pd.DataFrame, name_of: Callable[[str, str], str]) -> str
     lacks_settings = metrics[SETTINGS] == NOT_RECORDED
     lacks_facts = metrics[fact_columns(metrics)].isna().all(axis=1)
     sentences = [
-        f"{what} not recorded: {_whose(metrics[rows], name_of) if not rows.all() else 'all runs'}."
+        f"{_whose(metrics[rows], name_of) if not rows.all() else 'All runs'} {what}."
         for what, rows in (
-            ("Settings and how episodes were played, but for the protocol's name, are", lacks_settings & lacks_facts),
-            ("Settings are", lacks_settings & ~lacks_facts),
-            ("How episodes were played, but for the protocol's name, is", lacks_facts & ~lacks_settings),
+            ("recorded only the name of the protocol, and no settings", lacks_settings & lacks_facts),
+            ("recorded no settings", lacks_settings & ~lacks_facts),
+            ("recorded only the name of the protocol", lacks_facts & ~lacks_settings),
         )
         if rows.any()
     ]
