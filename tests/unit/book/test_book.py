@@ -313,6 +313,21 @@ def test_a_run_that_came_further_here_replaces_that_of_the_record_and_the_others
     assert "GA, small: 7 [" in row(root)
 
 
+def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(project):
+    root = project()
+    write_run(root, 1, [1.0, 5.0])
+    make(root)
+    folder = root / "docs/results/tiny"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(root / "results")
+    inode = (folder / "figure.png").stat().st_ino
+    assert not any("tiny" in sentence for sentence in make(root))
+    assert (folder / "figure.png").stat().st_ino == inode
+    assert "tiny: made from the record again; kept 1 run that only the record has" in make(root, "tiny")
+    assert (folder / "figure.png").stat().st_ino != inode
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def test_runs_that_are_no_longer_planned_as_they_were_made_are_named_before_they_are_forgotten(project):
     root = project()
     write_run(root, 1, [5.0])

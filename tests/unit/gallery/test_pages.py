@@ -119,7 +119,9 @@ def test_scores_that_must_not_be_compared_are_named(results, add_run):
     assert "here episodes were played differently (test epsilon)." in text
     assert "RS, small, uber2018, test epsilon 0 at 2" in text
     assert "not recorded" not in text.partition("Scores")[2].partition("Runs")[0]
-    assert "All runs recorded only the name of the protocol, and no settings." in words(results / "site/games/frostbite.html")
+    assert "All runs recorded only the name of the protocol, and no settings." in words(
+        results / "site/games/frostbite.html"
+    )
 
 
 def test_searches_and_agents_of_one_game_have_charts_of_their_own(results, add_run):

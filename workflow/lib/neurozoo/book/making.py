@@ -22,7 +22,8 @@ def make_book(
     """Takes the results that are there, and writes the pages. Nothing is trained.
 
     Args:
-        names: Claims whose results are taken; all if there are none.
+        names: Claims whose results are taken; where there are none, tables and figures are made from the record again.
+            Without names, the results of all claims are taken.
         project: The project's folder, with claims, configurations and pages.
         workdir: The folder in which Snakemake was started, in which results are.
         replaces: Whether runs count as they are in the results, also if a record has come further, see `take`.
@@ -38,7 +39,15 @@ def make_book(
     for name in names or claims:
         folder = Path(project, FOLDER, name)
         try:
-            taking = take(name, claims[name], folder, project=Path(project), workdir=Path(workdir), replaces=replaces)
+            taking = take(
+                name,
+                claims[name],
+                folder,
+                project=Path(project),
+                workdir=Path(workdir),
+                replaces=replaces,
+                draws_again=bool(names),
+            )
         except LessThanRecordError as error:
             if names:
                 raise
@@ -54,7 +63,8 @@ def make_book(
 
 
 def _told(taking: Taking) -> str:
-    parts = [f"took {number_range([len(taking.taken)], 'run')}"]
+    has_results = taking.taken or taking.left_out
+    parts = [f"took {number_range([len(taking.taken)], 'run')}" if has_results else "made from the record again"]
     if taking.kept:
         parts.append(f"kept {number_range([len(taking.kept)], 'run')} that only the record has")
     if taking.left_out:

@@ -39,8 +39,8 @@ Scores are test scores, from episodes that selected nothing; where nothing is ra
 same episodes again. Intervals are 95 % bootstrap intervals over runs. A single run has none, and those of two to four
 runs are too narrow: read them as the range of the runs ([statistics](../statistics.md)). Published values have the
 protocol of their source, so compare orders and ratios first. A result is marked if runs are missing or unfinished, or
-come from another release or from other settings than its configuration has now. The table of runs has each commit. `docs/results/book.yaml` has the claims.
-
+come from another release or from other settings than its configuration has now. The table of runs has each commit.
+`docs/results/book.yaml` has the claims.
 """
 
 
@@ -53,8 +53,8 @@ takes what is small: tables, figures, reports, and a record of runs, settings, v
 `docs/results/`. Results in another folder: `python -m neurozoo book CLAIM --directory FOLDER`.
 
 You can make the runs of a claim one by one, in several nights or on several machines: pull, take, commit, push. Runs
-that only the record has stay in it as long as the configuration plans them. Archives and imported genomes are
-the exception: their tables need all results in one folder. A record never loses a run, unless you say `--replace`.
+that only the record has stay in it as long as the configuration plans them. Archives and imported genomes are the
+exception: their tables need all results in one folder. A record never loses a run, unless you say `--replace`.
 """
 
 

@@ -78,7 +78,14 @@ def read_configuration(path: str | Path) -> dict:
 
 
 def take(
-    name: str, claim: Claim, folder: Path, *, project: Path, workdir: Path, replaces: bool = False
+    name: str,
+    claim: Claim,
+    folder: Path,
+    *,
+    project: Path,
+    workdir: Path,
+    replaces: bool = False,
+    draws_again: bool = False,
 ) -> Taking | None:
     """Takes the results of a claim, as far as there are any, and replaces its record.
 
@@ -94,9 +101,10 @@ def take(
         workdir: The folder in which Snakemake was started, in which results are.
         replaces: Whether each run counts as it is in the results, also if it has come less far than in the record, and
             whether the record may lose runs that are no longer planned as they were made.
+        draws_again: Whether tables and figures are made from the record alone where there are no results.
 
     Returns:
-        What was taken; None if there are no results.
+        What was taken; None if there are no results, and nothing was drawn again.
 
     Raises:
         LessThanRecordError: The record would lose runs, or have runs that have come less far.
@@ -124,7 +132,7 @@ def take(
             facts = {run.taken.facts: dict(run.facts) for run in runs}
             here = [run.taken.name for run in runs if run.folder is not None]
         left_out = [run.taken.name for run in runs if run.folder is None and run.is_in_results]
-        if not here and not left_out:
+        if not here and not left_out and not (draws_again and runs):
             return None
         if runs:
             ends = _make_tables(runs, claim, config, made, project=project)

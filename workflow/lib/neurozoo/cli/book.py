@@ -11,7 +11,12 @@ def add_book_command(commands: Commands) -> None:
     book = add_command(
         commands, "book", _book, "take the results that are there into the book of results, and write its pages"
     )
-    book.add_argument("claims", nargs="*", metavar="CLAIM", help="claims of docs/results/book.yaml (default: all)")
+    book.add_argument(
+        "claims",
+        nargs="*",
+        metavar="CLAIM",
+        help="claims of docs/results/book.yaml; those without results are drawn from their records (default: all)",
+    )
     book.add_argument(
         "--directory",
         type=Path,

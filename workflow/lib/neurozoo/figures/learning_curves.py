@@ -366,6 +366,7 @@ def _figure(
     names = list(dict.fromkeys(others["curve"]))
     entries = [*labels, *names]
     colours = [*categorical_colours(len(labels)), *_greys(len(names))]
+    ends = pd.concat([curves, others]).groupby("game", observed=True)["frames"].max()
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
     figure = p9.ggplot(curves, aesthetics)
@@ -387,7 +388,7 @@ def _figure(
     return (
         figure
         + p9.geom_line(p9.aes(y="median"), size=0.9)
-        + (_names_of(levels, curves) if len(levels) else None)
+        + (_names_of(levels, ends) if len(levels) else None)
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
@@ -400,13 +401,13 @@ def _figure(
     )
 
 
-def _names_of(levels: pd.DataFrame, curves: pd.DataFrame) -> p9.geom_text:
-    """Names the levels at the right, because most curves begin near random play, with a white outline."""
+def _names_of(levels: pd.DataFrame, ends: pd.Series) -> p9.geom_text:
+    """Names the levels at the end of the longest curve, because most begin near random play, with a white outline."""
     from matplotlib.patheffects import withStroke
 
     return p9.geom_text(
         p9.aes(x="frames", y="score", label="level"),
-        levels.assign(frames=levels["game"].map(curves.groupby("game", observed=True)["frames"].max())),
+        levels.assign(frames=levels["game"].map(ends)),
         inherit_aes=False, colour="#6B6B6B", size=7, ha="right", va="bottom",
         path_effects=[withStroke(linewidth=2, foreground="white")],
     )  # fmt: skip
