@@ -170,6 +170,20 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
     assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
 
 
+@pytest.mark.parametrize(
+    ("models", "colour_by", "title"),
+    [
+        (["large"], "model", "Learning curves: GA, large"),
+        (["large"], "algo_model", "Learning curves: GA, large"),
+        (["large", "small"], "model", "Learning curves: GA"),
+        (["large", "small"], "algo_model", "Learning curves"),
+    ],
+)
+def test_the_title_names_what_all_curves_have_in_common(models, colour_by, title, tmp_path):
+    table = pd.concat([run_of([1, 2], [1, 2], model=model) for model in models], ignore_index=True)
+    assert " ".join(drawn(table, tmp_path, colour_by=colour_by).labels.title.split()) == title
+
+
 def tables(figure):
     """Returns what is drawn in layers with data of their own."""
     named = [layer for layer in figure.layers if type(layer.geom).__name__ not in ("geom_blank", *LEVELS)]

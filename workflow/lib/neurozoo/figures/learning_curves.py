@@ -125,9 +125,7 @@ def plot_learning_curves(
     )
     figure += p9.labs(x=OVER[over], y=named)
     figure += p9.labs(
-        title=textwrap.fill(
-            "Learning curves" if len(labels) > 1 else f"Learning curves: {labels[0]}", int(6.5 * width)
-        ),
+        title=textwrap.fill(_title(runs, labels), int(6.5 * width)),
         subtitle=textwrap.fill(
             _legend_text(curves, others, levels, interval=interval, best=best, confidence=confidence), int(13 * width)
         ),
@@ -181,6 +179,14 @@ def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.D
     for curve in tested & own:
         drawn.loc[~drawn["is_test"] & (drawn["curve"] == curve), "curve"] = curve + _OWN_SCORE
     return drawn, runs
+
+
+def _title(runs: pd.DataFrame, labels: Sequence[str]) -> str:
+    """Names what all curves have in common, so that the figure can stand alone."""
+    names = [algo_name(algo) for algo in dict.fromkeys(runs["algo"])]
+    common = names if len(names) == 1 and not any(label.startswith(names[0]) for label in labels) else []
+    common += labels if len(labels) == 1 else []
+    return f"Learning curves: {', '.join(common)}" if common else "Learning curves"
 
 
 def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:
