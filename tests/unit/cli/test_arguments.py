@@ -2,7 +2,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from neurozoo.__main__ import build_parser
+from neurozoo.__main__ import main
 from neurozoo.cli.arguments import (
     add_settings,
     check_outputs,
@@ -77,20 +77,19 @@ def test_how_many_begins_with_1_and_seeds_with_0():
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "command", "sentence"),
     [
-        ("bench --slots -4", "argument --slots: should be >= 1, but is -4"),
-        ("train --game pong", "the following arguments are required: --model"),
-        ("zoo play amidar --foo", "unrecognized arguments: --foo"),
+        ("bench --slots -4", "bench", "argument --slots: should be >= 1, but is -4"),
+        ("train --game pong", "train", "the following arguments are required: --model"),
+        ("zoo play amidar --foo", "zoo play", "unrecognized arguments: --foo"),
     ],
 )
-def test_a_slip_on_the_command_line_is_answered_by_one_sentence(words, sentence, capsys):
+def test_a_slip_on_the_command_line_is_answered_by_one_sentence(words, command, sentence, capsys):
     with pytest.raises(SystemExit) as stop:
-        build_parser().parse_args(words.split())
+        main(words.split())
     assert stop.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"neurozoo: {sentence}. Look at: python -m neurozoo")
-    assert line.endswith(" --help")
+    assert line == f"neurozoo: {sentence}. Look at: python -m neurozoo {command} --help"
 
 
 def test_files_with_another_ending_are_refused():

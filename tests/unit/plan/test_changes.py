@@ -65,29 +65,50 @@ def test_a_run_by_a_preset_that_was_corrected_since_is_as_planned(algo):
         assert changed_settings(config, as_recorded(spec_, then, run.game), **vars(run)) == []
 
 
+def write_state(run_dir, recorded, *, budget, spent):
+    """Writes what `RunState` writes: no budget and nothing that changes no result among the identity."""
+    identity = {name: value for name, value in recorded.items() if name not in ("frames", "snapshot_frames")}
+    found = {"identity": identity, "budget": budget, "progress": spent, "algorithm": {}}
+    (run_dir / "state").mkdir(exist_ok=True)
+    (run_dir / "state" / "state.json").write_text(json.dumps(found))
+
+
 @pytest.mark.parametrize(
-    ("before", "words"),
+    ("before", "spent", "words"),
     [
-        ({}, ""),
-        ({"frames": 1_000}, "goes on (frames was 1,000, is now 40,000)"),
-        ({"snapshot_frames": 500}, "goes on (snapshot_frames was 500, is now empty)"),
-        ({"frames": 90_000}, "starts anew if it has spent more (frames was 90,000, is now 40,000)"),
-        ({"mutation_power": 0.5}, "starts anew (mutation_power was 0.5, is now 0.002)"),
-        ({"mutation_power": 0.5, "frames": 1_000}, "starts anew (mutation_power was 0.5, is now 0.002)"),
-        ({"seed": 3, "mutation_power": 0.5}, "starts anew (seed was 3, is now 0, and 1 more)"),
+        ({}, 500, ""),
+        ({"frames": 1_000}, 500, "goes on (frames was 1,000, is now 40,000)"),
+        ({"snapshot_frames": 500}, 500, "goes on (snapshot_frames was 500, is now empty)"),
+        ({"frames": 90_000}, 500, "goes on (frames was 90,000, is now 40,000)"),
+        ({"frames": 90_000}, 40_000, "starts anew (frames was 90,000, is now 40,000)"),
+        ({"mutation_power": 0.5}, 500, "starts anew (mutation_power was 0.5, is now 0.002)"),
+        ({"mutation_power": 0.5, "frames": 1_000}, 500, "starts anew (mutation_power was 0.5, is now 0.002)"),
+        ({"seed": 3, "mutation_power": 0.5}, 500, "starts anew (seed was 3, is now 0, and 1 more)"),
     ],
 )
-def test_a_plan_says_whether_a_run_goes_on_or_starts_anew(before, words, tmp_path):
+def test_a_plan_says_whether_a_run_goes_on_or_starts_anew(before, spent, words, tmp_path):
     overrides = {"frames": 40_000, "mutation_power": 0.002}
     one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "overrides": overrides}
     config = check_config({"experiments": {"one": one}})
     run = PlannedRun("ga", "pong", "small", 1)
     assert outlook(config, tmp_path, **vars(run)) == ""  # it has not begun
     recorded = as_recorded(ALGORITHMS["ga"], ALGORITHMS["ga"].settings(**run_settings(config, **vars(run))), "pong")
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump({**vars(run), **recorded, **before}))
+    recorded = {**vars(run), **recorded, **before}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(recorded))
+    # Without a state, there is nothing to go on from.
+    assert outlook(config, tmp_path, **vars(run)) == words.replace("goes on", "starts anew")
+    write_state(tmp_path, recorded, budget=recorded["frames"], spent=spent)
     assert outlook(config, tmp_path, **vars(run)) == words
-    if "frames" in before:
-        (tmp_path / "result.json").touch()
-        assert outlook(config, tmp_path, **vars(run)) == words.replace(" if it has spent more", "")
-    (tmp_path / "config.yaml").write_text("")  # damaged; a plan is possible all the same
+    (tmp_path / "config.yaml").unlink()  # by Snakemake, because the job failed; the state is what counts
+    assert outlook(config, tmp_path, **vars(run)) == ("" if "snapshot_frames" in before else words)
+    (tmp_path / "state" / "state.json").write_text("{")  # damaged; a plan is possible all the same
+    assert outlook(config, tmp_path, **vars(run)) == ""
+
+
+def test_a_record_with_both_names_of_a_setting_does_not_stop_a_plan(tmp_path):
+    one = {"algo": "dqn", "preset": "neurozoo", "games": ["pong"], "models": ["small"]}
+    config, run = check_config({"experiments": {"one": one}}), PlannedRun("dqn", "pong", "small", 1)
+    former, present = next(iter(ALGORITHMS["dqn"].settings.RENAMED.items()))
+    both = {**vars(run), "protocol": "machado2018", former: 1, present: 1}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(both))
     assert outlook(config, tmp_path, **vars(run)) == ""

@@ -304,7 +304,7 @@ def test_every_file_of_a_run_that_a_rule_makes_moves_out_of_the_way(tmp_path):
     save_generation(open_state(tmp_path), 1)
     rules = "".join(path.read_text() for path in RULES.glob("*.smk"))
     made = set(re.findall(r'"<results>/runs/\{+algo\}+/[^"/]+/[^"/]+/\{+run\}+/([^"]+)"', rules))
-    wanted = {name for name in made if not name.startswith(("logs/", "train.", "tags/", "{result_file"))}
+    wanted = {name for name in made if not name.startswith(("logs/", "train.", "tags/", "profile.", "{result_file"))}
     assert len(wanted) > 30
     for name in wanted:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -330,9 +330,24 @@ def test_snapshots_move_out_of_the_way_with_the_state_of_their_run(tmp_path):
 def test_snapshots_without_a_state_move_out_of_the_way_too(tmp_path):
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / "1000.npz").write_bytes(b"old")
-    open_state(tmp_path)
+    state = open_state(tmp_path)
     assert (tmp_path / "superseded" / "1" / "snapshots" / "1000.npz").read_bytes() == b"old"
     assert not (tmp_path / "snapshots").exists()
+    assert (state.superseded, state.why_superseded) == (
+        tmp_path / "superseded" / "1",
+        "There is no state to continue from",
+    )
+
+
+def test_files_in_a_folder_without_a_run_stay(tmp_path):
+    """They are the user's, or a rule's that needs no training."""
+    old = ("holiday.mp4", "profile.json", "rollout.py")
+    for name in old:
+        (tmp_path / name).touch()
+    (tmp_path / "filters").mkdir()
+    state = open_state(tmp_path)
+    assert names(tmp_path) == sorted([*old, "filters", "state"])
+    assert state.superseded is None
 
 
 def test_results_move_out_of_the_way_with_the_state_of_their_run(tmp_path):

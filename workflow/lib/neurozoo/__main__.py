@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: Status 2 after a slip on the command line, 1 after another error that the user can fix. Standard
             error then shows one sentence.
     """
-    options = build_parser().parse_args(arguments)
+    options, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # names the command's own --help
     with plain_errors():
         check_run_dirs(options)
         options.command(options)

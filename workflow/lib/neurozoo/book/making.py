@@ -22,8 +22,8 @@ def make_book(
     """Takes the results that are there, and writes the pages. Nothing is trained.
 
     Args:
-        names: Claims whose results are taken; where there are none, tables and figures are made from the record again.
-            Without names, the results of all claims are taken.
+        names: Claims whose results are taken; where there are none, tables and figures of learning curves are made from
+            the record again. Without names, the results of all claims are taken.
         project: The project's folder, with claims, configurations and pages.
         workdir: The folder in which Snakemake was started, in which results are.
         replaces: Whether runs count as they are in the results, also if a record has come further, see `take`.

@@ -40,7 +40,7 @@ def add_command(commands: Commands, name: str, function, summary: str) -> argpar
         The command's own parser.
     """
     command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-    command.set_defaults(command=function)
+    command.set_defaults(command=function, parser=command)
     return command
 
 

@@ -15,7 +15,7 @@ def add_book_command(commands: Commands) -> None:
         "claims",
         nargs="*",
         metavar="CLAIM",
-        help="claims of docs/results/book.yaml; those without results are drawn from their records (default: all)",
+        help="of docs/results/book.yaml (default: all); learning curves without results are drawn from the record",
     )
     book.add_argument(
         "--directory",

@@ -263,14 +263,18 @@ def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
         reports: Rows with `game`, `curve`, `run`, `frames`, `score`.
 
     Returns:
-        Rows with `game`, `curve`, `frames`, `best`, to be joined by lines.
+        Rows with `game`, `curve`, `frames`, `best`, in the order in which lines join them.
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
         runs = [_rises(run) for _, run in group.groupby(["algo", "model", "protocol", "run"], sort=False)]
         frames = np.unique(np.concatenate([frames for frames, _ in runs]))
         best = np.max([np.interp(frames, *run, left=-np.inf) for run in runs], axis=0)
-        parts.append(pd.DataFrame({"game": game, "curve": curve, "frames": frames, "best": best}))
+        # A run that begins later may begin above the others; the line goes straight up there.
+        late = np.unique([run[0][0] for run in runs])[1:]
+        before = np.max([np.where(late > run[0][0], np.interp(late, *run), -np.inf) for run in runs], axis=0)
+        both = pd.DataFrame({"frames": np.concatenate([late, frames]), "best": np.concatenate([before, best])})
+        parts.append(both.sort_values("frames", kind="stable").assign(game=game, curve=curve))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -372,7 +376,7 @@ def _figure(
     names = list(dict.fromkeys(others["curve"]))
     entries = [*labels, *names]
     colours = [*categorical_colours(len(labels)), *_greys(len(names))]
-    ends = pd.concat([curves, others]).groupby("game", observed=True)["frames"].max()
+    ends = pd.concat([curves, others, *([] if records is None else [records])]).groupby("game")["frames"].max()
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
     figure = p9.ggplot(curves, aesthetics)
@@ -385,7 +389,7 @@ def _figure(
     if len(ribbon):
         figure += p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), ribbon, alpha=0.18, colour="none", show_legend=False)
     if records is not None:
-        figure += p9.geom_line(
+        figure += p9.geom_path(
             p9.aes(y="best"), ordered(records), linetype="dashed", size=0.45, alpha=0.8, show_legend=False
         )
     single = curves[curves.groupby(["game", "curve"], observed=True)["frames"].transform("size") == 1]

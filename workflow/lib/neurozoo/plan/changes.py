@@ -1,5 +1,6 @@
 """What has changed in the plan since a run was trained, and what that does to the run."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,7 +8,8 @@ from pathlib import Path
 
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.planned_runs import first_settings_of_run, settings_of_run
+from neurozoo.files import read_json
+from neurozoo.plan.planned_runs import first_settings_of_run, run_settings, settings_of_run
 from neurozoo.records.run_config import read_run_settings
 
 
@@ -86,27 +88,46 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
 
     Returns:
         Words such as `starts anew (mutation_power was 0.5, is now 0.002)`. They are empty if nothing has changed, if
-        the run has not begun, or if its `config.yaml` is damaged.
-
-    Raises:
-        NeurozooError: What `run_settings` raises.
+        the run has not begun, or if it cannot be known, because a file is damaged or elsewhere.
     """
-    try:
-        recorded = read_run_settings(run_dir / "config.yaml")
-    except NeurozooError:
-        return ""
-    changes = changed_settings(config, recorded, algo=algo, game=game, model=model, run=run)
     spec = get_algorithm(algo)
-    serious = [change for change in changes if change.name not in (spec.budget_unit, *spec.settings.WAYS_TO_RUN)]
-    if serious:
-        return f"starts anew ({in_words(serious)})"
+    try:
+        recorded, spent = _begun(run_dir, spec.budget_unit)
+        changes = changed_settings(config, recorded, algo=algo, game=game, model=model, run=run)
+    except NeurozooError:  # a plan is possible all the same
+        return ""
     if not changes:
         return ""
-    budget = [change for change in changes if change.name == spec.budget_unit]
-    if not budget or budget[0].is_growth:
-        return f"goes on ({in_words(changes)})"
-    is_complete = (run_dir / "result.json").exists()
-    return f"starts anew{'' if is_complete else ' if it has spent more'} ({in_words(budget)})"
+    serious = [change for change in changes if change.name not in (spec.budget_unit, *spec.settings.WAYS_TO_RUN)]
+    if serious or spent is None:
+        return f"starts anew ({in_words(serious or changes)})"
+    lowered = [change for change in changes if change.name == spec.budget_unit and not change.is_growth]
+    if lowered and spent >= run_settings(config, algo=algo, game=game, model=model, run=run)[spec.budget_unit]:
+        return f"starts anew ({in_words(lowered)})"
+    return f"goes on ({in_words(changes)})"
+
+
+def _begun(run_dir: Path, budget_unit: str) -> tuple[dict[str, object], int | None]:
+    """Reads with which settings a run has begun, and how much of its budget is spent; None if it has no state.
+
+    The state says with what a training continues. `config.yaml` has the other settings; Snakemake deletes it if a job
+    fails.
+
+    Raises:
+        NeurozooError: There is neither, or a file is damaged.
+    """
+    state = run_dir / "state" / "state.json"
+    if not state.exists():
+        return read_run_settings(run_dir / "config.yaml"), None
+    settings: dict[str, object] = {}
+    with contextlib.suppress(NeurozooError):
+        settings = read_run_settings(run_dir / "config.yaml")
+    found = read_json(state, "The next training explains what to do.")
+    identity, algorithm = found.get("identity"), found.get("algorithm") or {}
+    if not isinstance(identity, dict) or not isinstance(algorithm, dict):
+        raise NeurozooError(f"{state} is damaged.")
+    spent = found.get("progress", algorithm.get("frames"))  # earlier versions kept it in the algorithm's state
+    return settings | identity | {budget_unit: found.get("budget")}, spent if isinstance(spent, int) else 0
 
 
 def _as_text(value: object) -> str:

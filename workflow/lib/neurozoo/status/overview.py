@@ -107,12 +107,13 @@ def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
     try:
         facts = path.stat()
         recorded = _read_settings(path, facts.st_mtime_ns, facts.st_size)
+        found = changed_settings(config, recorded, **vars(run))
     except (NeurozooError, OSError):
         return ""
     budget = ALGORITHMS[run.algo].budget_unit
     changes = [
         change
-        for change in changed_settings(config, recorded, **vars(run))
+        for change in found
         if not (change.name == budget and change.is_growth)  # the run goes on
     ]
     return f"its settings have changed since: {in_words(changes)}" if changes else ""

@@ -41,11 +41,12 @@ from neurozoo.training.clock import Clock
 
 SUPERSEDED = "superseded"
 KEPT = (SNAPSHOTS, TAGS, POPULATION)  # folders in which a training keeps what it passed
-# What would be taken for results of a new run: those of the training, and what was made of them.
-_RESULTS = (
-    *OF_TRAINING, "metrics.csv", "evaluation.json", "test.json", "corrected.json", "robustness.*", "profile.*",
-    "frozen", "rollout.*", "rollouts", "generations", "filters", "*.mp4", "*.webp", "*.poster.png", "lineage.*",
-    "phases.*", "episodes.csv", "heatmap.png", "archive.html", "population.html", "tensorboard",
+# What was made of a result, and would be taken for that of a new run.
+_MADE_OF_IT = (
+    "metrics.csv", "evaluation.json", "test.json", "corrected.json", "robustness.csv", "robustness.json", "frozen",
+    "rollout.npz", "rollout.parquet", "rollouts", "generations", "filters", "*.mp4", "*.webp", "*.poster.png",
+    "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html", "population.html",
+    "tensorboard",
 )  # fmt: skip
 
 
@@ -163,11 +164,16 @@ class RunState:
         shutil.move(self.folder, self.superseded)
 
     def _move_files_aside(self) -> None:
+        """Moves the files of the run before; if no training has left any, others stay, because they are the user's."""
         run_dir, folder = self.folder.parent, self.superseded or self._new_superseded_folder()
-        for place, patterns in ((folder, KEPT), (folder / "result", _RESULTS)):
+        if self.superseded is None and not any((run_dir / name).exists() for name in (*OF_TRAINING, *KEPT)):
+            return
+        for place, patterns in ((folder, KEPT), (folder / "result", (*OF_TRAINING, *_MADE_OF_IT))):
             for path in sorted({path for pattern in patterns for path in run_dir.glob(pattern)}):
                 place.mkdir(parents=True, exist_ok=True)
                 shutil.move(path, place / path.name)
+        self.superseded = folder
+        self.why_superseded = self.why_superseded or "There is no state to continue from"
 
     def _new_superseded_folder(self) -> Path:
         superseded = self.folder.parent / SUPERSEDED
