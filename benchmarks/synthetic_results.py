@@ -63,7 +63,7 @@ def write_log(run_dir: Path, generations: int) -> None:
     state = RunState(run_dir, identity={"made_by": "growth.py"}, budget=10**12)
     reporter = RunReporter(
         kept=state.text_log, shown=run_dir / "train.log", budget=10**12, unit="frames", progress=0, title="growth",
-        fields=algorithm.fields, terminal="lines",
+        report_name="generation", fields=algorithm.fields, terminal="lines",
     )  # fmt: skip
     elite: list | None = None
     try:
