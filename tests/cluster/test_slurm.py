@@ -142,7 +142,7 @@ def test_jobs_of_a_snakemake_that_was_killed_are_ended_and_their_trainings_conti
     experiment.run("--unlock")
     experiment.start()
     wait_until(lambda: submitted(experiment) or not experiment.is_running)
-    assert not set(left) & set(experiment.cluster.queue())
+    assert not set(left) & set(experiment.cluster.queue()), experiment.said
     assert experiment.wait() == 0, experiment.said
     assert "Loaded iteration" in (experiment.folder / RUN.format(1) / "train.log").read_text()
     assert experiment.results == undisturbed(experiment.frames)
