@@ -129,7 +129,7 @@ def test_too_little_memory_ends_with_an_error_that_names_it(slurm):
 
 @pytest.mark.long
 def test_jobs_of_a_snakemake_that_was_killed_are_ended_and_their_trainings_continue(slurm, undisturbed):
-    experiment = slurm()
+    experiment = slurm(frames=200_000)  # the jobs go on, and must not be done before the third start
     experiment.start()
     experiment.wait_for_training(1)
     left = experiment.cluster.jobs_of("rule_train")
