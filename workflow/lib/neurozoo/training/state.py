@@ -168,7 +168,9 @@ class RunState:
         run_dir, folder = self.folder.parent, self.superseded or self._new_superseded_folder()
         if self.superseded is None and not any((run_dir / name).exists() for name in (*OF_TRAINING, *KEPT)):
             return
-        for place, patterns in ((folder, KEPT), (folder / "result", (*OF_TRAINING, *_MADE_OF_IT))):
+        result = folder / "result"
+        # Last what a training leaves, so that after a kill the next start finds the rest.
+        for place, patterns in ((result, _MADE_OF_IT), (folder, KEPT), (result, OF_TRAINING)):
             for path in sorted({path for pattern in patterns for path in run_dir.glob(pattern)}):
                 place.mkdir(parents=True, exist_ok=True)
                 shutil.move(path, place / path.name)
