@@ -195,6 +195,8 @@ def test_ctrl_c_leaves_no_job_behind(slurm, undisturbed):
     experiment.signal(signal.SIGINT)
     assert experiment.wait() != 0
     wait_until(lambda: not experiment.cluster.queue(), what="jobs did not go")
+    # `experiment.wait` knows only the command around Snakemake, which the signal may end first.
+    wait_until(lambda: not experiment.cluster.processes("results/hurt"), what="Snakemake did not end")
     experiment.run()
     assert experiment.results == undisturbed(experiment.frames)
 
