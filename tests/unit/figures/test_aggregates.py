@@ -64,6 +64,27 @@ def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
 
 
+def test_an_agent_without_an_interval_makes_no_other_one_too_narrow(tmp_path):
+    metrics = pd.concat([runs_of([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), runs_of([0.5], algo="es")], ignore_index=True)
+    profile = drawn(tmp_path, plot_performance_profile, metrics, replications=50)
+    aggregates = drawn(tmp_path, plot_aggregates, scores_of(tmp_path, metrics))
+    improvement = drawn(tmp_path, plot_improvement, comparison_of(tmp_path, metrics))
+    for figure in (profile, aggregates, improvement):
+        assert "too narrow" not in " ".join(figure.labels.subtitle.split())
+        assert "if a game has a single run" in " ".join(figure.labels.subtitle.split())
+
+
+def test_names_that_pandas_takes_for_missing_values_are_names(tmp_path):
+    metrics = pd.concat(
+        [runs_of([0.1, 0.2], model="null").assign(label="None"), runs_of([0.3, 0.4], algo="es").assign(label="NA")],
+        ignore_index=True,
+    )
+    figure = drawn(tmp_path, plot_aggregates, scores_of(tmp_path, metrics))
+    assert set(figure.data["agent"]) == {
+        "GA, null\nNone\n(2 runs, 1 game)", "ES, large\nNA\n(2 runs, 1 game)"
+    }  # fmt: skip
+
+
 def test_a_single_run_has_no_band_and_the_profile_says_so(tmp_path):
     figure = drawn(tmp_path, plot_performance_profile, runs_of([0.4], episodes=None))
     assert "geom_ribbon" not in layers(figure)

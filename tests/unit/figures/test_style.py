@@ -3,6 +3,8 @@ import pytest
 from neurozoo.figures.style import (
     categorical_colours,
     curve_labels,
+    number_label,
+    number_labels,
     panels_per_row,
     save_figure,
     si_label,
@@ -22,6 +24,30 @@ def reports(*, game="pong", model="large", algo="ga", protocol="uber2018", frame
 )
 def test_frames_have_labels_with_si_letters(value, label):
     assert si_label(value) == label
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [(0.38888, "0.389"), (17.84, "17.8"), (-0.5, "-0.5"), (871.6, "872"), (4535.7, "4,536"), (0, "0")],
+)
+def test_scores_have_three_digits_or_are_whole(value, label):
+    assert number_label(value) == label
+
+
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ([499.25, 499.5, 499.75, 500.0], ["499.25", "499.50", "499.75", "500.00"]),
+        ([0.0, 2.5, 5.0], ["0.0", "2.5", "5.0"]),
+        ([-20, -10, -0.0, 10], ["-20", "-10", "0", "10"]),
+        ([0.0, 1000.0, 2000.0], ["0", "1,000", "2,000"]),
+        ([0.1, 0.2, 0.30000000000000004], ["0.1", "0.2", "0.3"]),
+        ([1e-9, 2e-9], ["1e-09", "2e-09"]),
+        ([7.25], ["7.25"]),
+    ],
+)
+def test_ticks_of_an_axis_have_equally_many_decimals_and_all_differ(ticks, labels):
+    assert number_labels(ticks) == labels
 
 
 @pytest.mark.parametrize(

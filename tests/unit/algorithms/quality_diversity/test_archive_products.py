@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from neurozoo.comparison import archive_page
 from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.errors import NeurozooError
+from neurozoo.figures import archives
 from neurozoo.figures.archives import archive_curves, draw_heatmap
 from neurozoo.gallery.scan import read_manifest
 from neurozoo.gallery.videos import read_video
@@ -181,6 +183,29 @@ def test_curves_are_means_over_runs_by_evaluations(results, tmp_path):
     assert set(scores["runs"]) == {2}
     with pytest.raises(NeurozooError, match="No run has an archive"):
         archive_curves(read_metrics(tmp_path / "m.parquet").drop(columns="coverage"), confidence=0.95, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "subtitle"),
+    [
+        ((1,), "One run."),
+        ((1, 1), "One run each."),
+        ((2,), "Mean of 2 runs. Band: its 95 % bootstrap interval. Fewer than five runs: this interval is too narrow."),
+        ((1, 6), "Mean of 1 to 6 runs. Band: its 95 % bootstrap interval."),
+    ],
+)
+def test_the_figure_speaks_only_of_bands_that_it_has(tmp_path, runs, subtitle):
+    scores = np.random.default_rng(0).random((7, 10))
+    names = {"game": "maze", "model": "plain", "protocol": "maze", "settings": "5e77"}
+    rows = [
+        names | {"algo": algo, "run": run, "evaluations": 100 * i, "score": score, "qd_score": score, "coverage": score}
+        for algo, count in zip(("cma_me", "map_elites"), runs, strict=False)
+        for run in range(1, count + 1)
+        for i, score in enumerate(scores[run], 1)
+    ]
+    with mock.patch.object(archives, "save_figure") as save:
+        archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
+    assert " ".join(save.call_args.args[0].labels.subtitle.split()) == subtitle
 
 
 def test_the_gallery_counts_evaluations_and_misses_no_network(results, run_dir):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from neurozoo.figures.style import number_label
+
 NOTHING = "–"  # in a cell of a table
 RESTORE = "Restore it: git checkout."  # what to do about a damaged table
 
@@ -37,7 +39,7 @@ def score_text(value: float | None) -> str:
     """Formats a score in three digits or in whole numbers: 0.389, 18.9, 4,536."""
     if value is None or not np.isfinite(value):
         return NOTHING
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return number_label(value)
 
 
 def with_interval(value: float, low: float | None, high: float | None) -> str:

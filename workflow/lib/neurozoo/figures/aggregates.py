@@ -98,7 +98,7 @@ def plot_performance_profile(
     curves = pd.concat(parts, ignore_index=True)
     labels = list(dict.fromkeys(curves["agent"]))
     notes = ["Share of the runs of all games that scored more; 0 is random play, 1 a professional human."]
-    fewest = used.groupby([*AGENT, "game"]).size().min()
+    fewest = used.groupby([*AGENT, "game"], dropna=False).size().groupby(AGENT, dropna=False).min()
     notes += _about_intervals(curves, "Band", confidence=confidence, runs=fewest)
     if used.groupby(AGENT)["game"].agg(frozenset).nunique() > 1:
         notes.append(_UNLIKE)
@@ -161,7 +161,7 @@ def plot_aggregates(
     points = pd.concat(parts, ignore_index=True)
     points["panel"] = pd.Categorical(points["panel"], list(_AGGREGATE_TITLES.values()))
     notes = ["Human-normalised test scores: 0 is random play, 1 a professional human."]
-    fewest = of_games.loc[of_games["human_normalised_mean"].notna(), "runs"].min()
+    fewest = _fewest(of_games[of_games["human_normalised_mean"].notna()], ("runs",))
     notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
     if table["games"].nunique() > 1:
         notes.append(_UNLIKE)
@@ -208,7 +208,7 @@ def plot_improvement(
         "Probability that a run of the first scores more than one of the second. Ties count half; all games weigh the "
         "same."
     ]
-    fewest = of_games[["runs", "other_runs"]].min(axis=None)
+    fewest = _fewest(of_games, ("runs", "other_runs"))
     notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
     others = table[["protocol", "other_episodes"]].rename(columns={"other_episodes": "episodes"})
     used = pd.concat([table, others]).rename(columns={"episodes": "test_episodes"})
@@ -261,19 +261,26 @@ def _left_out(pairs: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: int) -> list[str]:
+def _fewest(of_games: pd.DataFrame, counts: Sequence[str]) -> pd.Series:
+    """Returns the smallest number of runs in a game for each agent or pair of agents."""
+    names = ("algo", "model", "protocol", VARIANT, PLAYED, SETTINGS)
+    keys = [name for name in (*names, *(f"other_{name}" for name in names)) if name in of_games]
+    return of_games[list(counts)].min(axis=1).groupby([of_games[key] for key in keys], dropna=False).min()
+
+
+def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: pd.Series) -> list[str]:
     """Explains the intervals in a figure: what they are, why some are missing, and that few runs make them too narrow.
 
     Args:
         points: The data of the figure, with `low`.
         mark: How an interval is drawn: `Band` or `Line`.
         confidence: Confidence of the intervals.
-        runs: The smallest number of runs of an agent in a game.
+        runs: The smallest number of runs in a game, for each agent or pair. One run has no interval.
     """
     notes = []
     if points["low"].notna().any():
         notes.append(f"{mark}: {percent(confidence)} stratified bootstrap interval over runs.")
-        if runs < ENOUGH_RUNS:
+        if runs.between(2, ENOUGH_RUNS - 1).any():
             notes.append(TOO_FEW_RUNS)
     if points["low"].isna().any():
         notes.append(f"No {mark.lower()} if a game has a single run: then no interval is known.")

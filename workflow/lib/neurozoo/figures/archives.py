@@ -19,6 +19,7 @@ from neurozoo.figures.style import (
     check_formats,
     figure_theme,
     number_labels,
+    number_range,
     percent,
     save_figure,
     si_label,
@@ -141,16 +142,18 @@ def _labels(values: Sequence[Any]) -> list[str]:
 def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
     names = list(dict.fromkeys(curves["curve"]))
     games = list(dict.fromkeys(curves["game"]))
-    runs = sorted(set(curves["runs"]))
-    counted = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    runs = curves["runs"]
     curves = curves.assign(
         panel=curves["panel"] if len(games) == 1 else curves["panel"] + ", " + curves["game"],
         curve=pd.Categorical(curves["curve"], names),
     )
     panels = list(dict.fromkeys(curves["panel"]))
-    text = f"Mean of {counted} runs and its {percent(confidence)} bootstrap interval."
-    if runs[0] < ENOUGH_RUNS:
-        text += f" {TOO_FEW_RUNS}"
+    if runs.max() == 1:
+        text = "One run." if len(curves.groupby(["game", "curve"], observed=True)) == 1 else "One run each."
+    else:
+        text = f"Mean of {number_range(runs, 'run')}. Band: its {percent(confidence)} bootstrap interval."
+        if runs[runs > 1].min() < ENOUGH_RUNS:
+            text += f" {TOO_FEW_RUNS}"
     return (
         p9.ggplot(
             curves.assign(panel=pd.Categorical(curves["panel"], panels)),

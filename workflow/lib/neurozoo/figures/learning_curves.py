@@ -4,6 +4,7 @@ import math
 import os
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -149,13 +150,23 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
     metrics = metrics.reindex(columns=dict.fromkeys([*metrics.columns, *STANDARD, *EPISODES]))
     known = metrics[["test_score", "score"]].notna()
     counts = known.groupby([metrics[name] for name in IDENTITY], sort=False).transform("sum")
-    tested = (counts["test_score"] > 1) | ((counts["test_score"] == 1) & (counts["score"] <= 1))
+    tested = is_curve_of_tests(counts["test_score"], counts["score"])
     chosen = {
         name: metrics[f"test_{name}"].where(tested, metrics[own]).astype(kind)
         for name, own, kind in (("score", "score", "Float64"), ("episodes", "score_episodes", "Int64"))
     }
     drawn = metrics.assign(**chosen, is_test=tested).dropna(subset=["frames", "score"])
     return drawn.astype({"frames": float, "score": float})
+
+
+def is_curve_of_tests(tests: Any, own: Any) -> Any:
+    """Tells whether a run is drawn with its test scores.
+
+    Args:
+        tests: Its number of reports with a test score; or those of several runs, as an array.
+        own: Its number of reports with a score of its own.
+    """
+    return (tests > 1) | ((tests == 1) & (own <= 1))
 
 
 def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.DataFrame]:

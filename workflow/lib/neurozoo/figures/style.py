@@ -26,6 +26,7 @@ _INK, _QUIET = "#222222", "#6B6B6B"
 ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
 TOO_FEW_RUNS = "Fewer than five runs: this interval is too narrow."
 _DOTS_PER_INCH = 200
+_MOST_DECIMALS = 6  # of a number along an axis
 _NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 
 
@@ -101,12 +102,18 @@ def si_label(value: float) -> str:
 
 
 def number_label(value: float) -> str:
-    """Formats a score: 4.536, 17, 4,536."""
-    return f"{value:,.4g}" if abs(value) < 10 else f"{value:,.0f}"
+    """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def number_labels(values: Sequence[Any]) -> list[str]:
-    """Formats the numbers along an axis of scores with `number_label`."""
+    """Formats the numbers along an axis of scores, all with as many decimals as the distance of the ticks needs."""
+    ticks = np.unique([value for value in values if np.isfinite(value)])
+    if len(ticks) > 1:
+        exact = np.diff(ticks).min() / 100
+        for decimals in range(_MOST_DECIMALS + 1):
+            if np.abs(np.round(ticks, decimals) - ticks).max() <= exact:
+                return [f"{round(float(value), decimals) + 0.0:,.{decimals}f}" for value in values]  # + 0: no -0
     return [number_label(value) for value in values]
 
 

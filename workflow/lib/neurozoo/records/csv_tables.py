@@ -33,7 +33,9 @@ def read_csv_table(
     """
     try:
         with open_file(path) as file:
-            table = pd.read_csv(file, index_col=False, dtype=dict.fromkeys((*texts, *more_texts), "string"))
+            types = dict.fromkeys((*texts, *more_texts), "string")
+            # Not pandas' own list of missing values: a network may be called `null`, and a label `None`.
+            table = pd.read_csv(file, index_col=False, dtype=types, keep_default_na=False, na_values=["", "nan"])
         check_columns(table, numbers=numbers, texts=texts, more_numbers=more_numbers)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. {remedy}") from error
