@@ -42,12 +42,13 @@ def test_reports_at_uneven_frames_are_drawn_where_they_are():
 
 
 def test_a_chart_has_the_numbers_behind_its_lines_but_for_faint_ones():
-    lines = [series([100], [7], "level"), series([100], [3], "other"), series([50, 100], [1 / 3, 1e9])]
+    lines = [series([100], [7], "level"), series([100, 200], [3, 3], "other"), series([50, 100], [1 / 3, 1e9])]
     chart = draw_chart(lines, points=60, summary="")
     assert chart.values()["lines"] == [
         {"label": "run 1", "colour": 0, "role": "run", "frames": [50, 100], "scores": [0.3333333, 1_000_000_000]},
         {"label": "run 1", "colour": 0, "role": "level", "frames": [100], "scores": [7]},
     ]
+    assert chart.values()["last"] == 200  # the axis goes to the end of the longest line
     assert chart.values()["limits"] == pytest.approx([1 / 3 - 0.06e9, 1.06e9], rel=1e-6)
 
 

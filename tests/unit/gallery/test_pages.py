@@ -97,7 +97,7 @@ def test_every_score_says_which_one_it_is(site):
     training = words(site.folder / "runs/es/pong/small/1.html")
     assert "The run's own score over 2k frames in 2 reports: from -19 to -18" in training
     game = words(site.folder / "games" / "pong.html")
-    assert "ES, small, own score, not tested yet at -18" in game
+    assert "ES, small, own score at -18" in game
     assert " Test score " in words(site.folder / "index.html").partition("Scores over runs")[2]
 
 
@@ -145,6 +145,21 @@ def test_two_ways_to_play_have_two_colours(results, add_run):
     build_site(results, replications=100)
     legend = (results / "site" / "games" / "breakout.html").read_text().partition('class="legend"')[2]
     assert len(set(re.findall(r'<li class="(c\d)">', legend.partition("</ul>")[0]))) == 2
+
+
+def test_more_kinds_than_colours_have_other_dashes(results, add_run):
+    for number in range(16):
+        add_run(results, f"ga/breakout/net{number}/1", [1.0, 2.0])
+    build_site(results, replications=100)
+    page = (results / "site" / "games" / "breakout.html").read_text()
+    classes = re.findall(r'<li class="(c\d+)">', page.partition('class="legend"')[2].partition("</ul>")[0])
+    style = (results / "site" / "style.css").read_text()
+    looks = {
+        (re.search(rf"\.{name} {{ --colour: var\((--c\d)\)", style)[1],
+         (re.search(rf"[( ]\.{name}[,)][^}}]*--dash: ([\d ]+);", style) or ["", "solid"])[1])
+        for name in classes
+    }  # fmt: skip
+    assert len(looks) == 16
 
 
 def test_a_card_keeps_its_evaluation_apart_from_the_tests_over_runs(results):

@@ -1,8 +1,10 @@
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.errors import NeurozooError
@@ -152,13 +154,59 @@ def test_a_run_in_training_shows_what_its_log_has(site):
 
 
 def test_a_finished_run_that_is_continued_shows_its_new_reports(results):
-    folder = results / "runs/es/pong/small/1"
-    (folder / "metrics.csv").unlink(missing_ok=True)
-    (folder / "state").mkdir(exist_ok=True)
-    for path, frames in ((folder / "log.jsonl", 1000), (folder / "state" / "log.jsonl", 9000)):
+    folder = results / RUN
+    assert runs_of(results)["ga/frostbite/small/1"].frames == 300_000
+    (folder / "checkpoint.npz").unlink()  # as Snakemake does before the training; the old metrics.csv stays
+    (folder / "state").mkdir()
+    for path, frames in ((folder / "log.jsonl", 300_000), (folder / "state" / "log.jsonl", 900_000)):
         path.write_text(json.dumps({"frames": frames, "score": 1.0, "test_score": None}) + "\n")
-    (run,) = [run for run in build_site(results, replications=100).runs if run.id == "es/pong/small/1"]
-    assert run.frames == 9000
+    assert runs_of(results)["ga/frostbite/small/1"].frames == 900_000
+
+
+def test_one_test_at_the_end_of_many_reports_is_no_curve(results):
+    folder = results / "runs/impala/pong/small/1"
+    folder.mkdir(parents=True)
+    rows = [f"impala,pong,small,1,uber2018,{1000 * i},{i},{19 if i == 40 else ''}" for i in range(1, 41)]
+    head = "algo,game,model,run,protocol,frames,score,test_score"
+    (folder / "metrics.csv").write_text("\n".join([head, *rows]) + "\n")
+    run = runs_of(results)["impala/pong/small/1"]
+    assert (run.reports, run.curve_is_test, run.curve[1][-1], run.test_score.mean) == (40, False, 40, 19)
+
+
+def test_reports_after_equal_frames_keep_their_order(results, add_run):
+    folder = add_run(results, "ga/breakout/small/1", [1, 5, 30, 9, 4])
+    table = (folder / "metrics.csv").read_text()
+    for frames in range(2, 6):  # a published log rounds them
+        table = table.replace(f"{frames}00000,", "100000,")
+    (folder / "metrics.csv").write_text(table)
+    assert runs_of(results)["ga/breakout/small/1"].curve[1] == (1, 5, 30, 9, 4)
+
+
+def test_medians_are_of_all_reports_although_drawings_keep_the_extremes(results, add_run):
+    noise = np.random.default_rng(0).normal(100, 20, (3, 3000))
+    for number, scores in enumerate(noise, 1):
+        add_run(results, f"ga/breakout/small/{number}", scores.tolist(), frames=1000)
+    build_site(results, replications=100)
+    page = (results / "site" / "games" / "breakout.html").read_text()
+    assert f"medians end with GA, small at {np.median(noise[:, -1]):.3g}." in page
+    chart = json.loads(re.search(r'class="values">(.*?)</script>', page, re.DOTALL)[1])
+    median = next(line for line in chart["lines"] if line["role"] == "median")
+    assert np.std(median["scores"]) < 1.1 * np.std(np.median(noise, axis=0))
+
+
+def test_the_longest_courses_are_sampled(results, add_run):
+    add_run(results, "ga/breakout/small/1", list(range(12_000)), frames=10)
+    frames, scores = runs_of(results)["ga/breakout/small/1"].course
+    assert len(frames) == scan.COURSE_POINTS
+    assert (scores[0], scores[-1]) == (0, 11_999)
+
+
+def test_movies_of_games_with_a_dot_have_posters_of_their_own(results):
+    (results / "movies").mkdir()
+    for game in ("gym.CartPole-v1", "gym.Acrobot-v1"):
+        shutil.copy(results / RUN / "activation.mp4", results / "movies" / f"{game}.mp4")
+    posters = {movie.poster[0] for movie in read(results).overall.movies}
+    assert posters == {f"posters/movies/gym.{name}.png" for name in ("CartPole-v1", "Acrobot-v1")}
 
 
 def test_what_is_not_made_yet_is_named(site):

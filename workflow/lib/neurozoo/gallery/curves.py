@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from neurozoo.figures.learning_curves import common_grid
-from neurozoo.figures.style import number_label, si_label
+from neurozoo.figures.style import number_labels, si_label
 
 _HEADROOM = 0.06  # share of the height above the highest line and below the lowest
 
@@ -94,8 +94,8 @@ class Chart:
         Other runs, drawn faintly, are left out: they have pages of their own.
 
         Returns:
-            `limits`, and `lines` from the front to the back, with `label`, `colour`, `role`, and `frames` and `scores`,
-            both of shape (reports,), rounded to 7 digits.
+            `limits`, the `last` frame of the chart, and `lines` from the front to the back, with `label`, `colour`,
+            `role`, and `frames` and `scores`, both of shape (reports,), rounded to 7 digits.
         """
         lines = [
             {
@@ -108,7 +108,8 @@ class Chart:
             for line in reversed(self.lines)
             if line.role != "other"
         ]
-        return {"limits": list(self.limits), "lines": lines}
+        last = max(float(line.series.frames[-1]) for line in self.lines)
+        return {"limits": list(self.limits), "last": last, "lines": lines}
 
 
 def _rounded(values: np.ndarray) -> list[float]:
@@ -143,9 +144,10 @@ def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> 
             the median is exact where somebody reads it.
     """
     grid, _ = common_grid(runs, points)
-    reports = np.unique(np.concatenate([frames for frames, _ in runs]))
-    if len(reports) <= points:
-        grid = np.union1d(grid, reports[(reports >= grid[0]) & (reports <= grid[-1])])
+    if all(len(frames) <= points for frames, _ in runs):
+        reports = np.unique(np.concatenate([frames for frames, _ in runs]))
+        if len(reports) <= points:
+            grid = np.union1d(grid, reports[(reports >= grid[0]) & (reports <= grid[-1])])
     scores = [np.interp(grid, frames, scores) for frames, scores in runs]
     return grid, np.median(scores, axis=0)
 
@@ -173,10 +175,12 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
             x, y = np.repeat(x, 2), np.repeat(y, 2)
         points_text = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
         lines.append(Line(line, points_text, len(frames) == 1))
+    ticks = _ticks(bottom, top, 4)
+    scale = zip(ticks, number_labels(ticks), strict=True)
     return Chart(
         tuple(lines),
         tuple((100 * tick / last, si_label(tick)) for tick in _ticks(0, last, 5)),
-        tuple((100 * (tick - bottom) / (top - bottom), number_label(tick)) for tick in _ticks(bottom, top, 4)),
+        tuple((100 * (tick - bottom) / (top - bottom), label) for tick, label in scale),
         summary,
         (float(bottom), float(top)),
     )

@@ -105,8 +105,10 @@ class Run:
         over_runs: Mean `final_test` of all runs of the same kind; None if there is none.
         unit: What `frames` counts: `frames`, or `evaluations` of levels.
         curve: Frames and scores of the reports; of a long run, of those that matter to a drawing.
+        course: The same of all reports, or at 10,000 frames of a longer run: what medians are made of. `manifest.json`
+            lacks it.
         reports: Number of all reports with a score.
-        curve_is_test: Whether these are test scores; runs that have none yet show their own scores.
+        curve_is_test: Whether these are test scores; runs whose tests make no curve show their own scores.
         settings: Content of `config.yaml`.
         facts: What makes the run comparable, by the names of columns; see `records.comparability`.
         settings_hash: Hash of the settings, or `not recorded`.
@@ -130,6 +132,7 @@ class Run:
     test_score: Score | None = None
     over_runs: Score | None = None
     curve: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    course: tuple[np.ndarray, np.ndarray] = field(default=(np.empty(0), np.empty(0)), repr=False, compare=False)
     curve_is_test: bool = False
     reports: int = 0
     settings: dict = field(default_factory=dict)
@@ -221,7 +224,10 @@ class Manifest:
 
     def to_json(self) -> dict:
         """Returns the content of `manifest.json`; None stands for numbers that are not finite."""
-        return {"format": "neurozoo site 1", **_finite(asdict(self))}
+        content = asdict(self)
+        for run in content["runs"]:
+            del run["course"]
+        return {"format": "neurozoo site 1", **_finite(content)}
 
 
 def _finite(value: object) -> Any:

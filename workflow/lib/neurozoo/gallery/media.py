@@ -80,8 +80,8 @@ class MediaReader:
 
     def _posters(self, movie: Path) -> tuple[Path, Path]:
         """Returns where the pages have a movie's poster, and the same with only the game's screen."""
-        drawn = self._site / POSTERS / movie.relative_to(self._results).with_suffix("")
-        return drawn.with_suffix(".png"), drawn.with_name(f"{drawn.name}.screen.png")
+        drawn = self._site / POSTERS / movie.relative_to(self._results)
+        return drawn.with_suffix(".png"), drawn.with_suffix(".screen.png")
 
     def _drawn(self, path: Path) -> tuple[str, int, int]:
         with Image.open(path) as picture:

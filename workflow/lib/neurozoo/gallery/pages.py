@@ -41,7 +41,7 @@ from neurozoo.templating import STATIC, environment
 _BESIDE = "../"  # from the folder of the pages to the results
 _INSIDE = "files/"  # from a bundle's pages to its copies of the results
 _CARD_POINTS, _PAGE_POINTS = 60, 800  # most points of a line on a card and on a page
-_COLOURS = 7  # in style.css
+_COLOURS = 21  # in style.css: seven colours, solid, dashed and dotted
 _MEDIAN_POINTS = 400  # of a median, besides those of the runs' reports
 
 
@@ -373,19 +373,19 @@ class _Drawings:
         return Series(f"run {run.run}", self.colour(run), role, *_arrays(run))
 
     def _drawn_alike(self, kind: tuple[str, ...]) -> list[list[Run]]:
-        """Returns the runs of a kind with a curve: those with test scores, and those with none yet."""
+        """Returns the runs of a kind with a curve: those with a curve of tests, and the others."""
         runs = [run for run in self._kinds[kind] if run.curve[0]]
         groups = [[run for run in runs if run.curve_is_test == is_test] for is_test in (True, False)]
         return [group for group in groups if group]
 
     def _median(self, runs: Sequence[Run], *, names_all: bool = False) -> Series:
-        frames, scores = median_of([_arrays(run) for run in runs], points=_MEDIAN_POINTS)
+        frames, scores = median_of([run.course for run in runs], points=_MEDIAN_POINTS)
         run = runs[0]
         parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
         if names_all and len(self._played[run.game]) > 1:
             parts.append(run.played)
         if not run.curve_is_test and run.unit == "frames":  # archives are never tested
-            parts.append("own score, not tested yet")
+            parts.append("own score")
         return Series(", ".join(filter(None, parts)), self.colour(run), "median", frames, scores)
 
 

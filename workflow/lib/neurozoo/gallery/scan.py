@@ -16,6 +16,7 @@ from neurozoo.agents.scoring import is_one_game
 from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.figures.learning_curves import common_grid, is_curve_of_tests
 from neurozoo.files import read_json
 from neurozoo.gallery.curves import thinned
 from neurozoo.gallery.file_titles import PAGES, RUN_FILES, TABLES
@@ -31,6 +32,7 @@ from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE, NO_LABELS, read_curve
 
 CURVE_POINTS = 400  # most points of a run's curve in the manifest; a page is not wider
+COURSE_POINTS = 10_000  # most reports of a run behind a median
 
 
 class Resampling(TypedDict, total=False):
@@ -128,6 +130,14 @@ def _with_scores_over_runs(
     return [replace(run, over_runs=over_runs.get(run.kind)) for run in runs]
 
 
+def _sampled(frames: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the reports of a run, or its scores at `COURSE_POINTS` frames if it has more."""
+    if len(frames) <= COURSE_POINTS:
+        return frames, scores
+    grid, columns = common_grid([(frames, scores)], COURSE_POINTS)
+    return grid, columns[:, 0]
+
+
 class _Scan:
     """Reads one results folder and collects problems in `missing`."""
 
@@ -213,9 +223,9 @@ class _Scan:
         return Collection("", tuple(movies), tuple(self._media.pictures(figures, "*.png")), tuple(files))
 
     def _with_reports(self, run: Run, folder: Path) -> Run:
-        """Adds curve and test score from `metrics.csv`, or from the log if there is no table yet."""
+        """Adds curve and test score from `metrics.csv`; while the run is trained, from its log, which is newer."""
         log = current_log(folder)
-        if self.missing.has(folder / "metrics.csv"):
+        if (run.is_finished or not log) and self.missing.has(folder / "metrics.csv"):
             reports = read_curve(folder / "metrics.csv")
         elif log and self.missing.has(log):
             rows = ({name: record.get(name) for name in CURVE} for record in iter_log(log))
@@ -224,10 +234,11 @@ class _Scan:
             return run
         unit = "evaluations" if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive" else "frames"
         tested = reports.dropna(subset=["test_score"])
-        drawn = "test_score" if len(tested) else "score"
-        scored = reports.dropna(subset=[unit, drawn])
-        order = np.lexsort((scored[drawn].to_numpy(float), scored[unit].to_numpy(float)))
-        points = thinned(scored[unit].to_numpy(float)[order], scored[drawn].to_numpy(float)[order], CURVE_POINTS)
+        curve_is_test = bool(is_curve_of_tests(len(tested), reports["score"].notna().sum()))
+        drawn = "test_score" if curve_is_test else "score"
+        scored = reports.dropna(subset=[unit, drawn]).sort_values(unit, kind="stable")
+        frames, scores = (scored[name].to_numpy(float) for name in (unit, drawn))
+        points = thinned(frames, scores, CURVE_POINTS)
         score = None
         if len(tested):
             last = tested.iloc[-1]
@@ -241,7 +252,8 @@ class _Scan:
             unit=unit,
             frames=0 if pd.isna(done) else int(done),
             curve=(tuple(points[0].tolist()), tuple(points[1].tolist())),
-            curve_is_test=bool(len(tested)),
+            course=_sampled(frames, scores),
+            curve_is_test=curve_is_test,
             reports=len(scored),
             score=score,
             test_score=score,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.aligned_text import aligned
 from neurozoo.records.comparability import NOT_RECORDED
 from neurozoo.records.tables import ALL_GAMES, read_score_table
 
@@ -25,17 +26,17 @@ def describe_results(results: str | os.PathLike) -> str:
     path = results / "tables" / "scores.csv"
     scores = read_score_table(path)
     heads = ("algo", "network", "game", "runs", "episodes", "frames", "test score", "interval", "human = 1", "played")
-    lines = ["{:6}{:18}{:20}{:>4}  {:>8}  {:>13}  {:>10}  {:>23}  {:>9}  {}".format(*heads)]
+    rows: list[tuple[str, ...]] = [heads]
     for row in scores[scores["game"] != ALL_GAMES].itertuples():
         interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
         normalised = "" if np.isnan(row.human_normalised_mean) else f"{row.human_normalised_mean:.3f}"
         episodes = "?" if np.isnan(row.episodes) else f"{row.episodes:.0f}"
-        lines.append(
-            f"{row.algo:6}{row.model:18}{row.game:20}{row.runs:4}  {episodes:>8}  {row.frames:13,}  "
-            f"{row.score_mean:10,.1f}  {interval:>23}  {normalised:>9}  "
-            + "; ".join(filter(None, (row.played or f"{row.protocol}, {NOT_RECORDED}", row.variant)))
-        )
-    lines += [
+        played = "; ".join(filter(None, (row.played or f"{row.protocol}, {NOT_RECORDED}", row.variant)))
+        score = f"{row.score_mean:,.1f}"
+        of_runs = (f"{row.runs}", episodes, f"{row.frames:,}", score, interval, normalised, played)
+        rows.append((row.algo, row.model, row.game, *of_runs))
+    lines = [
+        *aligned(rows, right=heads[3:-1]),
         "",
         "Test score: mean over runs of their last one, with its bootstrap interval; episodes: in each run's test.",
         "Played: the protocol, and what else differs; then the settings where runs of several are there.",

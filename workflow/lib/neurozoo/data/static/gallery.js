@@ -540,11 +540,11 @@ function viewOfPlayer() {
 
 class Reader {
   constructor(plot) {
-    const { limits, lines } = JSON.parse(plot.querySelector(".values").textContent);
+    const { limits, last, lines } = JSON.parse(plot.querySelector(".values").textContent);
     [this.low, this.high] = limits;
     this.lines = lines;
     this.unit = plot.dataset.unit;
-    this.last = Math.max(...lines.flatMap((line) => line.frames));
+    this.last = last;
     const run = lines.filter((line) => line.role === "run");
     const read = run.length ? run : lines.filter((line) => line.role === "median");
     this.stops = [...new Set(read.flatMap((line) => line.frames))].sort((a, b) => a - b);
@@ -666,9 +666,9 @@ function part(tag, className, children = []) {
   return made;
 }
 
-// As numbers stand in the tables, with up to four digits below 1,000.
+// In three digits or in whole numbers, as everywhere on the pages.
 function scoreLabel(score) {
-  const digits = Math.abs(score) < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 };
+  const digits = Math.abs(score) < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 };
   return score.toLocaleString("en", digits);
 }
 
