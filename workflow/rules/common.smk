@@ -34,6 +34,7 @@ from neurozoo.plan.named_files import check_container, check_folders, check_name
 from neurozoo.plan.run_targets import check_run_targets
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.planned_runs import (
+    check_new_run,
     filmed_runs,
     import_choices,
     imported_runs,
@@ -258,6 +259,7 @@ def foundations_of(wildcards):
     run_dir = Path(
         config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run
     )
+    in_a_sentence(check_new_run, config, run_dir, **dict(wildcards.items()))
     files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
     found = described(**dict(files[need] for need in needs_of(wildcards.algo, run_dir)))
     found |= op_besides(wildcards)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.errors import plain_errors
+from neurozoo.native import OPS
 
 with plain_errors(snakemake.log[0]):
-    write_archive_page(Path(snakemake.input.archive).parent, snakemake.output.page, ops=snakemake.input.get("ops"))
+    run_dir = Path(snakemake.input.archive).parent
+    write_archive_page(run_dir, snakemake.output.page, ops=snakemake.input.get("ops", OPS))

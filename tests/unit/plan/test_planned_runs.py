@@ -10,6 +10,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import (
     PlannedRun,
+    check_new_run,
     classified_games,
     filmed_runs,
     filter_files,
@@ -212,3 +213,16 @@ def test_games_whose_runs_are_all_alike_are_not_classified(changes, games):
     )
     config["comparisons"] |= changes
     assert classified_games(config) == games
+
+
+def test_a_run_by_path_that_cannot_fit_its_game_is_refused_before_it_begins(tmp_path):
+    config = checked(DEMO)
+    mario = {"algo": "map_elites", "game": "mario", "model": "plain", "run": 1}
+    with pytest.raises(NeurozooError, match=r"is in no experiment, so it has the preset .demo.*cannot be sent into"):
+        check_new_run(config, tmp_path, **mario)
+    check_new_run(config, tmp_path, **mario | {"game": "maze"})
+    check_new_run(config, tmp_path, algo="ga", game="pong", model="large", run=1)
+    (tmp_path / "config.yaml").touch()  # trained by hand, with another preset
+    check_new_run(config, tmp_path, **mario)
+    planned = {"mario": {"algo": "map_elites", "games": ["mario"], "models": ["plain"], "preset": "mario_demo"}}
+    check_new_run(check_config({"experiments": planned}), tmp_path / "planned", **mario)

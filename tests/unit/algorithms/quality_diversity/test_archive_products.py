@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shutil
 from dataclasses import replace
 from unittest import mock
 
@@ -10,13 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from level_runs import trained
+from neurozoo.algorithms.quality_diversity.archive_tests import archive_tests
+from neurozoo.algorithms.quality_diversity.archives import make_archive
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.algorithms.results import read_archive
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.comparison import archive_page
 from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.errors import NeurozooError
-from neurozoo.figures import archives
+from neurozoo.figures import archive_comparison, archives
 from neurozoo.figures.archives import archive_curves, draw_heatmap
 from neurozoo.gallery.scan import read_manifest
 from neurozoo.gallery.videos import read_video
@@ -29,7 +33,8 @@ from neurozoo.records.archives import archive_table
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_config import read_identity
 from neurozoo.records.run_log import parse_log
-from neurozoo.records.stored_archive import read_stored_archive
+from neurozoo.records.run_result import read_run_result
+from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 from neurozoo.records.tables import merge_metrics, read_metrics
 from PIL import Image
 
@@ -80,6 +85,30 @@ def test_the_table_has_means_intervals_and_standard_errors(results, tmp_path):
     assert row["qd_score_error"] == pytest.approx(abs(scores[0] - scores[1]) / 2)
     assert row["qd_score_low"] <= row["qd_score"] <= row["qd_score_high"]
     assert row["corrected_qd_score"] <= row["qd_score"]
+
+
+def test_runs_of_two_agents_under_one_name_are_not_pooled(results, tmp_path):
+    shutil.copytree(results, tmp_path / "results")
+    folders = sorted((tmp_path / "results").glob("runs/*/*/*/*"))
+    for folder, digest in zip(folders, ("aa", "bb"), strict=True):
+        with (folder / "config.yaml").open("a") as file:
+            file.write(f"agent_sha256: {digest}\n")
+    table = archive_table(folders, tmp_path / "archives.csv", replications=200)
+    assert sorted(zip(table["agent_sha256"], table["runs"], strict=True)) == [("aa", 1), ("bb", 1)]
+    names = archive_comparison._search_names([read_run_result(folder) for folder in folders], folders)
+    assert names == ["Domain randomization, plain, agent aa", "Domain randomization, plain, agent bb"]
+    assert archive_tests(folders, tmp_path / "tests.csv").empty
+
+
+def test_levels_lie_where_the_archive_has_them(tmp_path):
+    """The shares 0.5, 0.75 and 0.16 lie on borders of cells of 0.01, which doubles cannot hold."""
+    settings = resolve_settings("map_elites", preset="demo", overrides={"measures": ["walls", "explored"]})
+    archive = make_archive(MAZE, settings)
+    shares = [top / bottom for bottom in range(1, 201) for top in range(bottom + 1)]
+    measures = np.stack([np.arange(len(shares)) % 257, shares], axis=1).astype(np.float32)
+    stored = StoredArchive({}, (256, 100), np.array([[0.0, 256], [0, 1]]), np.zeros(0, int), np.zeros(0), np.zeros(0))
+    expected = np.stack(np.unravel_index(archive.index_of(measures), (256, 100)), axis=1)
+    np.testing.assert_array_equal(stored.places(measures), expected)
 
 
 def test_the_movie_ends_with_the_archive(run_dir, tmp_path):

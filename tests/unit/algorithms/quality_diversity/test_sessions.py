@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from level_runs import RESULTS, TINY, killed, trained, trained_apart
+from neurozoo.algorithms.quality_diversity.archives import make_archive
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession
 from neurozoo.algorithms.registry import ALGORITHMS
@@ -18,6 +19,7 @@ from neurozoo.plan.configuration import check_config
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_result import describe_result, read_run_result
 from neurozoo.training import make_context, train
+from ribs.emitters import EvolutionStrategyEmitter
 
 MAZE = get_level_domain("maze")
 
@@ -98,7 +100,7 @@ def test_the_other_searches_spend_their_budget(tmp_path, algo):
     assert 25 < facts["elites"] <= 50
 
 
-def test_random_levels_do_not_depend_on_the_size_of_batches_but_on_the_run(tmp_path):
+def test_random_levels_depend_on_the_seed(tmp_path):
     solutions = [
         read_levels(trained(tmp_path / str(seed), "domain_randomization", seed=seed) / "levels.parquet")["solution"]
         for seed in (0, 1)
@@ -154,6 +156,61 @@ def test_a_level_that_fails_takes_no_other_with_it(tmp_path, monkeypatch):
     assert records(run_dir)[-1]["failed_levels"] == is_bad.sum()
 
 
+def test_an_emitter_learns_from_the_others_if_one_of_its_levels_fails(tmp_path, monkeypatch):
+    evaluate, tell, told = MazeDomain.evaluate, EvolutionStrategyEmitter.tell, []
+
+    def failing(self, levels, play, rngs):
+        if (levels[:, 0, :3] == 1).all(axis=1).any():  # one of eight
+            raise TimeoutError("the agent is stuck")
+        return evaluate(self, levels, play, rngs)
+
+    def noting(self, solution, objective, measures, add_info, **fields):
+        told.append((objective, measures, add_info))
+        return tell(self, solution, objective, measures, add_info, **fields)
+
+    monkeypatch.setattr(MazeDomain, "evaluate", failing)
+    monkeypatch.setattr(EvolutionStrategyEmitter, "tell", noting)
+    run_dir = trained(tmp_path / "run", "cma_me", evaluations=64)
+    levels = read_levels(run_dir / "levels.parquet")
+    assert 0 < levels["failed"].sum() < 32
+    assert len(told) == 8  # four times two emitters
+    for number, (objective, measures, add_info) in enumerate(told):
+        failed = levels["failed"][8 * number : 8 * number + 8]
+        assert np.isfinite(objective).all()
+        assert np.isfinite(measures).all()
+        assert not add_info["status"][failed].any()
+        for scores in (objective, add_info["value"]):
+            assert not failed.any() or scores[failed].max() < scores[~failed].min()
+    continued = killed_and_continued(tmp_path / "killed", monkeypatch)
+    check_same(continued, run_dir)
+
+
+def killed_and_continued(run_dir, monkeypatch):
+    """Interrupts a run of four batches after two, and continues it."""
+    evaluate, batches = LevelSearchSession._evaluate, []
+
+    def interrupting(self, *arguments):
+        batches.append(1)
+        if len(batches) == 3:
+            raise NeurozooError("stop here")
+        return evaluate(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LevelSearchSession, "_evaluate", interrupting)
+        with pytest.raises(NeurozooError, match="stop here"):
+            trained(run_dir, "cma_me", evaluations=64)
+    return trained(run_dir, "cma_me", evaluations=64)
+
+
+def test_a_threshold_that_no_level_passes_is_answered_in_a_sentence(tmp_path):
+    mae = {"archive_learning_rate": 0.1, "threshold_min": 1.0}
+    with pytest.raises(NeurozooError, match="threshold_min should be below 1, the best objective in 'maze', but is 1"):
+        trained(tmp_path / "best", "cma_me", **mae)
+    archive = make_archive(MAZE, resolve_settings("cma_me", preset="demo", overrides=mae | {"threshold_min": 0.9}))
+    with pytest.raises(NeurozooError, match=r"no level has entered the archive yet\. Lower threshold_min"):
+        archive.sample_elites(1)
+
+
 def test_a_run_whose_levels_all_fail_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(MazeDomain, "evaluate", lambda *arguments: 1 / 0)
     with pytest.raises(NeurozooError, match="All 16 levels failed, the first one because of: ZeroDivisionError"):
@@ -196,6 +253,29 @@ def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
     agent.unlink()
     with pytest.raises(NeurozooError, match=r"agent\.npz is missing\. Train it"):
         trained(tmp_path / "missing", "domain_randomization", ops=ops, **given)
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, ops, monkeypatch, is_gone):
+    agent, evaluate, batches = tmp_path / "agent.npz", LevelSearchSession._evaluate, []
+    first, second = (RecurrentAgent.draw(np.random.default_rng(seed), num_actions=3) for seed in (0, 1))
+    first.write(agent)
+    given = {"agent": str(agent), "evaluations": 8, "num_episodes": 2, "num_envs": 2, "batch_size": 2}
+
+    def replacing(self, *arguments):
+        batches.append(1)
+        if len(batches) == 3:
+            agent.unlink() if is_gone else second.write(agent)
+        return evaluate(self, *arguments)
+
+    whole = trained(tmp_path / "whole", "domain_randomization", ops=ops, **given)
+    sentence = "is missing" if is_gone else "has changed since this run began, and a run has one agent"
+    with monkeypatch.context() as patch:
+        patch.setattr(LevelSearchSession, "_evaluate", replacing)
+        with pytest.raises(NeurozooError, match=sentence):
+            trained(tmp_path / "run", "domain_randomization", ops=ops, **given)
+    first.write(agent)
+    check_same(trained(tmp_path / "run", "domain_randomization", ops=ops, **given), whole)
 
 
 def test_only_a_trained_agent_needs_the_op():

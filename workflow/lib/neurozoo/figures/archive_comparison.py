@@ -15,6 +15,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import filled_cells
 from neurozoo.figures.style import agent_name, check_formats, figure_theme, number_labels, panels_per_row, save_figure
 from neurozoo.records.level_table import read_levels
+from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import LEVELS, read_run_result
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
@@ -136,18 +137,19 @@ def prediction_points(run_dirs: Sequence[str | os.PathLike]) -> pd.DataFrame:
     parts: dict[tuple[str, str, str], list[pd.DataFrame]] = {}
     folders = [Path(folder) for folder in run_dirs]
     every = [read_run_result(folder) for folder in folders]
-    for folder, facts, name in zip(folders, every, _search_names(every), strict=True):
+    for folder, facts, name in zip(folders, every, _search_names(every, folders), strict=True):
         stored = read_stored_archive(folder / "archive.npz")
         levels = read_levels(folder / LEVELS, ["predicted", *stored.measures])
+        measured = np.stack([levels[measure] for measure in stored.measures], axis=1)
+        known = np.isfinite(measured).all(axis=1) & np.isfinite(levels["predicted"][:, 1:]).all(axis=1)
+        predictions, measured = levels["predicted"][known, 1:].astype(float), measured[known]
+        places = stored.places(measured)
         for number, measure in enumerate(stored.measures):
-            predicted, true = levels["predicted"][:, 1 + number].astype(float), levels[measure].astype(float)
-            known = np.isfinite(predicted) & np.isfinite(true)
             low, high = stored.ranges[number]
             width = (high - low) / stored.dims[number]
-            cell = np.clip((true[known] - low) // width, 0, stored.dims[number] - 1)
-            part = {"true": low + (cell + 0.5) * width, "predicted": predicted[known]}
-            part["error"] = np.abs(predicted[known] - true[known])
-            if known.any():
+            part = {"true": low + (places[:, number] + 0.5) * width, "predicted": predictions[:, number]}
+            part["error"] = np.abs(part["predicted"] - measured[:, number].astype(float))
+            if len(places):
                 parts.setdefault((str(facts["game"]), name, measure), []).append(pd.DataFrame(part))
     if not parts:
         raise NeurozooError("No run has predictions of levels, so there is nothing to show. Plan a run of dsage.")
@@ -174,26 +176,35 @@ _Kind = tuple[str, tuple[str, str], str]  # game, measures, name of the search
 def _by_search(paths: Sequence[str | os.PathLike]) -> dict[_Kind, list[StoredArchive]]:
     found: dict[_Kind, list[StoredArchive]] = {}
     every = [read_stored_archive(path) for path in paths]
-    for stored, name in zip(every, _search_names([stored.facts for stored in every]), strict=True):
+    names = _search_names([stored.facts for stored in every], [Path(path).parent for path in paths])
+    for stored, name in zip(every, names, strict=True):
         found.setdefault((str(stored.facts.get("game", "")), stored.measures, name), []).append(stored)
     if not found:
         raise NeurozooError("There is no archive to show; plan at least one run of quality diversity.")
     return found
 
 
-def _search_names(every: Sequence[Mapping[str, object]]) -> list[str]:
+def _search_names(every: Sequence[Mapping[str, object]], folders: Sequence[Path]) -> list[str]:
     """Returns the name of each run's search: runs have the same one if and only if they may be pooled.
 
-    It has the hash of the settings if a search of this name has several settings for this game and these measures.
+    It has the hash of the settings, agent or generator if a search of this name has several for this game and these
+    measures.
+
+    Args:
+        every: What each run's result says of itself.
+        folders: The folders of the runs.
     """
     kinds = [tuple(str(facts.get(name, "")) for name in ("game", "measures", "algo", "model")) for facts in every]
-    hashes = [str(facts.get("settings_hash", "")) for facts in every]
-    settings = defaultdict(set)
-    for kind, digest in zip(kinds, hashes, strict=True):
-        settings[kind].add(digest)
+    found: dict[tuple[str, ...], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    hashes = []
+    for kind, facts, folder in zip(kinds, every, folders, strict=True):
+        starts = {name.removesuffix("_sha256"): digest for name, digest in start_hashes(folder).items()}
+        hashes.append({"settings": str(facts.get("settings_hash", ""))} | starts)
+        for name, digest in hashes[-1].items():
+            found[kind][name].add(digest)
     return [
-        agent_name(kind[2], kind[3], f"settings {digest[:6]}" if len(settings[kind]) > 1 else "")
-        for kind, digest in zip(kinds, hashes, strict=True)
+        agent_name(kind[2], kind[3], *(f"{name} {of[:6]}" for name, of in known.items() if len(found[kind][name]) > 1))
+        for kind, known in zip(kinds, hashes, strict=True)
     ]
 
 

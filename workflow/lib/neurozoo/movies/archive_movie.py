@@ -64,13 +64,10 @@ def replayed(stored: StoredArchive, levels: dict[str, np.ndarray]) -> list[tuple
     Returns:
         Numbers of iterations, from 1, and objectives on the grid after them, NaN where there is no elite.
     """
-    low, high = stored.ranges[:, 0], stored.ranges[:, 1]
-    measures = np.stack([levels[name] for name in stored.measures], axis=1).astype(np.float32)
-    dims, good = np.array(stored.dims), ~levels["failed"].astype(bool)
+    measures = np.stack([levels[name] for name in stored.measures], axis=1)
+    good = ~levels["failed"].astype(bool)
     places = np.zeros(measures.shape, int)
-    # As pyribs has it, in single precision, with its small number that lifts rounded measures over a border.
-    places[good] = (dims * (measures[good] - np.float32(low)) + np.float32(1e-6)) / np.float32(high - low)
-    places = np.clip(places, 0, dims - 1)
+    places[good] = stored.places(measures[good])
     grid = np.full(stored.dims, np.nan)
     count = int(levels["iteration"].max()) + 1 if len(measures) else 0
     shown = set(np.unique(np.linspace(0, count - 1, min(count, _MOST_FRAMES)).round().astype(int)).tolist())

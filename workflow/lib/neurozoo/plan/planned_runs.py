@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -333,6 +334,29 @@ def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
     """Finds what `run_settings` finds, as the algorithm's own dataclass."""
     return settings_of(algo, _choice_of_run(config, algo=algo, game=game, model=model, run=run))
+
+
+def check_new_run(
+    config: Mapping, run_dir: str | os.PathLike, *, algo: str, game: str, model: str, run: int | str
+) -> None:
+    """Checks that a run which is in no experiment fits its game, before anything is made for it.
+
+    Experiments are checked by `check_config`; a run that has begun has settings of its own.
+
+    Raises:
+        NeurozooError: It does not fit.
+    """
+    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
+    if choice is not config["algorithms"][algo] or (Path(run_dir) / "config.yaml").exists():
+        return
+    try:
+        get_algorithm(algo).check_fit(game, settings_of(algo, choice))
+    except NeurozooError as error:
+        raise NeurozooError(
+            f"{algo}/{game}/{model}/{run} is in no experiment, so it has the preset {choice['preset']!r} of "
+            f"algorithms.{algo}, which does not fit. {error} Do that in an experiment, or train it by hand: python -m "
+            f"neurozoo train --algo {algo} --game {game} --model {model} --preset PRESET"
+        ) from error
 
 
 def first_settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:

@@ -9,12 +9,13 @@ import pandas as pd
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, written_whole
+from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import read_run_result
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 CORRECTED = "corrected.json"
 _SCORES = ("qd_score", "coverage", "corrected_qd_score", "corrected_coverage")
-_KIND = ["game", "algo", "model", "measures", "protocol", "settings_hash"]
+_KIND = ["game", "algo", "model", "measures", "protocol", "settings_hash", "agent_sha256", "generator_sha256"]
 
 
 def archive_table(
@@ -25,7 +26,7 @@ def archive_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Writes one row per algorithm, variant and settings: means over runs with their bootstrap intervals.
+    """Writes one row per algorithm, variant, settings, agent and generator: means over runs with bootstrap intervals.
 
     Args:
         run_dirs: Folders of finished runs with `result.json` and `corrected.json`.
@@ -46,7 +47,11 @@ def archive_table(
     for folder in map(Path, run_dirs):
         facts = read_run_result(folder)
         corrected = read_json(folder / CORRECTED, "Delete it and make it again.")
-        rows.append(_row(facts) | {f"corrected_{name}": corrected[name] for name in ("qd_score", "coverage")})
+        rows.append(
+            _row(facts)
+            | start_hashes(folder)
+            | {f"corrected_{name}": corrected[name] for name in ("qd_score", "coverage")}
+        )
     if not rows:
         raise NeurozooError("There is no archive to tabulate; plan at least one run of quality diversity.")
     table = []

@@ -1,6 +1,7 @@
 """Reads `config.yaml` of a run: which run it is, and its settings."""
 
 import os
+from pathlib import Path
 from types import NoneType
 from typing import Any
 
@@ -10,6 +11,23 @@ from neurozoo.yaml_files import read_yaml
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the values that say which run it is
 
 _RECORDS = ("protocol_record", "settings_record", "evaluation_record")
+
+
+_STARTS = ("agent_sha256", "generator_sha256")  # hashes of files that a search through levels starts from
+
+
+def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:
+    """Reads from `config.yaml` the hashes of the files that a run started from.
+
+    Returns:
+        `agent_sha256` and `generator_sha256`, each empty if the run has no such file or recorded nothing.
+
+    Raises:
+        NeurozooError: `config.yaml` is damaged.
+    """
+    config = Path(run_dir) / "config.yaml"
+    settings = read_run_settings(config) if config.exists() else {}
+    return {name: str(settings.get(name, "")) for name in _STARTS}
 
 
 def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:

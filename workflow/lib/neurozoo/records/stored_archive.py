@@ -42,6 +42,17 @@ class StoredArchive:
         first, second = self.facts.get("measures") or ("measure 1", "measure 2")
         return str(first), str(second)
 
+    def places(self, measures: np.ndarray) -> np.ndarray:
+        """Returns where levels lie on the grid, as pyribs has it: int, shape (levels, 2).
+
+        Args:
+            measures: Shape (levels, 2), finite.
+        """
+        low, high = self.ranges.T.astype(np.float32)
+        # In single precision, with pyribs' small number that lifts rounded measures over a border.
+        places = (np.array(self.dims) * (measures.astype(np.float32) - low) + np.float32(1e-6)) / (high - low)
+        return np.clip(places.astype(int), 0, np.array(self.dims) - 1)
+
     def grid(self, values: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
         """Returns values of elites on the grid: float64, shape (first measure, second measure), NaN where is none.
 

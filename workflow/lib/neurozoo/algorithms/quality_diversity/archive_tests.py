@@ -14,6 +14,7 @@ import pandas as pd
 
 from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.files import written_whole
+from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import read_run_result
 
 SCORES = ("qd_score", "coverage")
@@ -37,7 +38,8 @@ def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike)
     Args:
         run_dirs: Folders of finished runs with `result.json`.
         csv: The table to write, with `COLUMNS`. `difference` is mean of the first minus mean of the second; `runs` is
-            the number of runs in a test. A search with fewer than two runs, or with several settings, is left out.
+            the number of runs in a test. A search with fewer than two runs, or with several settings or agents, is left
+            out.
             Where all runs of two searches have one score, statistic and p are empty.
 
     Returns:
@@ -49,12 +51,14 @@ def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike)
     facts = [read_run_result(Path(folder)) for folder in run_dirs]
     runs = pd.DataFrame([{name: each.get(name) for name in (*_IDENTITY, *SCORES)} for each in facts])
     runs["measures"] = [_joined(each.get("measures")) for each in facts]
+    starts = [" ".join(start_hashes(folder).values()) for folder in run_dirs]
+    runs["settings"] = runs["settings_hash"].astype(str) + " " + pd.Series(starts, runs.index)
     rows: list[dict[str, Any]] = []
     for ((game, measures), of_kind), score in itertools.product(runs.groupby(["game", "measures"], sort=False), SCORES):
         arrays = {
             (str(algo), str(model)): group[score].to_numpy(float)
             for (algo, model), group in of_kind.groupby(["algo", "model"], sort=False)
-            if len(group) > 1 and group["settings_hash"].nunique() == 1
+            if len(group) > 1 and group["settings"].nunique() == 1
         }
         common = {"game": game, "measures": measures, "score": score}
         rows += [common | row for row in (*_of_all(arrays), *_of_pairs(arrays), *_of_parts(arrays))]

@@ -10,6 +10,7 @@ from ribs.archives import GridArchive
 
 from neurozoo.algorithms.quality_diversity.settings import CmaMeSettings, LevelSearchSettings
 from neurozoo.environments.level_domains import LevelDomain
+from neurozoo.errors import NeurozooError
 
 
 class LevelArchive(GridArchive):
@@ -18,6 +19,19 @@ class LevelArchive(GridArchive):
     def draw_from(self, rng: np.random.Generator) -> None:
         """Lets `sample_elites` draw from a generator from now on."""
         self._rng = rng
+
+    def sample_elites(self, *arguments: Any, **named: Any) -> Any:
+        """Draws elites, see pyribs.
+
+        Raises:
+            NeurozooError: There is none.
+        """
+        if self.empty:
+            raise NeurozooError(
+                "An emitter should start again from an elite, but no level has entered the archive yet. Lower "
+                "threshold_min if there is one, or evaluate more levels at first."
+            )
+        return super().sample_elites(*arguments, **named)
 
 
 def solution_type(domain: LevelDomain) -> type[np.generic]:

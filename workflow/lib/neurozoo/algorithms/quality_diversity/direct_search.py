@@ -124,20 +124,30 @@ class CmaMeSession(LevelSearchSession):
         return Proposal(self._ask())
 
     def tell(self, batch: np.ndarray, add_info: Mapping[str, np.ndarray]) -> None:
-        """Tells each emitter what came of its solutions; one whose solutions failed or were cut off is not told."""
+        """Tells each emitter what came of its solutions; one is not told if all of them failed or some were cut off.
+
+        The published search drops failed solutions, but an emitter of pyribs wants them all. They count as not added,
+        and as worse than all others.
+        """
         size, good = self.settings.batch_size, ~batch["failed"]
         status, value = np.zeros(len(batch), np.int32), np.zeros(len(batch), np.float32)
         status[good], value[good] = add_info["status"], add_info["value"]
         for number, emitter in enumerate(self._emitters):
             own = slice(number * size, (number + 1) * size)
-            if len(batch[own]) == size and good[own].all():
-                emitter.tell(
-                    batch["solution"][own],
-                    batch["objective"][own],
-                    self._measures(batch[own]),
-                    {"status": status[own], "value": value[own]},
-                    evaluation=np.zeros(size, np.int64),
-                )
+            if len(batch[own]) < size or not good[own].any():
+                continue
+            failed = ~good[own]
+            objectives, measures, values = batch["objective"][own].copy(), self._measures(batch[own]), value[own].copy()
+            for scores in (objectives, values):
+                scores[failed] = scores[~failed].min() - 1
+            measures[failed] = measures[~failed].mean(axis=0)
+            emitter.tell(
+                batch["solution"][own],
+                objectives,
+                measures,
+                {"status": status[own], "value": values},
+                evaluation=np.zeros(size, np.int64),
+            )
 
     def replay(self, batch: np.ndarray) -> None:
         """Asks as before the interruption.

@@ -27,6 +27,8 @@ from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 Predict = Callable[[np.ndarray], np.ndarray]  # from solutions to objective and both measures
 
+_TOGETHER = 100  # candidates that are predicted at once: 600 would need 4 GB in large platform levels
+
 
 class DsageSession(LevelSearchSession):
     """One run of DSAGE. In each iteration the surrogate learns, is searched, and its elites are evaluated.
@@ -88,9 +90,8 @@ class DsageSession(LevelSearchSession):
 
         archive = search(self.domain, s, lambda solutions: self._predict(solutions)[0], entropy, self.iteration, tell)
         chosen = self._choose(archive)
-        predicted, occupancy = zip(
-            *(self._predict(chosen[begin : begin + 1000]) for begin in range(0, len(chosen), 1000)), strict=True
-        )
+        parts = (chosen[begin : begin + _TOGETHER] for begin in range(0, len(chosen), _TOGETHER))
+        predicted, occupancy = zip(*map(self._predict, parts), strict=True)
         return Proposal(
             chosen,
             np.concatenate(predicted),

@@ -163,6 +163,7 @@ class LevelSearchSession:
         batch, failures = self._evaluate(proposal, watch)
         evaluated = time.monotonic()
         watch.spent(playing=evaluated - proposed)
+        self._check_starts()
         if batch["failed"].all() and not self._batches:
             reason = failures[0]["reason"].rstrip(".")
             raise NeurozooError(
@@ -236,6 +237,21 @@ class LevelSearchSession:
         )
 
     # ---- inside
+
+    def _check_starts(self) -> None:
+        """Refuses levels that another agent has played, or another generator made, than those before.
+
+        Raises:
+            NeurozooError: A file of the run has changed or is missing. What was evaluated before is in the state.
+        """
+        for name, digest in file_hashes(self.settings).items():
+            if self.identity[name] != digest:
+                kind = name.removesuffix("_sha256")
+                raise NeurozooError(
+                    f"The {kind} {getattr(self.settings, f'{kind}_file')} has changed since this run began, and a run "
+                    f"has one {kind}. Restore the file and give the same command, or copy the new one to another name "
+                    "and begin another run with it."
+                )
 
     @property
     def _record_type(self) -> np.dtype:

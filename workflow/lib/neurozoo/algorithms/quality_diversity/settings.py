@@ -148,10 +148,12 @@ class LevelSearchSettings(Settings):
 class DomainRandomizationSettings(LevelSearchSettings):
     """Settings of domain randomization: independent random levels.
 
-    The original evaluates all of them in one iteration. In batches the archive is the same.
+    The original evaluates all of them in one iteration.
     """
 
-    batch_size: Whole = Field(default=150, ge=1, description="Levels between two reports; does not change the archive.")
+    batch_size: Whole = Field(
+        default=150, ge=1, description="Levels between two reports. Another number draws other levels."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +204,16 @@ class CmaMeSettings(LevelSearchSettings):
         super().__post_init__()
         if (self.archive_learning_rate is None) != (self.threshold_min is None):
             raise NeurozooError("archive_learning_rate and threshold_min belong together: give both or neither.")
+
+    def check(self, domain: LevelDomain) -> None:
+        """Checks also that a level can be better than the first threshold."""
+        super().check(domain)
+        best = domain.objective_range[1]
+        if self.threshold_min is not None and self.threshold_min >= best:
+            raise NeurozooError(
+                f"threshold_min should be below {best:g}, the best objective in {domain.name!r}, but is "
+                f"{self.threshold_min:g}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
