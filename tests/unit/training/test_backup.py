@@ -1,6 +1,7 @@
 """Backups on S3: a node that is lost with its disk loses no training. The storage is a stand-in on this machine."""
 
 import json
+import os
 import shutil
 import signal
 
@@ -90,10 +91,10 @@ def test_a_backup_brings_back_what_the_run_needs_and_nothing_else(bucket, tmp_pa
     (run / "population").mkdir()
     (run / "population" / "00001.npz").write_bytes(b"points")
     backup = Backup(run, ADDRESS)
-    assert backup.open() is False
+    assert not backup.open()
     backup.keep()
     there = tmp_path / "there"
-    assert Backup(there, ADDRESS).open() is True
+    assert "had no state" in Backup(there, ADDRESS).open()
     expected = content(run)
     for name in ("state/process.json", "state/.state.12.json", "train.log"):
         del expected[name]
@@ -121,14 +122,14 @@ def test_a_training_on_a_node_that_seemed_lost_stops_and_changes_nothing(bucket,
     earlier.open()
     earlier.keep()
     later = Backup(tmp_path / "later", ADDRESS)
-    assert later.open() is True
+    assert later.open()
     before = bucket.read("index.json")
     make_run(tmp_path / "earlier", journal="one\ntwo\n")
     with pytest.raises(TakenOver, match="Another training has taken over"):
         earlier.keep()
     assert bucket.read("index.json") == before
     later.keep()
-    assert Backup(tmp_path / "third", ADDRESS).open() is True
+    assert Backup(tmp_path / "third", ADDRESS).open()
 
 
 @pytest.mark.parametrize("is_lost", ["the answer", "the request"])
@@ -149,7 +150,7 @@ def test_an_answer_that_is_lost_ends_no_training(bucket, tmp_path, monkeypatch, 
     monkeypatch.setattr(backup._client, "put_object", put)
     (run / "state" / "journal.jsonl").write_text("one\ntwo\n")
     backup.keep()
-    assert Backup(tmp_path / "there", ADDRESS).open() is True
+    assert Backup(tmp_path / "there", ADDRESS).open()
     assert content(tmp_path / "there") == content(run)
 
 
@@ -167,15 +168,75 @@ def test_a_double_start_leaves_the_backup_to_the_training_that_runs(bucket, runn
     running.keep()
 
 
-def test_the_state_of_this_machine_is_kept(bucket, tmp_path):
-    first = Backup(make_run(tmp_path / "first", state="1"), ADDRESS)
-    first.open()
-    first.keep()
-    second = Backup(make_run(tmp_path / "second", state="2"), ADDRESS)
-    assert second.open() is False
-    second.keep()
+def state_of(settings, progress):
+    return json.dumps({"identity": {"settings": settings}, "progress": progress})
+
+
+def backed_up(folder, *, settings="a", progress=100, tag="one"):
+    """Makes a run with its backup."""
+    run = make_run(folder, state=state_of(settings, progress))
+    (run / "tags").mkdir()
+    (run / "tags" / f"{tag}.npz").write_text(tag)
+    backup = Backup(run, ADDRESS)
+    backup.open()
+    backup.keep()
+    return run
+
+
+@pytest.mark.parametrize(("here", "is_kept"), [(50, False), (100, True), (150, True)])
+def test_of_two_states_with_the_same_settings_the_further_one_is_preferred(bucket, tmp_path, here, is_kept):
+    backed_up(tmp_path / "first", progress=100)
+    second = make_run(tmp_path / "second", state=state_of("a", here))
+    said = Backup(second, ADDRESS).open()
+    assert json.loads((second / "state" / "state.json").read_text())["progress"] == max(here, 100)
+    assert (second / "tags" / "one.npz").exists() != is_kept
+    assert said == "" if is_kept else "further than the state in this folder (100 against 50)" in said
+    assert not (second / "superseded").exists()
+
+
+@pytest.mark.parametrize("is_older", [True, False])
+def test_of_two_states_with_different_settings_the_later_one_is_preferred_and_none_is_lost(bucket, tmp_path, is_older):
+    first = backed_up(tmp_path / "first", settings="a", tag="one")
+    second = make_run(tmp_path / "second", state=state_of("b", 3))
+    (second / "tags").mkdir()
+    (second / "tags" / "two.npz").write_text("two")
+    (second / "superseded" / "1").mkdir(parents=True)
+    (second / "superseded" / "1" / "state.json").write_text("older")
+    if is_older:
+        os.utime(second / "state" / "state.json", (1e9, 1e9))
+    else:
+        os.utime(second / "state" / "state.json", (4e9, 4e9))
+    parts = {"a": content(first), "b": content(second)}
+    backup = Backup(second, ADDRESS)
+    said = backup.open()
+    assert said.endswith(f"is the later one; the other is now in {second / 'superseded' / '2'}")
+    preferred, other = ("a", "b") if is_older else ("b", "a")
+    for name in ("state/state.json", "state/journal.jsonl"):
+        assert (second / name).read_bytes() == parts[preferred][name]
+        assert (second / "superseded" / "2" / name.partition("/")[2]).read_bytes() == parts[other][name]
+    tags = {"a": "tags/one.npz", "b": "tags/two.npz"}
+    assert (second / tags[preferred]).exists()
+    assert (second / "superseded" / "2" / tags[other]).exists()
+    assert (second / "superseded" / "1" / "state.json").read_text() == "older"
+    backup.keep()
     Backup(tmp_path / "third", ADDRESS).open()
-    assert (tmp_path / "third" / "state" / "state.json").read_text() == "2"
+    assert content(tmp_path / "third") == content(second)
+    assert not list(second.glob(".restored*"))
+
+
+def test_what_was_superseded_here_and_in_the_backup_is_kept_once(bucket, tmp_path):
+    first = tmp_path / "first"
+    for number in ("1", "2"):
+        (first / "superseded" / number).mkdir(parents=True)
+        (first / "superseded" / number / "state.json").write_text(number * 5)
+    backed_up(first, progress=100)
+    second = make_run(tmp_path / "second", state=state_of("a", 50))
+    for number, text in (("1", "1" * 5), ("2", "mine")):
+        (second / "superseded" / number).mkdir(parents=True)
+        (second / "superseded" / number / "state.json").write_text(text)
+    Backup(second, ADDRESS).open()
+    found = {path.parent.name: path.read_text() for path in (second / "superseded").glob("*/state.json")}
+    assert found == {"1": "11111", "2": "mine", "3": "22222"}
 
 
 @pytest.mark.parametrize("damage", ["missing part", "wrong part", "path", "name", "no JSON"])

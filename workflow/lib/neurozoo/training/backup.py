@@ -32,15 +32,17 @@ from typing import Any
 
 from neurozoo.compute.aws import aws_client, aws_errors, error_code, split_s3_address
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_file, parse_json
+from neurozoo.files import open_file, parse_json, sha256_of
 from neurozoo.training import heartbeat
-from neurozoo.training.state import KEPT, SUPERSEDED
+from neurozoo.training.state import KEPT, SUPERSEDED, next_superseded
 
 STATE = "state"
-FOLDERS = (*KEPT, SUPERSEDED, STATE)  # state/ comes last: its presence says that all is there
+FOLDERS = (*KEPT, SUPERSEDED, STATE)
 PART = 2**24  # bytes
 PERIOD = 60.0  # seconds between two backups
 SHARE = 0.05  # of the time that backups may take; slow ones become rarer
+
+_STATE_FILE = f"{STATE}/state.json"
 
 Index = dict[str, list[str]]  # the names of the parts of each file, by its path in the run's folder
 _PART_NAME = re.compile("[0-9a-f]{64}-[0-9a-f]{8}")
@@ -70,31 +72,57 @@ class Backup:
         self._owner = f"process {os.getpid()} on {socket.gethostname()}, since {time.time():.3f}"
         self._index: Index = {}
         self._tag: str | None = None  # of the index that is there; S3 changes it with every new content
+        self._modified = 0.0  # when that index was written
         self._count = 0
         self._next = time.monotonic() + PERIOD
 
-    def open(self) -> bool:
-        """Takes the backup over, and brings the files back if this folder has no state.
+    def open(self) -> str:
+        """Takes the backup over, and brings its files back unless the state in this folder is to be preferred.
 
-        A state that is there is kept: it is that of a training on this machine, and continuing from either gives the
-        same results.
+        Of two states with the same settings the one that has come further is preferred: continuing from either gives
+        the same results. Of two with different settings it is the later one, and the other goes to `superseded/`.
 
         Returns:
-            Whether files were brought back.
+            A sentence about what was done; empty if nothing was.
 
         Raises:
             NeurozooError: The storage does not answer, or the backup is damaged. Nothing is changed in the folder.
         """
         with aws_errors(f"The backup {self.address} cannot be read"):
             found = self._read_index()
-            is_missing = not (self._run_dir / STATE / "state.json").exists()
-            restores = is_missing and "state/state.json" in found
-            if restores:
-                self._restore(found)
+            done = self._bring_back(found) if _STATE_FILE in found else ""
             self._index = found
             self._replace_index(found)  # from now on, an earlier training that still runs cannot
             self._remove_leftovers(found)
-        return restores
+        return done
+
+    def _bring_back(self, found: Index) -> str:
+        path = self._run_dir / _STATE_FILE
+        if not path.exists():
+            self._restore(found)
+            return f"This folder had no state: it comes from the backup {self.address}"
+        here, there = (_read_state(data) for data in (path.read_bytes(), self._content(found, _STATE_FILE)))
+        if here is None or there is None:
+            return ""  # the training says what is damaged
+        if here["identity"] == there["identity"]:
+            if there["progress"] <= here["progress"]:
+                return ""
+            self._restore(found)
+            return (
+                f"The backup {self.address} has come further than the state in this folder ({there['progress']:,} "
+                f"against {here['progress']:,}): the run goes on from the backup"
+            )
+        is_newer = self._modified > path.stat().st_mtime
+        if is_newer:
+            kept = self._restore(found, keeps_state=True)
+        else:
+            with self._fetched(found) as place:
+                self._merge_superseded(place)
+                kept = _set_aside(place, self._run_dir)
+        return (
+            f"The backup {self.address} and the state in this folder have different settings. The "
+            f"{'backup' if is_newer else 'state in this folder'} is the later one; the other is now in {kept}"
+        )
 
     def keep_if_due(self) -> None:
         """Makes a backup if the last one is old enough. Call it often.
@@ -164,7 +192,7 @@ class Backup:
         answer = self._get_index()
         if answer is None:
             return {}
-        self._tag = answer["ETag"]
+        self._tag, self._modified = answer["ETag"], answer["LastModified"].timestamp()
         try:
             files = parse_json(answer["Body"].read())["files"]
             for name, parts in files.items():
@@ -215,7 +243,37 @@ class Backup:
                 return True
         return False
 
-    def _restore(self, files: Index) -> None:
+    def _restore(self, files: Index, *, keeps_state: bool = False) -> Path | None:
+        """Puts the folders of the backup in the place of those here.
+
+        Args:
+            files: What the backup has.
+            keeps_state: Whether the state that is here goes to `superseded/`.
+
+        Returns:
+            Where it is then.
+        """
+        with self._fetched(files) as place:
+            self._merge_superseded(place)
+            kept = _set_aside(self._run_dir, self._run_dir) if keeps_state else None
+            for folder in (*KEPT, STATE):  # the state last: it says that all is there
+                if (place / folder).exists():
+                    # What is here is in the backup, too, or belongs to no state.
+                    shutil.rmtree(self._run_dir / folder, ignore_errors=True)
+                    os.replace(place / folder, self._run_dir / folder)
+        return kept
+
+    def _merge_superseded(self, place: Path) -> None:
+        """Adds what the backup has in `superseded/`, but for what is here already."""
+        here = [_hashes(path) for path in (self._run_dir / SUPERSEDED).glob("*")]
+        for path in sorted((place / SUPERSEDED).glob("*")):
+            if _hashes(path) not in here:
+                (self._run_dir / SUPERSEDED).mkdir(exist_ok=True)
+                os.replace(path, next_superseded(self._run_dir))
+
+    @contextlib.contextmanager
+    def _fetched(self, files: Index) -> Iterator[Path]:
+        """Yields a folder with all files of the backup; it ends with the context."""
         place = self._run_dir / f".restored.{os.getpid()}"
         for leftover in self._run_dir.glob(".restored.*"):  # of a process that was killed
             shutil.rmtree(leftover)
@@ -226,12 +284,12 @@ class Backup:
                 with open(path, "wb") as file:
                     for part in parts:
                         file.write(self._part(part, name))
-            for folder in FOLDERS:
-                if (place / folder).exists():
-                    shutil.rmtree(self._run_dir / folder, ignore_errors=True)  # without a state, it belongs to nothing
-                    os.replace(place / folder, self._run_dir / folder)
+            yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+    def _content(self, files: Index, name: str) -> bytes:
+        return b"".join(self._part(part, name) for part in files[name])
 
     def _part(self, part: str, name: str) -> bytes:
         try:
@@ -262,15 +320,40 @@ class Backup:
 class NoBackup:
     """Stands for the backup of a run whose folder outlives its node."""
 
-    def open(self) -> bool:
+    def open(self) -> str:
         """Brings nothing back."""
-        return False
+        return ""
 
     def keep_if_due(self) -> None:
         """Does nothing."""
 
     def keep(self) -> None:
         """Does nothing."""
+
+
+def _read_state(data: bytes) -> dict[str, Any] | None:
+    """Returns `identity` and `progress` of a state; None if it is damaged."""
+    try:
+        state = parse_json(data)
+        return {"identity": state["identity"], "progress": int(state["progress"])}
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Returns the hashes of all files in a folder, by their names."""
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
+
+
+def _set_aside(place: Path, run_dir: Path) -> Path:
+    """Moves a state, and what a training keeps besides, into `superseded/` of a run; returns where they are then."""
+    kept = next_superseded(run_dir)
+    kept.parent.mkdir(exist_ok=True)
+    os.replace(place / STATE, kept)
+    for folder in KEPT:
+        if (place / folder).exists():
+            os.replace(place / folder, kept / folder)
+    return kept
 
 
 def backup_of(run_dir: str | os.PathLike, address: str) -> Backup | NoBackup:

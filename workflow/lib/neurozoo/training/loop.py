@@ -144,7 +144,7 @@ def train(
     with Interruption() as interruption:
         _check_folder(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)
-        is_restored = backup.open()  # only now: it ends a training that still makes backups
+        brought_back = backup.open()  # only now: it ends a training that still makes backups
         wanted, context = context, as_begun(spec, context)
         session = spec.open_session(context)
         identity = state_identity(spec, context, session.identity)
@@ -167,8 +167,8 @@ def train(
             terminal=terminal,
         )
         try:
-            if is_restored:
-                reporter.say(f"This folder had no state: it comes from the backup {context.backup}")
+            if brought_back:
+                reporter.say(brought_back)
             _announce(session, state, reporter)
             for sentence in kept_rules(wanted, context):
                 reporter.say(sentence)

@@ -159,13 +159,13 @@ class RunState:
     # Days of training are never deleted because a setting has changed: old files move to `superseded/`.
 
     def _move_state_aside(self) -> None:
-        self.superseded = self._new_superseded_folder()
+        self.superseded = next_superseded(self.folder.parent)
         self.superseded.parent.mkdir(exist_ok=True)
         shutil.move(self.folder, self.superseded)
 
     def _move_files_aside(self) -> None:
         """Moves the files of the run before; if no training has left any, others stay, because they are the user's."""
-        run_dir, folder = self.folder.parent, self.superseded or self._new_superseded_folder()
+        run_dir, folder = self.folder.parent, self.superseded or next_superseded(self.folder.parent)
         if self.superseded is None and not any((run_dir / name).exists() for name in (*OF_TRAINING, *KEPT)):
             return
         result = folder / "result"
@@ -176,13 +176,6 @@ class RunState:
                 shutil.move(path, place / path.name)
         self.superseded = folder
         self.why_superseded = self.why_superseded or "There is no state to continue from"
-
-    def _new_superseded_folder(self) -> Path:
-        superseded = self.folder.parent / SUPERSEDED
-        number = 1
-        while (superseded / str(number)).exists():
-            number += 1
-        return superseded / str(number)
 
     def _log_size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
@@ -319,6 +312,14 @@ class RunState:
         if algorithm is not None:
             self.saved = state
         self._journal_path.unlink(missing_ok=True)
+
+
+def next_superseded(run_dir: Path) -> Path:
+    """Returns the folder for what is superseded next: the first of `superseded/1`, 2 and so on that is not there."""
+    number = 1
+    while (found := run_dir / SUPERSEDED / str(number)).exists():
+        number += 1
+    return found
 
 
 def as_saved(identity: Mapping) -> dict[str, Any]:
