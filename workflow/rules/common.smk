@@ -273,8 +273,12 @@ def starts_of(wildcards):
 
 
 def share_of_cores(wildcards):
-    """Returns the cores of each run if all run side by side on this machine; profiles of clusters set their own."""
-    return max(1, workflow.cores // max(1, len(PLANNED_RUNS)))
+    """Returns the cores of each run if all run side by side on this machine; profiles of clusters set their own.
+
+    On a cluster, Snakemake knows of no cores.
+    """
+    cores = workflow.resource_settings.cores or 1
+    return max(1, cores // max(1, len(PLANNED_RUNS)))
 
 
 def chosen_forms(**files):

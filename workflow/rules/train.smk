@@ -59,7 +59,8 @@ rule train:
         # On Slurm: five minutes before the end of its time, training saves its state and returns to the queue.
         slurm_extra="--signal=USR1@300",
         # For the batched engine (docs/gpu.md): a GPU, and as many episodes at once as its memory can hold.
-        gpu=lambda wildcards: resources_of(wildcards)["gpus"],
+        # Not 0: Kubernetes refuses a request of a GPU without a limit, even of none.
+        gpu=lambda wildcards: resources_of(wildcards)["gpus"] or None,
         batched_slots=256,
         # A Dask cluster that plays the episodes (docs/dask.md), such as "slurm workers=20 threads=8". It is not a
         # setting of the run, so changing it repeats nothing.

@@ -100,10 +100,46 @@ def test_a_bucket_that_exists_is_refused_before_anything_is_made(account):
     assert aws_client("cloudformation").describe_stacks()["Stacks"] == []
 
 
-def test_a_quota_that_is_too_small_is_refused_with_two_remedies(account, monkeypatch):
+def test_what_was_made_here_is_removed_where_it_was_made(account, monkeypatch):
+    """Another region in the environment finds no stack, and must not take the file for that of a removed one."""
+    said = []
+    bring_up(PLAN, say=said.append)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    show_status(None, region=None, say=said.append)
+    assert "Stack zoo in eu-central-1: CREATE_COMPLETE" in said
+    take_down("another", region=None, say=said.append)
+    take_down("zoo", region="us-east-1", say=said.append)
+    assert said[-1] == "There is no stack zoo in us-east-1: nothing to remove."
+    assert Path("profiles/aws/stack.json").exists()
+    take_down(None, region=None, say=said.append)
+    assert said[-1] == "Everything else is removed."
+    assert aws_client("cloudformation", region="eu-central-1").describe_stacks()["Stacks"] == []
+    assert not Path("profiles/aws/stack.json").exists()
+
+
+@pytest.mark.parametrize("has_content", [False, True])
+def test_the_empty_bucket_of_a_stack_that_could_not_be_made_goes(account, monkeypatch, has_content):
+    client = aws_client("s3")
+    wait = stack._wait
+
+    def fail(cloudformation, name, say):
+        wait(cloudformation, name, say)
+        if has_content:
+            client.put_object(Bucket=PLAN.bucket, Key="theirs", Body=b"1")
+        cloudformation.delete_stack(StackName=name)  # keeps the bucket, as AWS does
+
+    monkeypatch.setattr(stack, "_wait", fail)
+    with pytest.raises(NeurozooError, match="could not be made and was removed again"):
+        bring_up(PLAN, say=lambda line: None)
+    assert len(client.list_buckets()["Buckets"]) == has_content
+
+
+@pytest.mark.parametrize(("quota", "advice"), [(5.0, "Ask for more"), (16.0, "Give --cores 16, or ask for more")])
+def test_a_quota_that_is_too_small_is_refused_with_a_remedy(account, monkeypatch, quota, advice):
     class Quotas:
         def get_service_quota(self, **_):
-            return {"Quota": {"Value": 5.0}}
+            return {"Quota": {"Value": quota}}
 
     real = stack.aws_client
     monkeypatch.setattr(
@@ -111,7 +147,7 @@ def test_a_quota_that_is_too_small_is_refused_with_two_remedies(account, monkeyp
         "aws_client",
         lambda service, **named: Quotas() if service == "service-quotas" else real(service, **named),
     )
-    with pytest.raises(NeurozooError, match=r"may use 5 vCPUs .* but 64 are wanted. Give --cores 5, or ask for more"):
+    with pytest.raises(NeurozooError, match=rf"may use {quota:.0f} vCPUs .* but 64 are wanted. {advice}"):
         bring_up(PLAN, say=lambda line: None)
     assert aws_client("cloudformation").describe_stacks()["Stacks"] == []
 
@@ -130,7 +166,8 @@ def test_without_a_region_the_sentence_says_how_to_name_one(account, monkeypatch
         ({"bucket": "Zoo_1"}, "cannot be the name of a bucket"),
         ({"name": "my zoo"}, "cannot be the name of a stack"),
         ({"email": "ada"}, "should be an e-mail address"),
-        ({"cores": 0}, "should be at least 1"),
+        ({"budget": 0}, "should be at least 1"),
+        ({"cores": 7}, "Cores should be at least 8, because a training asks for as many"),
     ],
 )
 def test_wrong_words_are_refused_before_aws_is_asked(change, sentence):

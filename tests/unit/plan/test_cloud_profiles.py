@@ -2,9 +2,11 @@
 
 import importlib.util
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
+from neurozoo.cloud.stack import MOST_THREADS
 from neurozoo.errors import NeurozooError
 from neurozoo.plan import cloud_profiles
 from neurozoo.plan.cloud_profiles import Stack, check_profile, read_stack, stack_of_profile
@@ -104,3 +106,40 @@ def test_the_profile_for_kubernetes_passes_on_the_credentials_that_are_set(monke
     found = profile("kubernetes", monkeypatch)
     assert found["envvars"] == ["AWS_ACCESS_KEY_ID"]
     assert found["default-resources"]["gpu_manufacturer"] == "nvidia"
+
+
+@pytest.mark.parametrize("name", ["aws", "kubernetes", "sge", "slurm"])
+def test_clusters_name_the_threads_of_all_rules_that_share_the_cores_of_this_machine(name, monkeypatch):
+    """Snakemake knows of no cores there: it ended when the first archive was finished."""
+    named = profile(name, monkeypatch)["set-threads"]
+    blocks = [
+        block
+        for path in (PROJECT / "workflow" / "rules").glob("*.smk")
+        for block in re.split(r"^(?=(?:use )?rule \w+)", path.read_text(), flags=re.MULTILINE)
+    ]
+    sharing = {re.match(r"rule (\w+)", block)[1] for block in blocks if "threads: share_of_cores" in block}
+    assert {"train", "correct_archive", "profile_learner"} <= sharing
+    assert sharing <= set(named)
+
+
+def test_no_training_asks_aws_for_more_than_the_stack_must_have(monkeypatch):
+    assert max(profile("aws", monkeypatch)["set-threads"].values()) == MOST_THREADS
+
+
+def test_the_log_of_a_pod_that_has_failed_is_that_of_its_only_container(monkeypatch):
+    client = pytest.importorskip("kubernetes.client", reason="needs the extra cloud: make setup EXTRAS=cloud")
+    asked = []
+
+    def read_namespaced_pod_log(self, name, namespace, **choices):
+        asked.append(choices)
+        if len(asked) == 2:
+            raise client.ApiException(status=400, reason="Bad Request")
+        return "Killed"
+
+    monkeypatch.setattr(client.CoreV1Api, "read_namespaced_pod_log", read_namespaced_pod_log)
+    check_profile("kubernetes")
+    check_profile("kubernetes")  # a profile is read more than once
+    read = partial(client.CoreV1Api().read_namespaced_pod_log, name="pod", namespace="zoo", container="c")
+    assert read(previous=True) == "Killed"
+    assert read(previous=True) == "The log of the pod pod cannot be read: Bad Request"
+    assert asked == [{"container": "c"}] * 2

@@ -1,8 +1,7 @@
 """`python -m neurozoo cloud`: rents machines for `snakemake --profile aws`, and gives them back."""
 
 from neurozoo.cli.arguments import Commands, add_command, chosen, positive
-
-_STACK = "neurozoo"
+from neurozoo.plan.cloud_profiles import STACK_NAME
 
 
 def add_cloud_commands(commands: Commands) -> None:
@@ -27,14 +26,15 @@ def add_cloud_commands(commands: Commands) -> None:
     cost.add_argument("--dry-run", action="store_true", help="has no effect: this command never asks AWS")
 
     status = add_command(kinds, "status", _status, "show the stack and count its jobs")
-    status.add_argument("--region", help="default: that of the environment")
+    status.add_argument("--region", help="default: that of the stack made here, or of the environment")
     status.add_argument("--dry-run", action="store_true", help="say only what would be asked")
 
     down = add_command(kinds, "down", _down, "end all jobs and remove everything but the bucket; safe to repeat")
-    down.add_argument("--region", help="default: that of the environment")
+    down.add_argument("--region", help="default: that of the stack made here, or of the environment")
 
-    for command in (up, status, down):
-        command.add_argument("--name", default=_STACK, help="name of the stack (default: %(default)s)")
+    up.add_argument("--name", default=STACK_NAME, help="name of the stack (default: %(default)s)")
+    for command in (status, down):
+        command.add_argument("--name", help=f"name of the stack (default: the one made here, or {STACK_NAME})")
     for command in (up, down):
         command.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
 
@@ -56,7 +56,7 @@ def _status(options):
     from neurozoo.cloud.stack import show_status
 
     if options.dry_run:
-        print(f"Would ask AWS for the stack {options.name} and its jobs.")
+        print("Would ask AWS for the stack and its jobs.")
         return
     show_status(options.name, region=options.region, say=print)
 

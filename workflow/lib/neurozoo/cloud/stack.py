@@ -1,5 +1,6 @@
 """Makes, shows and removes the stack of `data/cloud.yaml`."""
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -9,10 +10,11 @@ from typing import Any
 
 from neurozoo.compute.aws import aws_client, aws_errors, error_code
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.cloud_profiles import STACK_FILE, Stack
+from neurozoo.plan.cloud_profiles import STACK_FILE, STACK_NAME, Stack, read_stack
 
 LOG_GROUP = "/aws/batch/job"
 SPOT_QUOTA = "L-34B43A08"  # "All Standard Spot Instance Requests", in vCPUs
+MOST_THREADS = 8  # that a job of profiles/aws/config.yaml asks for
 POLL = 10.0  # seconds
 PATIENCE = 1800.0  # seconds for AWS to make or remove everything
 _ENDED = ("_COMPLETE", "_FAILED")
@@ -54,8 +56,13 @@ class Plan:
             raise NeurozooError(f"{self.name!r} cannot be the name of a stack. Use letters, digits and hyphens.")
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", self.email):
             raise NeurozooError(f"{self.email!r} should be an e-mail address, to which the budget's alarm comes.")
-        if min(self.cores, self.budget, self.log_days) < 1:
-            raise NeurozooError("Cores, budget and days of logs should be at least 1.")
+        if min(self.budget, self.log_days) < 1:
+            raise NeurozooError("Budget and days of logs should be at least 1.")
+        if self.cores < MOST_THREADS:
+            raise NeurozooError(
+                f"Cores should be at least {MOST_THREADS}, because a training asks for as many (set-threads in "
+                f"profiles/aws/config.yaml), but are {self.cores}. With fewer it would wait forever."
+            )
 
     @property
     def lines(self) -> list[str]:
@@ -85,7 +92,7 @@ def bring_up(plan: Plan, *, say: Say, dry_run: bool = False) -> None:
         return
     client = aws_client("cloudformation", region=plan.region)
     found = _stack(client, plan.name)
-    if found is None:
+    if is_new := found is None:
         _check_bucket(plan)
         _check_quota(plan, say)
         parameters = {
@@ -105,9 +112,12 @@ def bring_up(plan: Plan, *, say: Say, dry_run: bool = False) -> None:
                 OnFailure="DELETE",
             )
     else:
+        assert found is not None
         say(f"The stack {plan.name} is there already ({found['StackStatus']}) and stays as it is.")
     found = _wait(client, plan.name, say)
     if found is None or found["StackStatus"] not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+        if is_new:
+            _remove_empty_bucket(plan)
         state = "was removed again" if found is None else f"is in state {found['StackStatus']}"
         raise NeurozooError(
             f"The stack {plan.name} could not be made and {state}. For the reason: aws "
@@ -119,12 +129,13 @@ def bring_up(plan: Plan, *, say: Say, dry_run: bool = False) -> None:
     say(f"Ready, see {STACK_FILE}. Next: snakemake --profile aws")
 
 
-def show_status(name: str, *, region: str | None, say: Say) -> None:
-    """Says what there is, and what runs.
+def show_status(name: str | None, *, region: str | None, say: Say) -> None:
+    """Says what there is, and what runs. Without a name or region it is the stack that `cloud up` has made from here.
 
     Raises:
         NeurozooError: AWS refuses or does not answer.
     """
+    name, region = _chosen(name, region)
     client = aws_client("cloudformation", region=region)
     found = _stack(client, name)
     if found is None:
@@ -139,12 +150,15 @@ def show_status(name: str, *, region: str | None, say: Say) -> None:
         say(f"  Jobs that wait or run: {len(jobs)}")
 
 
-def take_down(name: str, *, region: str | None, say: Say, dry_run: bool = False) -> None:
+def take_down(name: str | None, *, region: str | None, say: Say, dry_run: bool = False) -> None:
     """Ends all jobs, and removes everything but the bucket. Safe to repeat.
+
+    Without a name or region it is the stack that `cloud up` has made from here.
 
     Raises:
         NeurozooError: AWS refuses, or something cannot be removed; the message lists it.
     """
+    name, region = _chosen(name, region)
     client = aws_client("cloudformation", region=region)
     found = _stack(client, name)
     if found is None:
@@ -174,8 +188,25 @@ def take_down(name: str, *, region: str | None, say: Say, dry_run: bool = False)
                 "job runs, and repeat the same command, or remove them in AWS's console."
             )
         say("Everything else is removed.")
-    if not dry_run:
-        STACK_FILE.unlink(missing_ok=True)
+    made_here = _made_here()
+    if not dry_run and made_here is not None and (made_here.name, made_here.region) == (name, client.meta.region_name):
+        STACK_FILE.unlink()
+
+
+def _made_here() -> Stack | None:
+    """Returns the stack that the profile knows; None if there is none, or its file is damaged."""
+    try:
+        return read_stack()
+    except NeurozooError:
+        return None
+
+
+def _chosen(name: str | None, region: str | None) -> tuple[str, str | None]:
+    """Completes name and region by those of the stack that the profile knows."""
+    made_here = _made_here()
+    if made_here is not None and name in (None, made_here.name):
+        return made_here.name, region or made_here.region
+    return name or STACK_NAME, region
 
 
 def template() -> str:
@@ -237,6 +268,13 @@ def _check_bucket(plan: Plan) -> None:
     )
 
 
+def _remove_empty_bucket(plan: Plan) -> None:
+    """Removes the bucket of a stack that could not be made, so that the next attempt can have its name."""
+    client = aws_client("s3", region=plan.region)
+    with contextlib.suppress(NeurozooError), aws_errors(f"The bucket {plan.bucket} cannot be removed"):
+        client.delete_bucket(Bucket=plan.bucket)  # AWS refuses if it holds anything
+
+
 def _check_quota(plan: Plan, say: Say) -> None:
     client = aws_client("service-quotas", region=plan.region)
     try:
@@ -246,10 +284,11 @@ def _check_quota(plan: Plan, say: Say) -> None:
         say(f"{error} It is not checked.")
         return
     if quota < plan.cores:
+        advice = f"Give --cores {quota:.0f}, or ask for more" if quota >= MOST_THREADS else "Ask for more"
         raise NeurozooError(
             f"This account may use {quota:.0f} vCPUs of spot machines in {plan.region}, but {plan.cores} are wanted. "
-            f"Give --cores {quota:.0f}, or ask for more: aws service-quotas request-service-quota-increase --region "
-            f"{plan.region} --service-code ec2 --quota-code {SPOT_QUOTA} --desired-value {plan.cores}"
+            f"{advice}: aws service-quotas request-service-quota-increase --region {plan.region} --service-code ec2 "
+            f"--quota-code {SPOT_QUOTA} --desired-value {plan.cores}"
         )
 
 

@@ -4,10 +4,12 @@ import importlib.util
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, write_json
 
+STACK_NAME = "neurozoo"  # unless another is chosen
 STACK_FILE = Path("profiles", "aws", "stack.json")  # written by `cloud up`, no part of the repository
 _UP = "Run: python -m neurozoo cloud up"
 _PLUGINS = {
@@ -68,7 +70,7 @@ def stack_of_profile() -> Stack:
 
 
 def check_profile(name: str) -> None:
-    """Ends the process with a sentence if the plugins of a profile are not installed.
+    """Ends the process with a sentence if the plugins of a profile are not installed, and mends what they do wrong.
 
     Args:
         name: `aws` or `kubernetes`.
@@ -83,6 +85,30 @@ def check_profile(name: str) -> None:
                 "setup EXTRAS=cloud"
             )
         )
+    if name == "kubernetes":
+        _let_pods_fail()
+
+
+def _let_pods_fail() -> None:
+    """Lets Snakemake submit a job again whose pod has failed.
+
+    The plugin (0.5.1) asks for the log of the container before. A pod that is never restarted has none, and the answer,
+    400, would end Snakemake and leave all other jobs running.
+    """
+    from kubernetes.client import ApiException, CoreV1Api
+
+    read = CoreV1Api.read_namespaced_pod_log
+    if read.__name__ == "read_log":
+        return
+
+    def read_log(self: CoreV1Api, name: str, namespace: str, **choices: Any) -> str:
+        choices.pop("previous", None)
+        try:
+            return read(self, name, namespace, **choices)
+        except ApiException as error:
+            return f"The log of the pod {name} cannot be read: {error.reason}"
+
+    CoreV1Api.read_namespaced_pod_log = read_log
 
 
 def _ended(error: NeurozooError) -> SystemExit:
