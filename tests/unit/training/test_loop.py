@@ -20,6 +20,7 @@ from neurozoo.genomes.genome import decode, read_genome
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.published_log import GA_FIELDS, read_tables
 from neurozoo.records.run_log import read_log
+from neurozoo.training import make_context
 from training_processes import PATIENCE, assert_same_results, reports, train_run, wait_for_news
 
 SETTINGS = training_processes.SETTINGS
@@ -461,3 +462,31 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(runner, tmp_pat
         train_run(**runner.arguments(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", "tags"}
     assert (tmp_path / "config.yaml").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("game", "settings", "sentence"),
+    [
+        ("hard_maze", {"stage_threshold": 0.8}, "stage_threshold is for river_crossing with fixed rules"),
+        (
+            "river_crossing",
+            {"stage_threshold": 0.8, "protocol": "river_faithful"},
+            "stage_threshold is for river_crossing with fixed rules",
+        ),
+        ("pong", {"behaviour": "final_state"}, "final_state"),
+    ],
+)
+def test_settings_that_do_not_fit_the_game_are_refused_before_anything_is_written(tmp_path, game, settings, sentence):
+    """The plan refuses them, too; this is for runs that are trained by hand."""
+    with pytest.raises(NeurozooError, match=sentence):
+        make_context(
+            algo="ga_ns" if "behaviour" in settings else "ga",
+            game=game,
+            model="simple",
+            run=1,
+            settings=settings,
+            run_dir=tmp_path / "run",
+            ops="op",
+            noise="noise",
+        )
+    assert not (tmp_path / "run").exists()

@@ -38,6 +38,15 @@ def test_an_adaptive_limit_without_cap_goes_on_growing():
     assert cutoff.limit == 10 * 2**10
 
 
+def test_a_small_limit_grows_although_it_is_a_whole_number():
+    cutoff = EpisodeCutoff.from_setting("adaptive:15,0.5,1.05,5000")
+    for _ in range(200):
+        cutoff = cutoff.after(1.0)
+    assert cutoff.limit == 5000
+    still = EpisodeCutoff.from_setting("adaptive:15,0.5,1,5000")
+    assert still.after(1.0).limit == 15
+
+
 def test_a_limit_stays_a_whole_number():
     limit = EpisodeCutoff.from_setting("adaptive:5,0.1,1.5,100").after(0.2).limit
     assert limit == 7

@@ -230,6 +230,18 @@ def test_the_previous_elite_is_validated_anew_before_one_less_of_the_others():
     assert players(ga.ask()) == [genomes["d"], offspring[2], offspring[1]]
 
 
+def test_one_candidate_is_not_the_elite_for_ever():
+    ga = algorithm(population_size=3, selection_threshold=1, validation_threshold=1, num_validation_episodes=1)
+    tell(ga, "population", [1, 2, 0])
+    tell(ga, "validation", [2])
+    tell(ga, "test", [2, 2, 2])
+    offspring = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [0, 0, 9])
+    assert players(ga.ask())[1:] == [offspring[2]]
+    tell(ga, "validation", [2, 9])
+    assert tell(ga, "test", [9, 9, 9])["score"] == 9
+
+
 def test_the_previous_elite_can_stay_and_can_lose_its_place():
     for validation, index in (([3, 3, 1, 1, 3, 3], 0), ([3, 3, 4, 4, 0, 0], 1)):
         ga, genomes = after_one()

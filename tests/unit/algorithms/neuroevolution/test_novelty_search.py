@@ -12,7 +12,9 @@ from neurozoo.algorithms.neuroevolution.novelty_search import (
     WeightSchedule,
 )
 from neurozoo.algorithms.neuroevolution.settings import NoveltySettings, NsraSettings
+from neurozoo.environments.episode_seeds import is_for_test
 from neurozoo.environments.protocols import get_protocol
+from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.records.published_log import NOVELTY_FIELDS
@@ -105,6 +107,17 @@ def test_every_agents_own_behaviour_comes_first():
     assert len({episode.seed for episode in batch.episodes}) == 4
 
 
+@pytest.mark.parametrize("kind", ["ns_es", "nsr_es", "nsra_es"])
+def test_only_tests_are_played_in_worlds_of_tests(kind):
+    search = algorithm(kind, protocol="river_split")
+    found = {}
+    while "test" not in found:
+        batch = search.ask()
+        found[batch.phase] = {is_for_test(episode.seed) for episode in batch.episodes}
+        search.tell([EpisodeResult(1.0, 10, 10, behaviour=np.zeros((10, 3), np.float32)) for _ in batch.episodes])
+    assert found == {"initial": {False}, "population": {False}, "rollouts": {False}, "test": {True}}
+
+
 def test_then_one_agent_is_perturbed_and_played_and_tested():
     search = algorithm(selection="round_robin", num_validation_episodes=3)
     first, second = search.ask().parents
@@ -152,6 +165,22 @@ def test_a_share_of_the_budget_is_spent_on_everything_but_tests():
 
 
 # ---- who moves
+
+
+@pytest.mark.parametrize("stepsize", [1e38, 1e39])
+def test_weights_that_leave_all_numbers_end_the_run_in_a_sentence(stepsize):
+    search = algorithm(stepsize=stepsize, l2coeff=10.0)
+
+    def move():
+        for _ in range(20):
+            count = len(search.ask().episodes)
+            search.tell(results(range(count), [(number, number) for number in range(count)]))
+
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(NeurozooError, match="The weights have grown beyond all numbers in update"),
+    ):
+        move()
 
 
 def test_agents_take_turns():

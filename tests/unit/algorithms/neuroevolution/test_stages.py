@@ -141,9 +141,27 @@ def test_a_stage_lasts_for_whole_generations_and_is_part_of_the_state():
     resumed = made()
     resumed.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
     for ga in (through, resumed):
-        report = generation(ga, [solved, solved], [solved], [solved])
+        report = generation(ga, [solved, solved], [solved, solved], [solved])
         assert (report["Stage"], report["score"]) == (1, 20.0)
         assert {"Stage", "StageSolvedShare"} <= set(ga.fields)
+
+
+def test_a_better_elite_stays_when_a_stage_begins():
+    """Its episodes of the stage before were cut, so they do not count against it."""
+    better, others = result(*[2] * 10), result(*[2] * 5, *[1] * 5)  # 20 and 15 in stage 1, both 10 in stage 0
+    ga = made(
+        population_size=4, selection_threshold=2, validation_threshold=2, num_validation_episodes=6, elite_rule="racing"
+    )
+    first, stages = None, []
+    for _ in range(3):
+        report = None
+        while report is None:
+            batch = ga.ask()
+            first = first or batch.episodes[0].genome  # the first of equals in generation 1
+            report = ga.tell([better if episode.genome == first else others for episode in batch.episodes])
+        stages.append((report["Stage"], report["score"]))
+        assert ga._elite.individual.genome == first
+    assert stages == [(0, 10.0), (1, 20.0), (1, 20.0)]
 
 
 def test_without_a_threshold_nothing_changes():

@@ -75,19 +75,21 @@ def make_context(
             `s3://my-bucket/backup`, or "" for nowhere.
 
     Raises:
-        NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range, or the op or the
-            noise table is missing.
+        NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range or does not fit the
+            game, or the op or the noise table is missing.
     """
     spec = get_algorithm(algo)
     for need, given in (("op", ops), ("noise", noise)):
         if need in spec.needs and given is None:
             raise NeurozooError(f"{algo} needs the {need}, but none was given. Build it: make foundations")
+    game, resolved = spec.check_game(game), resolve_settings(algo, preset="demo", overrides=settings)
+    spec.check_fit(game, resolved)
     return RunContext(
         algo=algo,
-        game=spec.check_game(game),
+        game=game,
         model=spec.check_variant(model),
         run=run,
-        settings=resolve_settings(algo, preset="demo", overrides=settings),
+        settings=resolved,
         run_dir=Path(run_dir),
         threads=threads,
         ops=None if ops is None else Path(ops),

@@ -116,7 +116,14 @@ class Starts:
         self._protocol = protocol
         self._action_noise = action_noise
 
-    def episode(self, genome: Genome, purpose: Purpose, *address: int, cutoff: int | None = None) -> Episode:
+    def episode(
+        self,
+        genome: Genome,
+        purpose: Purpose,
+        *address: int,
+        cutoff: int | None = None,
+        seeds_of: Purpose | None = None,
+    ) -> Episode:
         """Returns an episode; equal purposes and addresses give equal starts.
 
         Args:
@@ -124,6 +131,7 @@ class Starts:
             purpose: What the episode is for.
             address: Generation, individual and repetition, as far as they apply.
             cutoff: Longest episode, in steps; None for the protocol's own limit.
+            seeds_of: Whose range of seeds it has, where purposes have their own; default: that of `purpose`.
         """
         random = generator(self._entropy, purpose, *address)
         limit = self._protocol.max_frames
@@ -131,4 +139,4 @@ class Starts:
             limit = min(limit, cutoff * self._protocol.frame_skip)
         noops = self._protocol.draw_noops(random)
         noise = self._action_noise if purpose == Purpose.POPULATION_EPISODE else 0.0
-        return Episode(genome, noops, draw_seed(random, purpose, self._protocol), limit, noise)
+        return Episode(genome, noops, draw_seed(random, seeds_of or purpose, self._protocol), limit, noise)

@@ -57,4 +57,7 @@ class EpisodeCutoff:
         """
         if self.limit is None or self.fraction is None or share_at_limit <= self.fraction:
             return self
-        return EpisodeCutoff(int(min(self.limit * self.factor, self.cap)), self.fraction, self.factor, self.cap)
+        least = self.limit + (self.factor > 1)  # a small limit would not grow, because it is a whole number
+        return EpisodeCutoff(
+            int(min(max(self.limit * self.factor, least), self.cap)), self.fraction, self.factor, self.cap
+        )

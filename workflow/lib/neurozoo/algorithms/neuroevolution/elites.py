@@ -154,7 +154,8 @@ class Validation(Contest):
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
         count = settings.validation_threshold
         self.ranked = ranked
-        self.candidates = (elite.individual, *ranked[: count - 1]) if elite else tuple(ranked[:count])
+        # At least one of the population: else nobody could ever take the elite's place.
+        self.candidates = (elite.individual, *ranked[: max(1, count - 1)]) if elite else tuple(ranked[:count])
         self.scores: list[float] = []
         self._repeats = self.elite_episodes = settings.num_validation_episodes
 
@@ -205,6 +206,9 @@ class Race(Contest):
     same starts and emulator seeds. The reported score is the mean of the episodes in last rounds only: the winner was
     selected by those of earlier rounds, so their mean is too high.
 
+    When a stage begins, or the limit of steps grows, the elite's earlier episodes no longer count: others would be
+    scored by other rules.
+
     A race has at most `validation_threshold * num_validation_episodes` episodes, shared equally among its rounds. Each
     round after the first is also kept short enough that the race should not need more frames than the published rule.
     These are estimated from the mean episode length of the individuals that the published rule would validate. Each
@@ -251,13 +255,13 @@ class Race(Contest):
         players = [self._evidence[player.birth] for player in self._players]
         shares = [(self._budget - self._episodes) / rounds / len(players)]
         if self._number > 1:
-            shares.append((self._allowance() - self._frames) / rounds / sum(map(_mean_frames, players)))
+            known = _mean_frames(players)
+            shares.append((self._allowance() - self._frames) / rounds / (len(players) * known))
         return max(1, int(min(shares)))
 
     def _allowance(self) -> float:
         """Returns the number of frames that the published rule would probably need."""
-        known = [self._evidence[individual.birth] for individual in self._published]
-        return self._budget * float(np.mean([_mean_frames(evidence) for evidence in known]))
+        return self._budget * _mean_frames([self._evidence[individual.birth] for individual in self._published])
 
     def tell(self, results: Sequence[EpisodeResult]) -> None:
         """Takes the results of a round; drops the worse half, or chooses the winner (of equals, the first one)."""
@@ -298,8 +302,9 @@ def racing_candidates(episodes: int, population_size: int) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def _mean_frames(evidence: RaceTotals) -> float:
-    return max(evidence.frames, 1) / evidence.episodes
+def _mean_frames(players: Sequence[RaceTotals]) -> float:
+    """Returns the mean over players of their mean frames per episode; who has not played yet does not count."""
+    return float(np.mean([max(totals.frames, 1) / totals.episodes for totals in players if totals.episodes]))
 
 
 ELITE_RULES: dict[str, Callable[[Sequence[Individual], Elite | None, GaSettings], Contest]] = {

@@ -81,8 +81,8 @@ class GeneticAlgorithm(GeneticSearch):
         parents = self._select_parents(contest)
         report = self._report(contest, results, parents)
         self._parents = tuple((parent.genome, parent.birth) for parent in parents) or self._founders
-        if self._stages:
-            self._stages.advance()
+        if self._stages and self._stages.advance():
+            self._forget_evidence()
         return report
 
     def _select_parents(self, contest: Contest) -> list[Individual]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from neurozoo.algorithms.neuroevolution.base import Solution, Starts
 from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
-from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Birth, Contest, Elite, Individual, Round
+from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Birth, Contest, Elite, Individual, RaceTotals, Round
 from neurozoo.algorithms.neuroevolution.schedules import Schedule
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.algorithms.neuroevolution.stages import Stages
@@ -202,8 +202,10 @@ class GeneticSearch:
                 "TruncatedPopulationValidationRewMean": float(np.mean(contest.scores)),
                 "TruncatedPopulationEliteValidationRewMean": elite.score,
             }
-        self._elite = elite
+        self._elite, limit = elite, self._cutoff.limit
         self._cutoff = self._cutoff.after(self._share_at_limit)
+        if self._cutoff.limit != limit:
+            self._forget_evidence()
         return {
             "frames": self.frames,
             "score": elite.score,
@@ -215,6 +217,11 @@ class GeneticSearch:
             **fields,
             "Lineage": lineage_rows(contest, parents),
         }
+
+    def _forget_evidence(self) -> None:
+        """Lets the elite's episodes of earlier races not count, because episodes are scored by other rules now."""
+        if self._elite:
+            self._elite = replace(self._elite, evidence=RaceTotals())
 
     def _better(self, elite: Elite, test_score: float) -> Solution:
         """Returns the best solution so far, which the elite may be."""

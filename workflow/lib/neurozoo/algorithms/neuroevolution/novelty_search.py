@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,10 @@ class NoveltyStrategy:
         """Returns the episodes of the current phase; a second call returns the same."""
         at, cutoff = self.iteration, self._cutoff.limit
         if self._phase == "initial":
+            # They begin the archive and count in the budget: no tests, as the first episodes of `es` are.
+            starts = partial(self._starts.episode, cutoff=cutoff, seeds_of=Purpose.POPULATION_EPISODE)
             episodes = [
-                self._starts.episode(agent.genome, Purpose.INITIAL_EPISODE, at, number, repeat, cutoff=cutoff)
+                starts(agent.genome, Purpose.INITIAL_EPISODE, at, number, repeat)
                 for number, agent in enumerate(self._agents)
                 for repeat in range(self.settings.num_rollouts)
             ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from neurozoo.algorithms.neuroevolution.optimizers import make_optimizer
 from neurozoo.algorithms.neuroevolution.settings import GradientSettings
+from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.genomes.noise_table import weighted_sum
 
@@ -51,6 +52,9 @@ class SearchDistribution:
             `Norm` and `GradNorm`, squared lengths of the new weights and of the gradient; `UpdateRatio`, length of the
             step divided by that of the old weights.
 
+        Raises:
+            NeurozooError: The new weights are not finite numbers of single precision.
+
         Source: Salimans et al. 2017, arXiv:1703.03864; as published, the gradient is not divided by the power.
         """
         plus, minus = fitness.reshape(-1, 2).T
@@ -58,6 +62,11 @@ class SearchDistribution:
         gradient /= np.float32(len(fitness))
         step = self._optimizer.step(np.float32(self._settings.l2coeff) * self.theta - gradient)
         lengths = [_squared_length(vector) for vector in (self.theta, gradient, step)]
+        if not np.isfinite(self.theta + step).all() or not np.isfinite(lengths).all():
+            raise NeurozooError(
+                f"The weights have grown beyond all numbers in update {self._optimizer.updates}. Lower stepsize, "
+                "l2coeff or mutation_power."
+            )
         self._place(self.theta + step)
         return {
             "Norm": _squared_length(self.theta),

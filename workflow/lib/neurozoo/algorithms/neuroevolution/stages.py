@@ -56,10 +56,11 @@ class Stages:
         solved = sum(int((_levels(result) > self.stage).sum()) for result in population)
         self.share = solved / (len(population) * RULES.attempts)
 
-    def advance(self) -> None:
-        """Begins the next stage if the population has solved this one."""
-        if self.share >= self._threshold and self.stage < RULES.max_width:
-            self.stage += 1
+    def advance(self) -> bool:
+        """Begins the next stage if the population has solved this one; returns whether it has begun."""
+        begins = self.share >= self._threshold and self.stage < RULES.max_width
+        self.stage += begins
+        return begins
 
 
 def _levels(result: EpisodeResult) -> np.ndarray:
