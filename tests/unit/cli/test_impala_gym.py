@@ -56,6 +56,7 @@ def test_the_example_of_the_original_becomes_two_learners_and_three_actors(tmp_p
     options, settings = settings_of(words)
     assert (options.game, options.model, options.mpi) == ("pong", "impala_gym_deep", "mpirun")  # all on this machine
     assert (settings.learners, settings.actors, settings.num_envs) == (2, 3, 2)
+    assert settings.frames == 2 * resolve_settings("impala", preset="impala_gym").frames  # there, each has as many
     assert notices == [f"--tmux_sess is ignored. {WITHOUT_EFFECT['tmux_sess']}"]
     assert not (tmp_path / "workers.hosts").exists()
 

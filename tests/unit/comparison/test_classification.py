@@ -5,7 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.comparison import classify_states
-from neurozoo.comparison.classification import _class_names, _evaluate, _near_test_records, split_stretches
+from neurozoo.comparison.classification import (
+    _class_names,
+    _cut_into_stretches,
+    _evaluate,
+    _fingerprints,
+    _load,
+    _near_test_records,
+    split_stretches,
+)
 from neurozoo.comparison.compared_runs import read_compared_runs
 from neurozoo.errors import NeurozooError
 
@@ -112,6 +120,36 @@ def test_remembering_the_scene_does_not_help(run_folder, outputs):
     assert result.accuracy < 0.85
 
 
+def test_no_picture_of_a_test_is_in_the_training_of_its_class(run_folder):
+    """Episodes 1 and 3 are the same game, and all begin with the same screen."""
+    episodes = (12,) * 7
+    first, second = scenes(1, episodes=7), scenes(2, episodes=7)
+    for pictures in (first, second):
+        pictures[24:36] = pictures[:12]
+        pictures[::12] = pictures[0]
+    runs, _ = read_compared_runs(
+        [
+            run_folder("ga", episodes=episodes, pictures=first, **RIVER),
+            run_folder("es", episodes=episodes, pictures=second, **RIVER),
+        ]
+    )
+    prints = [_fingerprints(run, "observations") for run in runs]
+    unit, stretches, repeated = _cut_into_stretches(runs, [0, 1], prints)
+    assert (unit, len(stretches), repeated) == ("episode", 12, 2)
+    for seed in range(5):
+        split = split_stretches(stretches, np.random.default_rng(seed))
+        pictures, records, seen = _load(runs, [0, 1], split, "observations", prints)
+        assert seen == 2 * 5  # the first screens of all training episodes
+        for label in (0, 1):
+            of_class = (records["label"] == label).to_numpy()
+            is_test = records["is_test"].to_numpy()
+            trained, tested = (
+                {picture.tobytes() for picture in pictures[of_class & chosen]} for chosen in (~is_test, is_test)
+            )
+            assert len(tested) == 12
+            assert not trained & tested
+
+
 def test_observations_of_different_kinds_are_refused_and_screens_are_not(run_folder, outputs):
     episodes = (60,)
     runs = [
@@ -133,7 +171,7 @@ def test_observations_of_different_kinds_are_refused_and_screens_are_not(run_fol
         ({"by": "model"}, "at least two classes to tell apart by 'model', but all runs are of 'small'"),
         ({"epochs": 0}, "needs epochs >= 1, .* but got epochs=0"),
         ({"seed": 2**32}, "seed of a classification should be from 0 to 4294967295, but is 4294967296"),
-        ({}, "at least 50 records"),
+        ({}, "at least 50 different records"),
     ],
 )
 def test_bad_input_is_refused_before_training(run_folder, outputs, changes, message):

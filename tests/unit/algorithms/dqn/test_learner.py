@@ -9,6 +9,7 @@ from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.dqn.session import DqnSession
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
@@ -427,6 +428,42 @@ def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch, prio
 
 
 def test_no_ops_are_refused_where_the_first_action_may_do_something():
+    with pytest.raises(NeurozooError, match="batch_size should be below the 400 screens that the replay memory holds"):
+        resolve_settings("dqn", preset="demo", overrides={"replay_size": 401, "batch_size": 400, "num_envs": 4})
     overrides = {"protocol": "gymnasium", "windows": "whole", "noop_steps": [2, 5]}
     with pytest.raises(NeurozooError, match="noop_steps are for Atari games"):
         resolve_settings("dqn", preset="neurozoo", overrides=overrides)
+
+
+def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(ops, tmp_path):
+    """In Road Runner who stands still loses the next life, too."""
+    settings = resolve_settings(
+        "dqn",
+        preset="simple_dqn",
+        overrides={
+            "learning_starts": 8000,
+            "epoch_steps": 10,
+            "replay_size": 2000,
+            "keep_replay": False,
+            "num_envs": 4,
+        },
+    )
+    protocol = protocol_of("road_runner", "simple_dqn")
+    layout = layout_of("road_runner", "simple_dqn", protocol)
+    learner = DeepQLearner(settings, entropy=(0, 1), layout=layout, protocol=protocol)
+    learner.open("road_runner", folder=tmp_path, remedy="", ops=ops)
+    receive, ended = learner._environments.receive, []
+
+    def counting():
+        step = receive()
+        for environment in np.flatnonzero(step.is_over | step.is_cut):
+            is_waiting = learner._waits[environment] > 0
+            ended.append((is_waiting, learner._returns[environment] + (0 if is_waiting else step.rewards[environment])))
+        return step
+
+    learner._environments.receive = counting
+    while learner.steps < 4000:
+        learner._play_round()
+    assert sum(is_waiting for is_waiting, _ in ended) > len(ended) / 2
+    assert sorted(learner._statistics["random"].games) == sorted(score for _, score in ended)
+    learner.close()

@@ -1,5 +1,6 @@
 """The learner is one rollout behind, goes on exactly where it stopped, and learns."""
 
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -63,7 +64,7 @@ def finished(learner, watch=None):
     reports = []
     learner.open()
     try:
-        while not learner.is_done or learner.iteration * learner.settings.epoch_steps < learner.steps:
+        while not learner.is_done:
             if report := learner.learn(watch or Watch()):
                 reports.append(report)
     finally:
@@ -207,6 +208,46 @@ def test_a_stopped_learner_goes_on_exactly(uninterrupted, stop):
     np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
 
 
+def test_a_learner_that_is_stopped_in_its_last_test_tests_again(uninterrupted):
+    """Its state has spent the budget; it is not done without the last report."""
+    expected, reports = uninterrupted
+    counting = Watch()
+    finished(make(), counting)
+    for stop in (counting.calls - 1, counting.calls):
+        learner = make()
+        learner.open()
+        found = []
+        with pytest.raises(Stop):
+            learn_on(learner, Watch(stop), found)
+        assert learner.progress[0] == "test"
+        state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
+        learner.close()
+        other = make()
+        other.set_state(state, arrays)
+        assert not other.is_done
+        found += finished(other)
+        assert other.is_done
+        assert [timeless(report) for report in found] == reports
+        np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
+
+
+def test_all_learning_is_in_the_time_of_an_epoch():
+    """A state waits for the rollout that is being learned from, which must not be outside of all clocks."""
+    learner, began = make(), time.perf_counter()
+    update = learner._learn_from
+
+    def slow(rollout):
+        time.sleep(0.1)
+        return update(rollout)
+
+    learner._learn_from = slow
+    reports = finished(learner)
+    seconds = sum(report.fields["TimestepsThisIter"] / report.fields["steps_per_s"] for report in reports)
+    rollouts = SETTINGS.frames // 4 // (SETTINGS.unroll_length * SETTINGS.num_envs)
+    assert 0.1 * rollouts <= seconds <= time.perf_counter() - began
+    assert all(report.fields["wait_data_share"] <= 1 for report in reports)
+
+
 def test_a_state_of_before_ppo_is_continued(uninterrupted):
     expected, reports = uninterrupted
     learner = make()
@@ -259,7 +300,7 @@ def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypa
     monkeypatch.setattr(learner, "_finish_learning", _remembering(learner, network, learned))
     acted = []
     watch = Watch()
-    while not learner.is_done:
+    while learner.frames < learner.settings.frames:
         learner._play_step(watch)
         if learner._player.step == 1:
             acted.append(network.get_arrays()["acting"])

@@ -31,6 +31,13 @@ def test_the_learning_rate_may_fall_by_other_frames_than_the_budget():
     assert schedule.learning_rate(50) == 0.25
 
 
+@pytest.mark.parametrize("counter", ["original", "frames"])
+def test_the_rate_of_several_learners_falls_to_0_at_the_budget_of_all(counter):
+    schedule = Schedule(replace(SETTINGS, frames=4 * 641 * 100, learners=4, counter=counter), 4)
+    assert schedule.learning_rate(13) == pytest.approx(0.5 * (1 - 13 / 25), rel=0.01)
+    assert schedule.learning_rate(26) == 0
+
+
 def test_the_originals_counter_has_one_more_for_each_update():
     schedule = Schedule(replace(SETTINGS, frames=4 * 641 * 100, counter="original"), 4)
     assert [schedule.learning_rate(n) for n in (0, 50, 100)] == pytest.approx([0.5, 0.25, 0])

@@ -136,6 +136,8 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         workers, ignored = read_workers(path)
         notices += ignored
         settings |= _processes(workers, settings)
+        budget = settings.get("frames", resolve_settings("impala", preset="impala_gym").frames)
+        settings["frames"] = budget * int(settings["learners"])  # there, each learner has the budget
         if not all(worker.is_local for worker in workers):
             launcher = ["--mpi", f"mpirun --map-by seq:OVERSUBSCRIBE --hostfile {shlex.quote(_hosts(path, workers))}"]
     elif "batch_size" in settings:

@@ -2,12 +2,14 @@
 
 If it succeeds, the agents visit different states. Neighbouring records of a rollout are almost the same picture, so a
 shuffled split would only test the network's memory. Whole episodes, or stretches of them, are therefore kept for
-testing.
+testing. Where nothing is random, episodes repeat each other: of equal ones a class has the first only, and no picture
+of a class is for training if it is for testing, too.
 
 Source: the Atari Zoo's example of state classification (Such et al. 2018, arXiv:1812.07069): convolutions of 16 and 32
 filters, 128 dense units, a fifth of the data for testing. There, records were split at random.
 """
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +37,10 @@ _STRETCH = 25  # records
 _GAP = 5  # records on either side of a test stretch that are left out: an observation holds four screens
 _MAX_RECORDS = 2_000  # per class
 _EPOCHS, _BATCH = 3, 32
+_RECORD_MORE = (
+    "Record more episodes or steps: rollout.episodes or rollout.min_steps in the configuration, or --episodes or "
+    "--min-steps of python -m neurozoo rollout."
+)
 
 
 @dataclass(frozen=True)
@@ -113,9 +119,10 @@ def classify_states(
         )
     random = np.random.default_rng(seed)
     labels = [classes.index(name) for name in names]
-    unit, stretches = _cut_into_stretches(runs, labels)
+    prints = [_fingerprints(run, source) for run in runs]
+    unit, stretches, repeated = _cut_into_stretches(runs, labels, prints)
     split = split_stretches(stretches, random)
-    pictures, records = _load(runs, labels, split, source)
+    pictures, records, seen = _load(runs, labels, split, source, prints)
     predictions = _train_and_predict(pictures, records, classes=len(classes), epochs=epochs, seed=seed)
     result = _evaluate(records[records["is_test"]].assign(guess=predictions), classes, replications, confidence, seed)
     low, high = (None if np.isnan(end) else float(end) for end in result.interval)
@@ -128,6 +135,8 @@ def classify_states(
         "runs": [run.title for run in runs],
         "left_out": left_out,
         "split_by": unit,
+        "repeated_episodes_left_out": repeated,
+        "training_records_equal_to_a_test_left_out": seen,
         "training_records": int((~records["is_test"]).sum()),
         "test_records": int(records["is_test"].sum()),
         "test_stretches": int(records.loc[records["is_test"], "stretch"].nunique()),
@@ -174,26 +183,45 @@ def _check_kinds(runs: Sequence[ComparedRun], source: str) -> None:
         )
 
 
-def _cut_into_stretches(runs: Sequence[ComparedRun], labels: Sequence[int]) -> tuple[str, pd.DataFrame]:
+def _fingerprints(run: ComparedRun, source: str) -> list[bytes]:
+    """Returns a hash of what the network would see in each record of a rollout."""
+    rows = run.rows(source, np.arange(run.steps))
+    return [hashlib.blake2b(_picture(row, source).tobytes(), digest_size=16).digest() for row in rows]
+
+
+def _cut_into_stretches(
+    runs: Sequence[ComparedRun], labels: Sequence[int], prints: Sequence[Sequence[bytes]]
+) -> tuple[str, pd.DataFrame, int]:
     """Cuts the rollouts into parts that stay together: episodes if every class has enough of them, else stretches.
 
+    Args:
+        runs: The runs.
+        labels: The class of each.
+        prints: The fingerprints of each one's records. Of equal episodes of a class only the first is used.
+
     Returns:
-        `episode`, or the length of a stretch in words; and rows with `run`, `label`, `first`, `last` (exclusive).
+        `episode`, or the length of a stretch in words; rows with `run`, `label`, `first`, `last` (exclusive); and the
+        number of episodes that are left out.
     """
-    rows = []
+    rows, known, repeated = [], set(), 0
     for number, (run, label) in enumerate(zip(runs, labels, strict=True)):
         ends = np.flatnonzero(np.diff(run.episode)) + 1
         for first, last in zip([0, *ends], [*ends, run.steps], strict=True):
+            episode = label, b"".join(prints[number][first:last])
+            if episode in known:
+                repeated += 1
+                continue
+            known.add(episode)
             rows.append((number, label, int(first), int(last)))
     episodes = pd.DataFrame(rows, columns=["run", "label", "first", "last"])
     if episodes.groupby("label").size().min() >= _ENOUGH_EPISODES:
-        return "episode", episodes
+        return "episode", episodes, repeated
     parts = [
         (row.run, row.label, first, min(first + _STRETCH, row.last))
         for row in episodes.itertuples()
         for first in range(row.first, row.last, _STRETCH)
     ]
-    return f"stretch of {_STRETCH} records", pd.DataFrame(parts, columns=episodes.columns)
+    return f"stretch of {_STRETCH} records", pd.DataFrame(parts, columns=episodes.columns), repeated
 
 
 def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
@@ -213,9 +241,8 @@ def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.
     for _, group in stretches.groupby("label"):
         if len(group) < 2:
             raise NeurozooError(
-                f"Each class should have at least {2 * _STRETCH} records in its rollouts, but one has "
-                f"{int((group['last'] - group['first']).sum())}. Record more episodes or steps: "
-                "python -m neurozoo rollout."
+                f"Each class should have at least {2 * _STRETCH} different records in its rollouts, but one has "
+                f"{int((group['last'] - group['first']).sum())}. {_RECORD_MORE}"
             )
         count = max(1, round(_TEST_SHARE * len(group)))
         is_test[random.choice(group.index.to_numpy(), count, replace=False)] = True
@@ -223,31 +250,50 @@ def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.
 
 
 def _load(
-    runs: Sequence[ComparedRun], labels: Sequence[int], split: pd.DataFrame, source: str
-) -> tuple[np.ndarray, pd.DataFrame]:
+    runs: Sequence[ComparedRun],
+    labels: Sequence[int],
+    split: pd.DataFrame,
+    source: str,
+    prints: Sequence[Sequence[bytes]],
+) -> tuple[np.ndarray, pd.DataFrame, int]:
     """Reads the records for training and testing.
 
     Returns:
-        Pictures, float32 (records, height, width, channels) in [0, 1], and rows with `label`, `stretch`, `is_test`.
+        Pictures, float32 (records, height, width, channels) in [0, 1]; rows with `label`, `stretch`, `is_test`; and the
+        number of training records that are left out, because a test record of their class is equal.
     """
-    totals = pd.Series([run.steps for run in runs]).groupby(labels).sum()
-    pictures, rows = [], []
+    totals = (split["last"] - split["first"]).groupby(split["label"]).sum()
+    places = [_places(split[split["run"] == number], run) for number, run in enumerate(runs)]
+    tested = {
+        (label, print_)
+        for (_, is_test), label, of_run in zip(places, labels, prints, strict=True)
+        for print_, is_for_test in zip(of_run, is_test, strict=True)
+        if is_for_test
+    }
+    pictures, rows, seen = [], [], 0
     for number, run in enumerate(runs):
-        of_run = split[split["run"] == number]
-        stretch = np.repeat(of_run.index.to_numpy(), of_run["last"] - of_run["first"])
-        is_test = np.repeat(of_run["is_test"].to_numpy(), of_run["last"] - of_run["first"])
-        wanted = is_test | ~_near_test_records(is_test, run.episode)
-        stride = -(-int(totals[labels[number]]) // _MAX_RECORDS)
+        stretch, is_test = places[number]
+        label = labels[number]
+        wanted = (stretch >= 0) & (is_test | ~_near_test_records(is_test, run.episode))
+        stride = -(-int(totals[label]) // _MAX_RECORDS)
         wanted &= np.arange(run.steps) % stride == 0
-        chosen = np.flatnonzero(wanted)
+        is_seen = np.array([(label, print_) in tested for print_ in prints[number]]) & ~is_test
+        seen += int((wanted & is_seen).sum())
+        chosen = np.flatnonzero(wanted & ~is_seen)
         pictures += [_picture(row, source) for row in run.rows(source, chosen)]
-        rows.append(pd.DataFrame({"label": labels[number], "stretch": stretch[chosen], "is_test": is_test[chosen]}))
+        rows.append(pd.DataFrame({"label": label, "stretch": stretch[chosen], "is_test": is_test[chosen]}))
     records = pd.concat(rows, ignore_index=True)
     if records[~records["is_test"]]["label"].nunique() < len(totals):
-        raise NeurozooError(
-            "A class has no records left for training. Record more episodes or steps: python -m neurozoo rollout."
-        )
-    return np.stack(pictures), records
+        raise NeurozooError(f"A class has no records left for training that differ from its tests. {_RECORD_MORE}")
+    return np.stack(pictures), records, seen
+
+
+def _places(split: pd.DataFrame, run: ComparedRun) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the stretch of each record of a run, -1 for those that are left out, and whether it is for testing."""
+    stretch, is_test = np.full(run.steps, -1), np.zeros(run.steps, bool)
+    for row in split.itertuples():
+        stretch[row.first : row.last], is_test[row.first : row.last] = row.Index, row.is_test
+    return stretch, is_test
 
 
 def _near_test_records(is_test: np.ndarray, episode: np.ndarray) -> np.ndarray:

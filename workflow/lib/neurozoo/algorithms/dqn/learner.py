@@ -80,6 +80,7 @@ class DeepQLearner:
         self._rounds = self._updates = 0
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._returns = np.zeros(settings.num_envs, np.float64)
+        self._has_played = np.zeros(settings.num_envs, np.bool_)  # a step that counts in its game
         self._waits = np.zeros(settings.num_envs, np.int64)
         self._has_enough = False
         self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
@@ -336,10 +337,12 @@ class DeepQLearner:
         self._returns[environments] += step.rewards[environments]
         phase.lives += int(np.sum(terminals[environments]))
         ended = step.is_over | step.is_cut
-        for environment in np.flatnonzero(ended & ~is_waiting):
+        self._has_played[environments] = True
+        # A game can end within the no-ops after a lost life; one that ends within its first no-ops was not played.
+        for environment in np.flatnonzero(ended & self._has_played):
             phase.add_game(float(self._returns[environment]))
             self._recent.append(float(self._returns[environment]))
-        self._returns[ended] = 0.0
+        self._returns[ended], self._has_played[ended] = 0.0, False
         self._waits = np.maximum(self._waits - 1, 0)
         if ended.any():
             self._environments.start_episodes(ended)
@@ -428,6 +431,7 @@ class DeepQLearner:
             "updates": self._updates,
             "recent": list(self._recent),
             "returns": self._returns.tolist(),
+            "has_played": self._has_played.tolist(),
             "waits": self._waits.tolist(),
             **({"seen": self._seen.tolist()} if self._masks else {}),
             "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
@@ -457,6 +461,8 @@ class DeepQLearner:
         self._waited, self._rounds, self._updates = (int(state[name]) for name in ("waited", "rounds", "updates"))
         self._recent.extend(float(score) for score in state["recent"])
         self._returns, self._waits = np.array(state["returns"], float), np.array(state["waits"], np.int64)
+        # Earlier versions did not save it, and counted no game that ended within no-ops.
+        self._has_played = np.array(state.get("has_played", self._waits == 0), np.bool_)
         if self._masks:
             self._seen = np.array(state["seen"], np.int64)
         if len(self._returns) != self.settings.num_envs:

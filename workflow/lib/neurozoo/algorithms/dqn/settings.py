@@ -189,6 +189,11 @@ class DqnSettings(RunSettings):
                 f"{self.protocol!r}."
             )
         check_shards(self.shards, self.batch_size)
+        if (held := self.replay_size // self.num_envs * self.num_envs) <= self.batch_size:
+            raise NeurozooError(
+                f"batch_size should be below the {held:,} screens that the replay memory holds, but is "
+                f"{self.batch_size:,}: nothing would ever be learned."
+            )
         own = get_protocol(self.protocol).noop_steps
         if (self.noop_steps is None and own) or (self.noop_steps == (0, 0) and not own):
             object.__setattr__(self, "noop_steps", own)  # one form of each, by which states and records are compared

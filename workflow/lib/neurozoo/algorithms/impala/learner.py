@@ -111,8 +111,11 @@ class ImpalaLearner:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent; read only between epochs."""
-        return self.frames >= self.settings.frames
+        """Whether the budget of frames is spent and the last epoch was reported; read only between epochs.
+
+        A state that was saved within the last test has spent the budget, too.
+        """
+        return self.reported is not None and self.reported.frames == self.frames >= self.settings.frames
 
     @property
     def progress(self) -> tuple[str, int, int, str]:
@@ -189,6 +192,9 @@ class ImpalaLearner:
                     self._order("finish")
                     self._finish_rollout()
                     if self.steps >= stop or self._is_epoch_over:
+                        began = time.perf_counter()
+                        self._finish_learning()  # what comes next waits for it anyway; here the wait is timed
+                        self._statistics.seconds += time.perf_counter() - began
                         return None
                 self._play_step(watch)
         finally:

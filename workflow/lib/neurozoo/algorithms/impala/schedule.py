@@ -31,7 +31,8 @@ class Schedule:
         s = self.settings
         frames = s.frames if s.learning_rate_frames is None else s.learning_rate_frames
         if s.counter == "original":
-            share = self.compat_counter(updates) / (frames / self.frame_skip)
+            # The counter is that of one learner; the budget is that of all.
+            share = self.compat_counter(updates) * s.learners / (frames / self.frame_skip)
         else:
             share = self.frames(updates) / frames
         return s.learning_rate * max(0.0, 1.0 - share)

@@ -77,7 +77,7 @@ class EpochStatistics:
             **{name: total / self.updates for name, total in self.sums.items()},
             "lag_mean": sum(self.lags) / len(self.lags) if self.lags else None,
             "lag_max": max(self.lags, default=None),
-            "wait_data_share": self.waited / seconds,
+            "wait_data_share": min(1.0, self.waited / seconds),
             "games": len(self.scores),
             "games_won_share": sum(score > 0 for score in self.scores) / len(self.scores) if self.scores else None,
             "game_score_min": min(self.scores, default=None),
