@@ -52,6 +52,10 @@ def test_the_stretch_with_most_points_is_shown():
     first = best_start(scores, 10)
     assert first <= 80 < first + 10  # the 30 points are gained at step 80
     assert best_start(np.zeros(100), 10) == 45
+    # -20 is the end of an episode and 0 the beginning of the next one, whose three points count.
+    lost = np.concatenate([-np.arange(21.0), np.zeros(40), np.arange(1.0, 4.0), np.full(36, 3.0)])
+    assert best_start(lost, 10) < 21
+    assert 52 <= best_start(lost, 10, starts=[0, 21, 500]) <= 61
     assert best_start(np.zeros(5), 5) == 0
 
 

@@ -112,7 +112,9 @@ def freeze_run(
         checkpoint, genome, folder, scores = _snapshot_agent(run_dir, snapshot)
     else:
         checkpoint, genome, folder, scores = _run_agent(run_dir, noise or "", generation)
-    moment: dict[str, Any] = {"scores": scores, "generation": generation, "tag": tag, "forms": forms}
+    moment: dict[str, Any] = {
+        "scores": scores, "generation": generation, "tag": tag, "snapshot": snapshot, "forms": forms
+    }  # fmt: skip
     if isinstance(checkpoint.layout, KerasLayout):
         check = freeze_policy(checkpoint, folder, **moment)
     elif ops is None or noise is None:
@@ -185,6 +187,7 @@ def freeze_policy(
     scores: dict | None = None,
     generation: int | None = None,
     tag: str | None = None,
+    snapshot: int | None = None,
     forms: Collection[str] = FORMS,
     steps: int = CHECKED_STEPS,
 ) -> dict[str, int]:
@@ -196,6 +199,7 @@ def freeze_policy(
         scores: See `freeze`.
         generation: See `freeze`.
         tag: See `freeze`.
+        snapshot: See `freeze`.
         forms: See `freeze`.
         steps: Longest episode for the check, in steps.
 
@@ -207,7 +211,7 @@ def freeze_policy(
     """
     layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
     theta = _checked_theta(checkpoint, layout)
-    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag}
+    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag, "snapshot": snapshot}
     with _folder_written_whole(Path(folder)) as new:
         model = layout.keras_model(theta)
         model.save(new / KERAS_FILE)
@@ -227,6 +231,7 @@ def freeze(
     scores: dict | None = None,
     generation: int | None = None,
     tag: str | None = None,
+    snapshot: int | None = None,
     forms: Collection[str] = FORMS,
 ) -> dict[str, int]:
     """Writes a frozen model, and checks on a recorded episode that it acts like the trained agent.
@@ -238,6 +243,7 @@ def freeze(
         scores: Optional facts of `genome.json`, which `model.json` repeats.
         generation: Generation of the weights; None for the run's result.
         tag: Tag of the weights; None for the run's result.
+        snapshot: Frames after which the weights were kept; None for the run's result.
         forms: Which of `FORMS` to keep besides the Keras model; all of them are made and checked.
 
     Returns:
@@ -250,7 +256,7 @@ def freeze(
     layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
     theta = _checked_theta(checkpoint, layout)
     reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
-    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag}
+    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag, "snapshot": snapshot}
     with _folder_written_whole(Path(folder)) as new:
         model = layout.keras_model(theta, **reference)
         model.save(new / KERAS_FILE)

@@ -74,6 +74,7 @@ class FrozenModel:
         layers: All layers, from the first to the outputs.
         generation: Generation of the run that it is from; None for the run's result.
         tag: Tag at which it was the run's best agent, such as `400M`; None for the run's result.
+        snapshot: Frames after which the snapshot was taken that it is; None for the run's result.
         action_rule: How outputs become actions: `greedy`, `sampled` or `continuous`.
         has_history: Whether the network also sees the action and reward before, and has a baseline.
         state_shapes: Shapes of what the network remembers; () for a network without memory.
@@ -89,16 +90,19 @@ class FrozenModel:
     layers: tuple[LayerRecord, ...]
     generation: int | None = None
     tag: str | None = None
+    snapshot: int | None = None
     action_rule: str = "greedy"
     has_history: bool = False
     state_shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def title(self) -> str:
-        """The run, such as `ga/frostbite/large/1`, followed by the tag or generation if there is one."""
+        """The run, such as `ga/frostbite/large/1`, followed by the tag, snapshot or generation if there is one."""
         title = f"{self.algo}/{self.game}/{self.model}/{self.run}"
         if self.tag is not None:
             return f"{title}, {self.tag}"
+        if self.snapshot is not None:
+            return f"{title}, {self.snapshot:,} frames"
         return title if self.generation is None else f"{title}, generation {self.generation}"
 
     @property
@@ -268,6 +272,7 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             actions=tuple(_typed(name, str) for name in _typed(record["actions"], list)),
             layers=tuple(map(_layer, _typed(record["layers"], list))),
             generation=_typed(record.get("generation"), int, NoneType),
+            snapshot=_typed(record.get("snapshot"), int, NoneType),
             tag=_typed(record.get("tag"), str, NoneType),
             action_rule=_known_rule(record.get("policy", "greedy")),
             has_history="memory" in record,

@@ -25,6 +25,8 @@ _NUMBERS = ("frames", "TimeElapsedTotal", "score", "test_score")  # of a report,
 # What `read_reports` keeps of a report.
 _KEPT = {*SCORES.values(), "TimeElapsedTotal", "score", "test_score", ELITE_GENOME}
 
+GENERATIONS = "generations"  # folder in a run's folder, for what is made from the elites of its generations
+
 
 @dataclass(frozen=True)
 class GenerationElite:
@@ -48,7 +50,7 @@ class GenerationElite:
 
 def generation_folder(run_dir: str | os.PathLike, generation: int) -> Path:
     """Returns the folder for everything that is made from one generation's elite."""
-    return Path(run_dir, "generations", str(generation))
+    return Path(run_dir, GENERATIONS, str(generation))
 
 
 def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ()) -> dict[int, dict]:

@@ -50,7 +50,10 @@ def add_frozen_agent_commands(commands: Commands) -> None:
     )
     rollout.add_argument("--episodes", type=positive, default=1, help="number of episodes (default: %(default)s)")
     rollout.add_argument(
-        "--max-steps", type=positive, default=2500, help="longest episode in steps (default: %(default)s)"
+        "--max-steps",
+        type=positive,
+        default=2500,
+        help="ends the rollout after so many steps of all episodes together (default: %(default)s)",
     )
     rollout.add_argument(
         "--min-steps", type=natural, default=0, help="play more episodes until there are this many steps"
@@ -145,6 +148,9 @@ def _rollout(options):
             print(json.dumps(asdict(rollout)))
         else:
             print(f"{output}: {rollout.steps} steps, scores {', '.join(f'{score:g}' for score in rollout.scores)}")
+            if rollout.is_cut:
+                count = len(rollout.scores)
+                print(f"Ended after --max-steps {options.max_steps}; episode {count} of {options.episodes} is cut off.")
 
 
 def _test(options):

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
+from neurozoo.agents.generation_reports import GENERATIONS
+from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.errors import NeurozooError
 from neurozoo.records.comparability import VARIANT, read_facts, with_names
 from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, recognise
@@ -105,12 +107,11 @@ def _read_compared_run(place: Path) -> ComparedRun:
     if episodes > 1:
         with RolloutReader(path, keys=["starts"]) as reader:
             starts = reader.whole("starts")[:, 0]
-    is_tag = place.parent.name == "tags"
-    title = f"{frozen.title}/{place.name}" if is_tag else frozen.title
-    config = (place.parent.parent if is_tag else place) / "config.yaml"
+    is_moment = place.parent.name in (TAGS, SNAPSHOTS, GENERATIONS)  # of a run whose folder is two above
+    config = (place.parent.parent if is_moment else place) / "config.yaml"
     facts = read_facts(config) if config.exists() else {}
     episode = np.searchsorted(starts, np.arange(steps), side="right") - 1
-    return ComparedRun(frozen, title, path, steps, score, episode, facts)
+    return ComparedRun(frozen, frozen.title, path, steps, score, episode, facts)
 
 
 def variants(runs: Sequence[ComparedRun]) -> list[str]:

@@ -19,6 +19,7 @@ from neurozoo.npz_files import npz_written_whole
 
 _COMPONENTS = 50  # principal components that t-SNE and UMAP start from, as in the Atari Zoo
 _PERPLEXITY, _ITERATIONS = 30, 1000
+_FEWEST = 4  # states; UMAP needs as many
 _NEIGHBOURS, _DISTANCE = 15, 0.1  # UMAP's own defaults
 
 
@@ -84,6 +85,11 @@ def embed_states(
         )
     runs, left_out = read_compared_runs(places)
     chosen = spread([run.steps for run in runs], max_points)
+    if (points := sum(map(len, chosen))) < _FEWEST:
+        raise NeurozooError(
+            f"An embedding should have at least {_FEWEST} states, but the rollouts have {points}. Record more steps: "
+            "rollout.min_steps in the configuration, or --min-steps of python -m neurozoo rollout."
+        )
     planes, explained, usable = {}, {}, []
     for key in keys:
         try:

@@ -50,10 +50,11 @@ def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str 
     Raises:
         NeurozooError: A file is missing or damaged, or even the lowest quality is too large.
     """
-    with RolloutReader(rollout, keys=("score",)) as reader:
+    with RolloutReader(rollout, keys=("score", "starts")) as reader:
         scores = reader.whole("score")[: _count_pictures(movie)]
+        starts = reader.whole("starts")[:, 0]
     steps = min(len(scores), SECONDS * FPS * STRIDE)
-    first = best_start(scores, steps)
+    first = best_start(scores, steps, starts=starts)
     stride = STRIDE if steps > SECONDS * FPS else 1
     with written_whole(output) as temporary:
         for quality in QUALITIES:
@@ -82,14 +83,16 @@ def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
     return NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {last}. Make the movie again.")
 
 
-def best_start(scores: Sequence[float] | np.ndarray, steps: int) -> int:
+def best_start(scores: Sequence[float] | np.ndarray, steps: int, *, starts: Sequence[int] | np.ndarray = ()) -> int:
     """Returns the first step of the stretch in which most points are gained; in the middle if none are.
 
     Args:
         scores: Score before each step.
         steps: Length of the stretch.
+        starts: First steps of episodes, at which the score begins anew; from -20 to 0 is no gain.
     """
     gained = np.maximum(np.diff(np.asarray(scores, float), prepend=scores[0]), 0)
+    gained[[start for start in starts if start < len(gained)]] = 0
     total = np.concatenate([[0.0], np.cumsum(gained)])
     gains = total[steps:] - total[: len(total) - steps]
     best = np.flatnonzero(gains == gains.max())

@@ -35,11 +35,13 @@ class Rollout:
         steps: Number of recorded steps.
         scores: Score of each episode; the last one may have been cut off.
         steps_per_second: Recording speed, without the time to write the file.
+        is_cut: Whether the last episode was cut off after `max_steps`.
     """
 
     steps: int
     scores: tuple[float, ...]
     steps_per_second: float
+    is_cut: bool = False
 
 
 def record_rollout(
@@ -156,9 +158,10 @@ def record_rollout(
             speed = len(records) / (time.perf_counter() - start)
             progress.say(f"scores {', '.join(f'{score:,.0f}' for score in scores)}")
             records.write(output, scores, perturbation, seed)
+            is_cut = not environment.is_done
     except OSError as error:
         raise explained(error, output) from error
-    return Rollout(len(records), tuple(scores), speed)
+    return Rollout(len(records), tuple(scores), speed, is_cut)
 
 
 def _play(
