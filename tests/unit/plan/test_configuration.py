@@ -102,11 +102,16 @@ def test_checking_does_not_change_what_the_user_wrote_and_nothing_is_shared():
     assert checked(DEMO)["movie"]["grids"] is None
 
 
-def test_keys_keep_the_order_of_the_file_and_defaults_follow_because_snakemake_compares_their_text():
-    rollout = checked(DEMO + "rollout: {seed: 1, max_steps: 20, action_noise: 1}")["rollout"]
-    assert repr(rollout) == (
-        "{'seed': 1, 'max_steps': 20, 'action_noise': 1, 'episodes': 1, 'min_steps': 0, 'observation_noise': 0, "
-        "'parameter_noise': 0, 'sticky_probability': None, 'streamlined': False}"
+def test_equal_sections_have_equal_texts_because_snakemake_compares_them():
+    """Who writes out a default, or changes the order of keys, makes nothing again."""
+    sections = [
+        checked(DEMO + f"rollout: {{{keys}}}")["rollout"]
+        for keys in ("seed: 1, max_steps: 20", "max_steps: 20, seed: 1", "episodes: 1, max_steps: 20, seed: 1")
+    ]
+    assert len({repr(section) for section in sections}) == 1
+    assert repr(sections[0]) == (
+        "{'episodes': 1, 'max_steps': 20, 'min_steps': 0, 'seed': 1, 'observation_noise': 0, 'parameter_noise': 0, "
+        "'action_noise': 0, 'sticky_probability': None, 'streamlined': False}"
     )
 
 
@@ -123,6 +128,25 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         # structure
         ("", ["The file should be a mapping of keys to values, but is empty."]),
         ("{}", ["the key 'experiments' is missing."]),
+        *(
+            (
+                DEMO + f"pathvars: {{results: {folder}}}",
+                ["pathvars.results should be a plain path such as results/mine"],
+            )
+            for folder in ("results/x/", "./results", "~/results", '"results/{x}"')
+        ),
+        (
+            "experiments: {d: {algo: dqn, games: [pong], models: [small]}}\ngenerations: {experiments: [d]}",
+            ["generations.experiments[0]: d has the algorithm dqn, whose log has no genomes of generations."],
+        ),
+        (
+            DEMO + "imports: {i: {genome: '(1, (2, 0.002))', game: gym.CartPole-v1, model: large}}",
+            ["imports.i.model: "],
+        ),
+        (
+            DEMO + "imports: {i: {genome: '(1, (2, 0.002', game: pong, model: small}}",
+            ["imports.i.genome: A genome looks like (index, (index, power), ...), but got: (1, (2, 0.002"],
+        ),
         (
             DEMO + "moive: {}",
             ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons, container,"],

@@ -193,6 +193,11 @@ class AlgorithmSpec:
         """Returns what `describe_evaluation` says of a network's tests; empty for other results."""
         return dict(self.describe_evaluation(game, settings)) if self.result == "network" else {}
 
+    @property
+    def logs_genomes(self) -> bool:
+        """Whether reports have the genome of each generation's elite, so that it can be frozen and filmed."""
+        return self.has_genome and self.score_is_selected
+
     def products(self) -> tuple[str, ...]:
         """Returns the files that every run gets from its result and log, by their names in the run's folder."""
         return (

@@ -22,6 +22,7 @@ from neurozoo.cli.arguments import (
     positive,
     read_overrides,
 )
+from neurozoo.errors import NeurozooError
 
 
 def add_training_commands(commands: Commands) -> None:
@@ -146,6 +147,8 @@ def _status(options):
         return read_overview(options.configfile, workdir=options.directory)
 
     if options.json:
+        if options.watch is not None:
+            raise NeurozooError("--json prints one overview, so it cannot be used with --watch. Leave one of them out.")
         print(json.dumps(read().to_json(), indent=1))
         return
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends watching

@@ -1,10 +1,13 @@
 """Checks the meaning of a configuration: names that only the library knows, and parts that must fit together."""
 
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from neurozoo.agents.genome_import import parse_genome
 from neurozoo.agents.tags import parse_tag
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import InvalidSettings
@@ -86,6 +89,8 @@ def _name_problems(config: Mapping) -> Iterator[str]:
             if name not in config["experiments"]:
                 known = config["experiments"]
                 yield f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}"
+    yield from _generations_problems(config)
+    yield from _folder_problems(config)
     layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
     for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
         for number, name in enumerate(config["filters"][key]):
@@ -109,6 +114,28 @@ def _name_problems(config: Mapping) -> Iterator[str]:
             yield f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}"
 
 
+def _generations_problems(config: Mapping) -> Iterator[str]:
+    for number, name in enumerate(config["generations"]["experiments"]):
+        algo = config["experiments"].get(name, {}).get("algo")
+        if algo in ALGORITHMS and not ALGORITHMS[algo].logs_genomes:
+            able = ", ".join(each for each, spec in ALGORITHMS.items() if spec.logs_genomes)
+            yield (
+                f"generations.experiments[{number}]: {name} has the algorithm {algo}, whose log has no genomes of "
+                f"generations. These have them: {able}."
+            )
+
+
+def _folder_problems(config: Mapping) -> Iterator[str]:
+    """Snakemake compares paths as texts, so a folder must be written in one way."""
+    for name, folder in config["pathvars"].items():
+        inner = folder.removeprefix("<results>/") if name != "results" else folder
+        if folder != os.path.normpath(folder) or folder.startswith("~") or re.search(r"[{}<>*?]", inner):
+            yield (
+                f"pathvars.{name} should be a plain path such as results/mine, without ~, without any of {{}}<>*? and "
+                f"without ./ or / at its ends, but is {folder!r}."
+            )
+
+
 def _import_problems(config: Mapping) -> Iterator[str]:
     """What `import_agent` would refuse without reading the genome, and two genomes for one folder."""
     folders: dict[PlannedRun, str] = {}
@@ -119,7 +146,13 @@ def _import_problems(config: Mapping) -> Iterator[str]:
         problems = _complaint(f"{place}.game", partial(check_game, entry["game"]))
         problems += _complaint(f"{place}.model", partial(get_network, entry["model"]))
         choices = {key: entry[key] for key in ("action_set", "observation", "start_state")}
-        yield from problems or _complaint(place, partial(protocol_of, entry["game"], entry["protocol"], **choices))
+        find = partial(protocol_of, entry["game"], entry["protocol"], **choices)
+        problems = problems or _complaint(place, find)
+        if not problems:
+            problems = _complaint(f"{place}.model", partial(check_network, entry["game"], entry["model"], find()))
+        if isinstance(genome := entry.get("genome"), str):
+            problems += _complaint(f"{place}.genome", partial(parse_genome, genome))
+        yield from problems
         if not problems and (first := folders.setdefault(imported_run(entry), name)) != name:
             yield (
                 f"imports.{first} and {place} both make the run {entry['run']} of one game and network. Give them "

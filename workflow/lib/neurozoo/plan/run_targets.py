@@ -1,10 +1,11 @@
 """Refuses files that a run can never have, before it is trained for them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
@@ -24,6 +25,16 @@ _OF = {
 }
 
 
+# Files that need something of the log, what it is, and which algorithms have it.
+_OF_LOGS: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
+    (r"generations\.mp4|generations/.*", "genomes of generations", lambda spec: spec.logs_genomes),
+    (r"lineage\.parquet", "genomes of generations", lambda spec: spec.logs_genomes),
+    (r"lineage\.(pdf|svg|png)", "a family tree", lambda spec: spec.has_lineage),
+    (r"phases\..*", "phases of play, training and tests", lambda spec: spec.has_phases),
+    (r"episodes\.csv", "single games of training", lambda spec: spec.has_episodes),
+)
+
+
 def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
     """Checks that the wanted files of runs can be made.
 
@@ -32,7 +43,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         targets: Files that are wanted; those outside of folders of runs, and those that exist, are left alone.
 
     Raises:
-        NeurozooError: The algorithm comes to something else, the network has no such picture, or no population is kept.
+        NeurozooError: The algorithm comes to something else or logs no such thing, the network has no such picture, or
+            no population is kept.
     """
     runs = Path(config["pathvars"]["results"]).resolve() / "runs"
     for target in targets:
@@ -62,6 +74,13 @@ def _check_result(run: PlannedRun, name: str) -> None:
             f"{run.algo} comes to {'an archive' if result == 'archive' else 'a network'}, so its runs have no {name}. "
             f"Ask for {_OF[other][1]}, for example."
         )
+    for pattern, what, has in _OF_LOGS:
+        if re.fullmatch(pattern, name) and not has(ALGORITHMS[run.algo]):
+            able = ", ".join(algo for algo, spec in ALGORITHMS.items() if has(spec))
+            raise NeurozooError(
+                f"The log of {run.algo} has no {what.removeprefix('a ')}, so its runs have no {name}. These have it: "
+                f"{able}."
+            )
 
 
 def _check_picture(config: Mapping, run: PlannedRun, name: str) -> None:

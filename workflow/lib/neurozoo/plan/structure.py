@@ -103,9 +103,10 @@ def _with_all_algorithms(config: Config, given: Mapping) -> dict[str, dict]:
 
 
 def _filled(section: Section, given: Mapping) -> dict[str, Any]:
-    """Returns a section as plain values: the user's keys in the user's order, then the missing ones.
+    """Returns a section as plain values, in the order of its class.
 
-    The order matters, because Snakemake makes a file again if the text of its parameters has changed.
+    The order matters, because Snakemake makes a file again if the text of its parameters has changed: who writes out a
+    default, or changes the order of keys, changes nothing.
     """
     fields = {field.alias or name: (name, field) for name, field in type(section).model_fields.items()}
     left_out = [
@@ -113,7 +114,11 @@ def _filled(section: Section, given: Mapping) -> dict[str, Any]:
         for key, (_, field) in fields.items()
         if key not in given and not (field.default is ABSENT and NoneType not in get_args(field.annotation))
     ]
-    return {key: _plain(getattr(section, fields[key][0]), given.get(key)) for key in (*given, *left_out)}
+    return {
+        key: _plain(getattr(section, name), given.get(key))
+        for key, (name, _) in fields.items()
+        if key in given or key in left_out
+    }
 
 
 def _plain(value: Any, given: Any) -> Any:

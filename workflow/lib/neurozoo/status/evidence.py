@@ -1,6 +1,7 @@
 """Everything that the files of one run say about its state."""
 
 import functools
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,10 @@ def _last_record(folder: Path) -> dict | None:
     return None
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
 @functools.lru_cache(maxsize=10_000)
 def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     """Reads the end of a log, whose time and size say whether it has to be read again."""
@@ -119,5 +124,7 @@ def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     if record is None:
         return None
     unit, progress = progress_of(record)
+    if not all(_is_number(each) for each in (progress, record.get("TimeElapsedTotal") or 0)):
+        return None  # no log of a run
     keys = ("score", "test_score", "Iteration", "TimeElapsedTotal")
     return {"unit": unit, "progress": progress, **{key: record.get(key) for key in keys}}

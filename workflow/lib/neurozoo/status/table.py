@@ -178,7 +178,7 @@ def show(read: Callable[[], Overview], *, watch: float | None = None, output: Te
     Raises:
         NeurozooError: `watch` is below 0.1 seconds.
     """
-    if watch is not None and watch < 0.1:
+    if watch is not None and not watch >= 0.1:  # nor nan
         raise NeurozooError(f"--watch is {watch} seconds, but should be at least 0.1.")
     output = output or sys.stdout
     if not output.isatty():
