@@ -355,12 +355,26 @@ def _legend_text(
 
 
 def _shown_references(references: pd.DataFrame | None, reports: pd.DataFrame, *, up_to: float | None) -> pd.DataFrame:
-    """Returns the rows of reference curves that the figure shows."""
+    """Returns the rows of reference curves that the figure shows, each cut at the last frame, where it is linear."""
     if references is None:
         return reports.iloc[:0]
     ends = reports.groupby("game")["frames"].max()
     last = references["game"].map(ends) if up_to is None else up_to
-    return references[references["game"].isin(ends.index) & (references["frames"] <= last)]
+    references = references.assign(last=last)[references["game"].isin(ends.index)]
+    parts = [
+        _cut(curve, float(curve["last"].iloc[0])) for _, curve in references.groupby(["game", "curve"], sort=False)
+    ]
+    return pd.concat(parts).drop(columns="last") if parts else references.drop(columns="last")
+
+
+def _cut(curve: pd.DataFrame, last: float) -> pd.DataFrame:
+    curve = curve.sort_values("frames", kind="stable")
+    shown = curve[curve["frames"] <= last]
+    if len(shown) in (0, len(curve)) or shown["frames"].iloc[-1] == last:
+        return shown
+    end = curve.iloc[[len(shown)]]  # the first report beyond
+    score = np.interp(last, curve["frames"].astype(float), curve["score"].astype(float))
+    return pd.concat([shown, end.assign(frames=last, score=score)])
 
 
 def _greys(count: int) -> list[str]:
