@@ -3,7 +3,7 @@ import pytest
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import find_layer, model_to
-from neurozoo.feature_visualization.receptive_fields import receptive_field
+from neurozoo.feature_visualization.receptive_fields import _window, receptive_field
 from neurozoo.networks.catalogue import get_network
 
 ATARI, COLOURS, RIVER = ObservationShape(84, 84, 1, 4), ObservationShape(210, 160, 3), ObservationShape(20, 20, 3)
@@ -48,6 +48,23 @@ def test_a_unit_changes_with_just_the_pixels_of_its_field(make_frozen, network, 
                 first = field.start[axis] + unit * field.stride[axis]
                 pixels = np.arange(len(seen))
                 assert np.array_equal(seen[:, unit], (pixels >= first) & (pixels < first + field.size[axis]))
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize("size", [20, 21])
+def test_a_pooled_unit_changes_with_just_the_pixels_of_its_field(size, padding):
+    keras = pytest.importorskip("keras")
+    seen = keras.Input((size, size, 1))
+    filtered = keras.layers.Conv2D(1, 3, padding=padding, kernel_initializer="ones")(seen)
+    pooled = keras.layers.MaxPooling2D(3, strides=2, padding=padding)(filtered)
+    first, last, stride = _window(pooled, 1, {})
+    pictures = np.zeros((size, size, size, 1), np.float32)
+    pictures[np.arange(size), np.arange(size)] = 1
+    changes = (np.asarray(keras.Model(seen, pooled)(pictures))[..., 0] != 0).any(axis=2)  # pixels, units
+    for unit in range(changes.shape[1]):
+        pixels = np.arange(size)
+        field = (pixels >= first + unit * stride) & (pixels <= last + unit * stride)
+        assert np.array_equal(changes[:, unit], field)
 
 
 def test_sizes_and_strides_are_the_published_ones(make_frozen):

@@ -202,7 +202,7 @@ def test_published_curves_are_drawn_beside_ours_and_change_none_of_them(tmp_path
     assert layers(figure) == ["geom_line", "geom_ribbon", "geom_path", "geom_line"]
     shown, *ours = tables(figure)
     assert shown["panel"].unique().tolist() == ["Pong"]
-    assert shown["score"].tolist() == pytest.approx([-99, 99, 0, 0.2])  # to the end of our runs, a fifth of the way to 1
+    assert shown["score"].tolist() == pytest.approx([-99, 99, 0, 0.2])  # to the end of our runs, a fifth of the way
     assert shown["frames"].iloc[-1] == 4e6
     for table, before in zip((*ours, figure.data), (*tables(alone), alone.data), strict=True):
         pd.testing.assert_frame_equal(table, before, check_categorical=False)

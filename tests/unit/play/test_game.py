@@ -8,7 +8,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
 from neurozoo.play.game import play_games
-from neurozoo.rollouts.player import episode_starts
+from neurozoo.rollouts.player import Player, episode_starts
 from neurozoo.rollouts.rollout import record_rollout
 
 
@@ -103,6 +103,14 @@ def test_human_takes_the_joystick_and_gives_it_back(folder):
     assert "you: LEFTFIRE " in display.statuses[17]
     assert "arrows move" in display.statuses[17]
     assert "agent" in display.statuses[25]
+
+
+def test_a_network_with_a_memory_is_told_what_the_human_played(folder, monkeypatch):
+    told = []
+    monkeypatch.setattr(Player, "note_played", lambda self, action: told.append(action))
+    script = {8: ["m", "right"], 16: ["-right", "left", "space"], 24: ["m"], 40: ["q"]}
+    played(folder, script, epsilon=0.0)
+    assert told == [open_frozen(folder).actions.index("RIGHT")] * 2 + [0] * 2  # the agent knows no LEFTFIRE
 
 
 def test_the_sticky_probability_is_that_of_a_rollout(folder, tmp_path):

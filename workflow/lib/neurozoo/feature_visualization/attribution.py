@@ -134,11 +134,17 @@ def draw_attribution(
         points: See `integrated_gradients`.
 
     Raises:
-        NeurozooError: A step does not exist, the agent does not see pictures, or the rollout comes from another agent.
+        NeurozooError: A step does not exist, the agent does not see pictures or sees more than these, or the rollout
+            comes from another agent.
     """
     import keras
 
     frozen = check_pictures(open_frozen(frozen_folder))
+    if frozen.has_history:
+        raise NeurozooError(
+            f"{frozen.title} also sees earlier actions and rewards, so its outputs cannot be attributed to the "
+            "observation alone. Try filters guided or patches."
+        )
     with open_recording(frozen, rollout) as recording:
         rows_of = dict(recording.rows(choose_steps(recording, at, observations)))
     seen = np.stack(list(rows_of.values()))

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     import keras
 
 CONVOLUTIONS = ("conv", "recurrent_conv")  # kinds of layers with feature maps
+_WITHOUT_FILTERS = {
+    "dense": "is dense: its units see everything at once",
+    "lstm": "is a memory (LSTM)",
+    "residual": "is a section of five convolutions",
+}
 
 
 def find_layer(frozen: FrozenModel, name: str) -> LayerRecord:
@@ -29,14 +34,15 @@ def find_convolution(frozen: FrozenModel, name: str) -> LayerRecord:
     """Finds a convolution by its name.
 
     Raises:
-        NeurozooError: The layer does not exist, or it is dense.
+        NeurozooError: The layer does not exist, or it is no single convolution.
     """
     layer = find_layer(frozen, name)
     if layer.kind not in CONVOLUTIONS:
         known = ", ".join(other.name for other in frozen.layers if other.kind in CONVOLUTIONS) or "none"
+        what = _WITHOUT_FILTERS.get(layer.kind, "is no convolution")
         raise NeurozooError(
-            f"The layer {name!r} of the network {frozen.model!r} is dense: its units see everything at once, so it "
-            f"has no filters to lay out. Layers with filters: {known}."
+            f"The layer {name!r} of the network {frozen.model!r} {what}, so it has no filters to lay out. Layers with "
+            f"filters: {known}."
         )
     return layer
 

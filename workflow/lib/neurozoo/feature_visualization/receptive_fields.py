@@ -77,8 +77,10 @@ def _window(tensor: "keras.KerasTensor", axis: int, known: dict[tuple[int, int],
     windows = [_window(source, axis, known) for source in before]
     if not before:
         window = (0, 0, 1)
-    elif isinstance(operation, keras.layers.Conv2D | keras.layers.DepthwiseConv2D):
-        (first, last, stride), kernel, step = windows[0], operation.kernel_size[axis - 1], operation.strides[axis - 1]
+    elif isinstance(operation, keras.layers.Conv2D | keras.layers.DepthwiseConv2D | keras.layers.MaxPooling2D):
+        (first, last, stride), step = windows[0], operation.strides[axis - 1]
+        is_pooling = isinstance(operation, keras.layers.MaxPooling2D)
+        kernel = (operation.pool_size if is_pooling else operation.kernel_size)[axis - 1]
         size = before[0].shape[axis]
         padding = max((math.ceil(size / step) - 1) * step + kernel - size, 0) if operation.padding == "same" else 0
         reach = kernel - 1 - padding // 2  # TensorFlow puts an odd row or column of padding at the end

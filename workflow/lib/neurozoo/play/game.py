@@ -177,15 +177,23 @@ class _GameLoop:
         self._score = reward = 0.0
         self._frame()
         while not world.is_done:
-            observation, reward = self._act(player.decide(observation, reward).chosen)
+            outputs, manual = player.decide(observation, reward).chosen, self._manual_action()
+            if manual is not None:
+                player.note_played(self._as_the_agents(manual))
+            observation, reward = self._act(outputs, manual)
         self.played.append(PlayedGame(self._score, world.steps, is_finished=True))
 
     def leave(self) -> None:
         """Records a game that was not finished."""
         self.played.append(PlayedGame(self._score, self._world.steps, is_finished=False))
 
-    def _act(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
-        manual = self._manual_action()
+    def _as_the_agents(self, manual: int) -> int:
+        """Returns a human's action as one of the agent's; the first one, a no-op, if it lacks that action."""
+        if self._console is None:
+            return manual
+        return self._actions.index(manual) if manual in self._actions else 0
+
+    def _act(self, outputs: np.ndarray, manual: int | None) -> tuple[np.ndarray, float]:
         if self._console is not None:
             action = self._actions[largest(outputs)] if manual is None else manual
             return self._console.step(action, watch=self._frame)[:2]

@@ -103,6 +103,10 @@ class Player:
             chosen = np.eye(self._num_outputs, dtype=np.float32)[self._previous_action]
         return Decision(seen, outputs.representation[0], outputs.preferences[0], chosen)
 
+    def note_played(self, action: int) -> None:
+        """Notes that another action was played than the one that was decided on, as the network will see it."""
+        self._previous_action = action
+
     def _see(self, observation: np.ndarray) -> np.ndarray:
         if not self._deviation:
             return observation
