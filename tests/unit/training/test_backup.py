@@ -224,6 +224,18 @@ def test_of_two_states_with_different_settings_the_later_one_is_preferred_and_no
     assert not list(second.glob(".restored*"))
 
 
+def test_a_state_that_this_folder_has_set_aside_itself_is_not_set_aside_again(bucket, tmp_path):
+    """As after a change of settings, and a kill before the first backup of the new state."""
+    run = backed_up(tmp_path / "run", settings="a")
+    (run / "superseded").mkdir()
+    (run / "state").rename(run / "superseded" / "1")
+    make_run(run, state=state_of("b", 0))
+    os.utime(run / "state" / "state.json", (4e9, 4e9))
+    before = content(run)
+    assert Backup(run, ADDRESS).open() == ""
+    assert content(run) == before
+
+
 def test_what_was_superseded_here_and_in_the_backup_is_kept_once(bucket, tmp_path):
     first = tmp_path / "first"
     for number in ("1", "2"):

@@ -29,7 +29,7 @@ _OF = {
 _OF_LOGS: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
     (r"generations\.mp4|generations/.*", "genomes of generations", lambda spec: spec.logs_genomes),
     (r"lineage\.parquet", "genomes of generations", lambda spec: spec.logs_genomes),
-    (r"lineage\.(pdf|svg|png)", "a family tree", lambda spec: spec.has_lineage),
+    (r"lineage\.(pdf|svg|png)", "family tree", lambda spec: spec.has_lineage),
     (r"phases\..*", "phases of play, training and tests", lambda spec: spec.has_phases),
     (r"episodes\.csv", "single games of training", lambda spec: spec.has_episodes),
 )
@@ -78,8 +78,7 @@ def _check_result(run: PlannedRun, name: str) -> None:
         if re.fullmatch(pattern, name) and not has(ALGORITHMS[run.algo]):
             able = ", ".join(algo for algo, spec in ALGORITHMS.items() if has(spec))
             raise NeurozooError(
-                f"The log of {run.algo} has no {what.removeprefix('a ')}, so its runs have no {name}. These have it: "
-                f"{able}."
+                f"The log of {run.algo} has no {what}, so its runs have no {name}. These have it: {able}."
             )
 
 

@@ -101,7 +101,8 @@ class Backup:
         if not path.exists():
             self._restore(found)
             return f"This folder had no state: it comes from the backup {self.address}"
-        here, there = (_read_state(data) for data in (path.read_bytes(), self._content(found, _STATE_FILE)))
+        stored = self._content(found, _STATE_FILE)
+        here, there = (_read_state(data) for data in (path.read_bytes(), stored))
         if here is None or there is None:
             return ""  # the training says what is damaged
         if here["identity"] == there["identity"]:
@@ -113,6 +114,10 @@ class Backup:
                 f"against {here['progress']:,}): the run goes on from the backup"
             )
         is_newer = self._modified > path.stat().st_mtime
+        if not is_newer and any(
+            aside.read_bytes() == stored for aside in (self._run_dir / SUPERSEDED).glob("*/state.json")
+        ):
+            return ""  # this folder began anew, and has set that state aside itself
         if is_newer:
             kept = self._restore(found, keeps_state=True)
         else:
