@@ -1,6 +1,6 @@
 """The manifest's records: everything that the pages show, from single files to the whole folder of results."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -224,7 +224,8 @@ class Manifest:
 
     def to_json(self) -> dict:
         """Returns the content of `manifest.json`; None stands for numbers that are not finite."""
-        content = asdict(self)
+        nothing = np.empty(0), np.empty(0)  # `asdict` would copy all reports of all runs
+        content = asdict(replace(self, runs=tuple(replace(run, course=nothing) for run in self.runs)))
         for run in content["runs"]:
             del run["course"]
         return {"format": "neurozoo site 1", **_finite(content)}
