@@ -44,7 +44,7 @@ def make_project(folder: Path) -> None:
     from neurozoo.environments.protocols import protocol_of
     from neurozoo.evaluation import Trace
     from neurozoo.genomes.genome import Genome, Mutation
-    from neurozoo.records.population_files import Agent, Population, write_population
+    from neurozoo.records.population_files import EvaluatedAgent, Population, write_population
     from neurozoo.records.run_result import describe_result
     from neurozoo.rollouts.rollout import record_rollout
 
@@ -78,7 +78,8 @@ def make_project(folder: Path) -> None:
         run,
         Population(
             1, points=points, score=numbers * 1.0, steps=numbers, index=numbers, power=numbers * 0.5,
-            parent=numbers.astype(np.int32), begins_with=Agent(points[0], 1.0), tested=Agent(points[1], 2.0),
+            parent=numbers.astype(np.int32), begins_with=EvaluatedAgent(points[0], 1.0),
+            tested=EvaluatedAgent(points[1], 2.0),
             **POPULATION,
         ),
     )  # fmt: skip

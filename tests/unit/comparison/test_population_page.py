@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from neurozoo.comparison.population_page import as_sentence, write_population_page
 from neurozoo.errors import NeurozooError
-from neurozoo.records.population_files import Agent, Population, read_population, write_population
+from neurozoo.records.population_files import EvaluatedAgent, Population, read_population, write_population
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -38,12 +38,19 @@ def run(tmp_path):
     write_population(
         tmp_path,
         population(
-            1, [(10, 20), (30, 40), (50, 60)], [1, 3, 2], parents=[-1] * 3, power=np.zeros(3), tested=Agent([30, 40], 9)
+            1,
+            [(10, 20), (30, 40), (50, 60)],
+            [1, 3, 2],
+            parents=[-1] * 3,
+            power=np.zeros(3),
+            tested=EvaluatedAgent([30, 40], 9),
         ),
     )
     write_population(
         tmp_path,
-        population(2, [(11, 21), (90, 90), (51, 61)], [5, 5, 5], parents=[1, 0, 1], tested=Agent([11, 21], 5.5)),
+        population(
+            2, [(11, 21), (90, 90), (51, 61)], [5, 5, 5], parents=[1, 0, 1], tested=EvaluatedAgent([11, 21], 5.5)
+        ),
     )
     # generation, individual, parent's generation and individual, power, fitness, validation, is parent, is elite
     rows = [[1, 2, None, None, None, 2.0, None, True, False], [1, 1, None, None, None, 3.0, 3.0, True, True]]
@@ -94,9 +101,9 @@ def test_each_generation_has_its_cloud_its_parents_by_the_lineage_and_its_tested
 
 
 def test_the_agent_that_is_perturbed_is_the_parent_in_evolution_strategies(tmp_path):
-    start = Agent([5, 6], -1.25)
-    write_population(tmp_path, population(1, [(1, 2)] * 2, [1, 2], begins_with=start, tested=Agent([7, 8], 3)))
-    write_population(tmp_path, population(2, [(1, 2)] * 2, [1, 2], tested=Agent([9, 9], 4)))
+    start = EvaluatedAgent([5, 6], -1.25)
+    write_population(tmp_path, population(1, [(1, 2)] * 2, [1, 2], begins_with=start, tested=EvaluatedAgent([7, 8], 3)))
+    write_population(tmp_path, population(2, [(1, 2)] * 2, [1, 2], tested=EvaluatedAgent([9, 9], 4)))
     _, _, data = written(tmp_path)
     parents = [generation["known"] for generation in data["generations"]]
     assert [(p["name"], p["score"], p["planes"]) for (p,) in parents] == [

@@ -15,7 +15,7 @@ from neurozoo.environments.hard_maze import GOAL, WALLS
 from neurozoo.environments.river_crossing import RESOURCE_ROW, RIVER_COLUMN, SIDE
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
-from neurozoo.records.population_files import Agent, Population, population_paths, read_population
+from neurozoo.records.population_files import EvaluatedAgent, Population, population_paths, read_population
 from neurozoo.records.run_log import current_log, iter_log
 
 MOST_POINTS = 40_000  # individuals on a page: a few megabytes, and quick to draw
@@ -139,7 +139,7 @@ def _generation(population: Population, parents: list[dict], axes: _Axes) -> dic
     }
 
 
-def _agent(agent: Agent | None, axes: _Axes) -> dict | None:
+def _agent(agent: EvaluatedAgent | None, axes: _Axes) -> dict | None:
     return None if agent is None else {"planes": axes.project(agent.point), "score": float(f"{agent.score:.6g}")}
 
 

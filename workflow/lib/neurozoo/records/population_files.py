@@ -22,7 +22,7 @@ _COLUMNS = ("score", "steps", "index", "power", "parent")  # one number for each
 
 
 @dataclass(frozen=True)
-class Agent:
+class EvaluatedAgent:
     """An agent that is known by its test episodes: the one that a generation begins or ends with.
 
     Attributes:
@@ -63,8 +63,8 @@ class Population:
     index: np.ndarray
     power: np.ndarray
     parent: np.ndarray
-    begins_with: Agent | None = None
-    tested: Agent | None = None
+    begins_with: EvaluatedAgent | None = None
+    tested: EvaluatedAgent | None = None
 
 
 def write_population(run_dir: str | os.PathLike, population: Population) -> None:
@@ -124,7 +124,7 @@ def read_population(path: str | os.PathLike) -> Population:
     return population
 
 
-def _agent(arrays: Mapping[str, np.ndarray], name: str) -> Agent | None:
+def _agent(arrays: Mapping[str, np.ndarray], name: str) -> EvaluatedAgent | None:
     if f"{name}_point" not in arrays:
         return None
-    return Agent(arrays[f"{name}_point"], float(arrays[f"{name}_score"]))
+    return EvaluatedAgent(arrays[f"{name}_point"], float(arrays[f"{name}_score"]))

@@ -14,7 +14,7 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome
-from neurozoo.records.population_files import Agent, Population, write_population
+from neurozoo.records.population_files import EvaluatedAgent, Population, write_population
 
 
 def recorded_behaviour(behaviour: str, *, game: str, protocol: Protocol) -> str:
@@ -52,7 +52,7 @@ class PopulationRecorder:
         self._run_dir = run_dir
         self._names = {"behaviour": behaviour, "game": game, "algo": algo}
         self._population: tuple[Batch, Sequence[EpisodeResult]] | None = None
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[str, EvaluatedAgent] = {}
 
     def see(self, batch: Batch, results: Sequence[EpisodeResult]) -> None:
         """Remembers the population's episodes, and those of tests, whose mean stands for the tested agent."""
@@ -63,7 +63,7 @@ class PopulationRecorder:
         elif batch.phase in ("initial", "test"):
             name = "begins_with" if batch.phase == "initial" else "tested"
             score = float(np.mean([result.score for result in results]))
-            self._agents[name] = Agent(self._points(results).mean(0), score)
+            self._agents[name] = EvaluatedAgent(self._points(results).mean(0), score)
 
     def _points(self, results: Sequence[EpisodeResult]) -> np.ndarray:
         """Describes each episode by one row: the last bytes of RAM, or the mean of its final positions."""
