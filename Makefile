@@ -79,7 +79,7 @@ lint: $(VENV)/.dev ## check style, imports and types
 	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'native/*.h' 'native/*.cc')
 	$(SNAKEMAKE) --lint
 
-schema: $(VENV)/.dev ## generate the JSON schema of config.yaml and docs/reference/ from the settings
+schema: setup ## generate the JSON schema of config.yaml and docs/reference/ from the settings
 	@$(BIN)/python -m neurozoo.plan.reference
 
 format: $(VENV)/.dev ## format Python, rules and C++
