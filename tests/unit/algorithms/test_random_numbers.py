@@ -19,7 +19,7 @@ RUN = {"algo": "toy_search", "game": "plane", "model": "plain", "run": 1}
 
 @pytest.fixture(autouse=True)
 def registered():
-    ALGORITHMS.register(toy.SPEC)
+    ALGORITHMS.register(*toy.SPECS)
     yield
     ALGORITHMS.unregister("toy_search")
 

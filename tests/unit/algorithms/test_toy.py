@@ -27,7 +27,7 @@ CONFIG = "experiments: {toys: {algo: toy_search, games: [plane], models: [plain]
 
 @pytest.fixture(autouse=True)
 def registered():
-    ALGORITHMS.register(toy.SPEC)
+    ALGORITHMS.register(*toy.SPECS)
     yield
     ALGORITHMS.unregister("toy_search")
 
@@ -55,7 +55,7 @@ def test_a_slip_in_its_settings_gets_the_sentences_of_all_settings():
 
 
 def _train_and_die(run_dir):
-    ALGORITHMS.register(toy.SPEC)
+    ALGORITHMS.register(*toy.SPECS)
     advance, count = toy.ToySession.advance, 0
 
     def dying(session, watch):

@@ -74,16 +74,18 @@ class ToySession:
         )
 
 
-SPEC = AlgorithmSpec(
-    name="toy_search",
-    title="Toy search",
-    settings=ToySettings,
-    presets={"demo": ToySettings()},
-    open_session=ToySession,
-    budget_unit="evaluations",
-    result="archive",
-    check_game=str,
-    check_variant=str,
-    check_fit=lambda game, settings: None,
-    describe_protocol=lambda game, settings: {"name": "toy"},
+SPECS = (
+    AlgorithmSpec(
+        name="toy_search",
+        title="Toy search",
+        settings=ToySettings,
+        presets={"demo": ToySettings()},
+        open_session=ToySession,
+        budget_unit="evaluations",
+        result="archive",
+        check_game=str,
+        check_variant=str,
+        check_fit=lambda game, settings: None,
+        describe_protocol=lambda game, settings: {"name": "toy"},
+    ),
 )

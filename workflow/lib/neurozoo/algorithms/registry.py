@@ -44,7 +44,13 @@ ALGORITHMS = Registry()
 
 for _package in pkgutil.iter_modules(neurozoo.algorithms.__path__):
     if _package.ispkg:
-        for _spec in importlib.import_module(f"neurozoo.algorithms.{_package.name}.spec").SPECS:
+        _module = importlib.import_module(f"neurozoo.algorithms.{_package.name}.spec")
+        if not isinstance(getattr(_module, "SPECS", None), tuple):
+            raise NeurozooError(
+                f"{_module.__file__} should have SPECS, a tuple of one AlgorithmSpec or more, but has not. Add it: "
+                "SPECS = (AlgorithmSpec(...),)"
+            )
+        for _spec in _module.SPECS:
             ALGORITHMS.register(_spec)
 
 
