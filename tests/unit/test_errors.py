@@ -68,6 +68,15 @@ def test_other_errors_keep_their_traceback(error):
         raise error
 
 
+def test_the_log_keeps_the_traceback_of_an_unexpected_error(tmp_path):
+    (tmp_path / "log").write_text("before\n")
+    with pytest.raises(KeyError), plain_errors(tmp_path / "log"):
+        {}["a bug"]
+    log = (tmp_path / "log").read_text()
+    assert log.startswith("before\nTraceback (most recent call last):\n")
+    assert log.endswith("\nKeyError: 'a bug'\n")
+
+
 def test_capital_letters_do_not_hide_the_name_that_was_meant():
     assert nearest("GA", ["ga", "es"]) == "ga"
     assert nearest("hopperV4", ["HopperV4"]) == "HopperV4"

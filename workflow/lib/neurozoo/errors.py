@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 
 _LONGEST = 80  # characters of a name in a message
@@ -152,7 +153,7 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
     """Ends a program with one sentence instead of a traceback if the user can fix the error.
 
     Args:
-        log: Optional file to which the sentence is appended, too.
+        log: Optional file to which the sentence is appended, too, or the traceback of an unexpected error.
 
     Raises:
         SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error. What the system
@@ -167,7 +168,14 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
             raise explained(error) from error
     except NeurozooError as error:
         print(f"neurozoo: {error}", file=sys.stderr, flush=True)
-        if log is not None:
-            with contextlib.suppress(OSError), open(log, "a", encoding="utf-8") as file:
-                file.write(f"neurozoo: {error}\n")
+        _append(log, f"neurozoo: {error}\n")
         raise SystemExit(1) from None
+    except Exception:
+        _append(log, traceback.format_exc())
+        raise
+
+
+def _append(log: str | os.PathLike | None, text: str) -> None:
+    if log is not None:
+        with contextlib.suppress(OSError), open(log, "a", encoding="utf-8") as file:
+            file.write(text)
