@@ -33,6 +33,7 @@ from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_named_files
 from neurozoo.plan.run_targets import check_run_targets
 from neurozoo.plan.targets import check_targets
+from neurozoo.plan.tried_environments import try_environments
 from neurozoo.plan.planned_runs import (
     check_new_run,
     filmed_runs,
@@ -107,6 +108,9 @@ if IS_STARTED_BY_USER:
 RUNS_HERE = HAS_FILES_HERE and not workflow.deployment_settings.deployment_method
 if IS_STARTED_BY_USER and RUNS_HERE and (sentence := missing_packages(config)):
     say_once(sentence)
+if IS_STARTED_BY_USER and RUNS_HERE:
+    for sentence in in_a_sentence(lambda: list(try_environments(config))):
+        say_once(sentence)
 
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     in_a_sentence(check_container, config["container"])

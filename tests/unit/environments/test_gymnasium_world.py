@@ -50,7 +50,7 @@ def world():
     return make_world(GAME, protocol_of(GAME))
 
 
-def raises(*_):
+def raises(*_, **__):
     raise RuntimeError("not here")
 
 
@@ -240,3 +240,39 @@ def test_a_long_episode_without_a_limit_is_told_once(monkeypatch, capsys, limit,
     said = capsys.readouterr().err
     assert said.count("an episode of gym.Odd-v0 has lasted 9 steps") == told
     assert said.count("max_episode_steps") == told
+
+
+def test_an_environment_that_is_in_order_is_tried_in_silence():
+    assert gymnasium_world.try_environment(GAME, protocol_of(GAME)) is None
+
+
+def test_episodes_with_one_seed_that_differ_are_told(monkeypatch):
+    random = np.random.default_rng(1)
+    monkeypatch.setattr(Odd, "see", lambda self: random.integers(0, 255, (84, 84, 1), np.uint8))
+    assert "so its runs cannot be repeated" in gymnasium_world.try_environment(GAME, protocol_of(GAME))
+
+
+@pytest.mark.parametrize(
+    ("method", "does", "message"),
+    [
+        ("step", raises, r"fails in its first step: RuntimeError: not here \(test_gymnasium_world.py, line \d+\)"),
+        ("reset", raises, "fails in its first step: RuntimeError: not here"),
+        ("step", lambda self, action: (self.see(), 0.0, False, {}), "not enough values to unpack"),
+        ("reset", lambda self, *, seed=None, options=None: self.see(), "returns ndarray. Mend it: reset returns"),
+        ("step", lambda self, action: (self.see(), np.nan, False, False, {}), "in step 1 of the episode with seed 1"),
+    ],
+)
+def test_a_broken_environment_is_found_in_its_first_step(monkeypatch, method, does, message):
+    monkeypatch.setattr(Odd, method, does)
+    with pytest.raises(NeurozooError, match=message):
+        gymnasium_world.try_environment(GAME, protocol_of(GAME))
+
+
+def test_an_error_of_the_environment_keeps_its_traceback_and_says_where_it_happened(monkeypatch):
+    played = world()
+    played.reset(seed=7)
+    played.act(np.zeros(2))
+    monkeypatch.setattr(Odd, "step", raises)
+    with pytest.raises(RuntimeError, match="not here") as caught:
+        played.act(np.zeros(2))
+    assert caught.value.__notes__ == [f"neurozoo: {GAME} raised this in step 2 of the episode with seed 7."]

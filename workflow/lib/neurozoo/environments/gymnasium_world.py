@@ -3,7 +3,9 @@
 import contextlib
 import math
 import sys
+import traceback
 from functools import cache
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -14,6 +16,7 @@ from neurozoo.environments.single_frame import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
 
 LONG_EPISODE = 100_000  # steps after which a missing limit is told
+_API = "reset returns (observation, info), and step (observation, reward, is terminated, is truncated, info)"
 
 
 class GymnasiumWorld(SingleFrameWorld):
@@ -29,6 +32,7 @@ class GymnasiumWorld(SingleFrameWorld):
         self._is_closed = False
         self._can_draw = self._environment.render_mode is not None
         self._screen_shape: tuple[int, int, int] | None = None  # known when something has been drawn
+        self._seed = 0  # of the episode
         try:
             self._start(0)  # refuses observations that are not those of the space
         except BaseException:
@@ -71,9 +75,30 @@ class GymnasiumWorld(SingleFrameWorld):
         return None
 
     def _start(self, seed: int) -> None:
-        self._seen = self._checked(self._environment.reset(seed=seed)[0])
+        self._seed = seed
+        try:
+            begun = self._environment.reset(seed=seed)
+            if not isinstance(begun, tuple) or len(begun) != 2:
+                raise NeurozooError(f"reset of {self.game!r} returns {type(begun).__name__}. Mend it: {_API}.")
+            self._seen = self._checked(begun[0])
+        except Exception as error:
+            raise self._placed(error, 0) from error
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
+        try:
+            return self._step(outputs)
+        except Exception as error:
+            raise self._placed(error, self.steps + 1) from error
+
+    def _placed(self, error: Exception, step: int) -> Exception:
+        """Returns an error that says in which step of which episode it happened, so that it can be repeated."""
+        place = f"step {step} of the episode with seed {self._seed}"
+        if isinstance(error, NeurozooError):
+            return NeurozooError(f"{error} This happened in {place}.")
+        error.add_note(f"neurozoo: {self.game} raised this in {place}.")
+        return error
+
+    def _step(self, outputs: np.ndarray) -> tuple[float, bool]:
         space = self._environment.action_space
         if isinstance(space, gymnasium.spaces.Discrete):
             action: int | np.ndarray = largest(outputs)
@@ -134,6 +159,44 @@ def _say_long(game: str) -> None:
         "never ends, stop here and give max_episode_steps to gymnasium.register."
     )
     print(told, file=sys.stderr, flush=True)
+
+
+def try_environment(game: str, protocol: Protocol) -> str | None:
+    """Plays the first step of two episodes with one seed, because hours of training may come before the next error.
+
+    Returns:
+        A sentence if the episodes differ, so that runs cannot be repeated; None if they are equal.
+
+    Raises:
+        NeurozooError: The environment raises an error, or gives something else than its spaces and Gymnasium demand.
+    """
+    try:
+        world = GymnasiumWorld(game, protocol)
+        try:
+            first, second = _first_step(world), _first_step(world)
+        finally:
+            world.close()
+    except NeurozooError:
+        raise
+    except Exception as error:  # the environment may raise anything
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        raise NeurozooError(
+            f"{game!r} fails in its first step: {type(error).__name__}: {error} ({Path(at.filename).name}, line "
+            f"{at.lineno}). Mend the environment: {_API}."
+        ) from error
+    if np.array_equal(first, second):
+        return None
+    return (
+        f"Two episodes of {game!r} with the same seed differ, so its runs cannot be repeated, and an interrupted run "
+        "continues in another way. Draw all random numbers from self.np_random, which reset(seed=...) seeds."
+    )
+
+
+def _first_step(world: GymnasiumWorld) -> np.ndarray:
+    """Returns the first two observations and the reward of an episode, as a vector."""
+    start = world.reset(seed=1)
+    seen, reward, _ = world.act(np.zeros(world.num_outputs, np.float32))
+    return np.concatenate([start.ravel(), seen.ravel(), [reward]])
 
 
 def _make(game: str) -> gymnasium.Env:

@@ -1,0 +1,53 @@
+"""Gymnasium environments are tried in the plan."""
+
+import gymnasium
+import numpy as np
+import pytest
+from neurozoo.environments.games import gymnasium_spaces
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.tried_environments import try_environments
+
+
+class Unseeded(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return np.random.random(2).astype(np.float32), {}  # what it must not do
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 0.0, False, False, {}
+
+
+class Broken(Unseeded):
+    def step(self, action):
+        raise KeyError("sensor")
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    for name, made in (("Unseeded-v0", Unseeded), ("Broken-v0", Broken)):
+        gymnasium.register(name, entry_point=made)
+    yield
+    for name in ("Unseeded-v0", "Broken-v0"):
+        del gymnasium.registry[name]
+    gymnasium_spaces.cache_clear()
+
+
+def tried(*games):
+    return list(
+        try_environments(
+            check_config({"experiments": {"mine": {"algo": "ga", "games": list(games), "models": ["simple"]}}})
+        )
+    )
+
+
+def test_an_environment_with_random_numbers_of_its_own_is_told_and_others_are_not():
+    (sentence,) = tried("gym.CartPole-v1", "gym.Unseeded-v0", "gym.Platformer-v0", "hard_maze")
+    assert sentence.startswith("Two episodes of 'gym.Unseeded-v0' with the same seed differ")
+
+
+def test_a_broken_environment_is_named_with_its_place_in_the_configuration():
+    with pytest.raises(NeurozooError, match=r"mine.games\[1\]: 'gym.Broken-v0' fails in its first step: KeyError: 'se"):
+        tried("gym.CartPole-v1", "gym.Broken-v0")

@@ -1,0 +1,38 @@
+"""Tries the Gymnasium environments of planned runs: a broken one is found in the plan, not after hours."""
+
+from collections.abc import Iterator, Mapping
+
+from neurozoo.algorithms.spec import game_protocol
+from neurozoo.environments.games import PLATFORMER_GAMES, world_of
+from neurozoo.errors import NeurozooError
+from neurozoo.plan.planned_runs import settings_of
+from neurozoo.plan.sweeps import members_of
+
+
+def try_environments(config: Mapping) -> Iterator[str]:
+    """Plays the first step of each Gymnasium environment, except the platform game, which the native op plays.
+
+    Args:
+        config: As returned by `check_config`.
+
+    Yields:
+        A sentence for each environment whose runs cannot be repeated.
+
+    Raises:
+        NeurozooError: An environment raises an error, or gives something else than its spaces and Gymnasium demand.
+    """
+    tried: set[str] = set()
+    for name, experiment in config["experiments"].items():
+        for number, game in enumerate(experiment["games"]):
+            if world_of(game) != "gymnasium" or game in (*PLATFORMER_GAMES, *tried):
+                continue
+            from neurozoo.environments.gymnasium_world import try_environment  # plans of other games need no Gymnasium
+
+            tried.add(game)
+            protocol = game_protocol(game, settings_of(experiment["algo"], members_of(experiment)[0]))
+            try:
+                sentence = try_environment(game, protocol)
+            except NeurozooError as error:
+                raise NeurozooError(f"experiments.{name}.games[{number}]: {error}") from error
+            if sentence:
+                yield sentence
