@@ -87,7 +87,7 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
             f"game {game!r} is unknown: this is Gymnasium's id of it. Write {known[own.lower()]!r}; the protocol "
             "decides about frame skip and sticky actions."
         )
-    if str(game) in gymnasium.registry:
+    if str(game) in gymnasium.registry or ":" in str(game):
         return NeurozooError(
             f"game {game!r} is unknown; did you mean '{GYMNASIUM_PREFIX}{game}', the environment of Gymnasium?"
         )
@@ -208,6 +208,8 @@ def gymnasium_spaces(game: str) -> Spaces:
 
     identifier = gymnasium_id(game)
     if "/" in identifier:
+        if identifier.startswith("ALE/"):
+            raise _unknown_game(identifier, game_names())
         raise NeurozooError(
             f"{game!r} has a slash, but games are names of folders. Register the environment without a namespace, such "
             f"as {identifier.rpartition('/')[2]!r}."
@@ -216,7 +218,11 @@ def gymnasium_spaces(game: str) -> Spaces:
         environment = gymnasium.make(identifier)
     except Exception as error:  # of Gymnasium, of an import, or of the environment's own constructor
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NeurozooError(f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.") from error
+        module, dot, name = identifier.rpartition(".")
+        hint = f" Did you mean '{GYMNASIUM_PREFIX}{module}:{name}'?" if dot and ":" not in identifier else ""
+        raise NeurozooError(
+            f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.{hint}"
+        ) from error
     sees, acts = environment.observation_space, environment.action_space
     named = _action_meanings(environment)
     close_environment(environment, game)
@@ -234,7 +240,10 @@ def gymnasium_spaces(game: str) -> Spaces:
         return Spaces(shape, named if is_named else tuple(f"ACTION_{i}" for i in range(acts.n)))
     if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
         return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
-    raise NeurozooError(f"{game!r} should take one of n actions or a vector, but takes {acts}.")
+    raise NeurozooError(
+        f"{game!r} should take one of n actions that begin at 0, or a vector, but takes {acts}. Wrap it in "
+        "gymnasium.wrappers.TransformAction (docs/your_environment.md)."
+    )
 
 
 def close_environment(environment: "gymnasium.Env", game: str) -> None:

@@ -266,7 +266,10 @@ def protocol_of(
     )
     if protocol.world != world:
         fitting = ", ".join(p.name for p in PROTOCOLS.values() if p.world == world)
-        raise NeurozooError(f"{game!r} cannot be played under the protocol {name!r}. Choose one of: {fitting}.")
+        raise NeurozooError(
+            f"{game!r} cannot be played under the protocol {name!r}. Set protocol (under overrides) to one of: "
+            f"{fitting}."
+        )
     if protocol.start_state == "2018" and game not in START_STATES:
         raise NeurozooError(
             f"The start state of 2018 is not known for {game!r}, only for {', '.join(START_STATES)}. "
