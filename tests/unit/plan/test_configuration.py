@@ -472,3 +472,24 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(entry, hint):
 def test_text_that_looks_like_a_number_is_told_from_one_that_yaml_misreads():
     with pytest.raises(NeurozooError, match=r"is '3'. This is text: write 3 without quotes, in a --configfile"):
         checked("experiments: {demo: {algo: ga, games: [pong], models: [small], runs: '3'}}")
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ("{algo: impala, games: [gym.PlatformerPixels-v0], models: [maze_recurrent], overrides: {protocol: gymnasium}}",
+         r"models\[0\]: 'maze_recurrent' sees mazes"),
+        ("{algo: impala, games: [pong], models: [maze_recurrent]}", r"models\[0\]: 'maze_recurrent' sees mazes"),
+        ("{algo: dqn, games: [river_crossing], models: [cells], overrides: {observation: objects, "
+         "protocol: river_split}}",
+         r"games\[0\]: Learners see 84 x 84 x 4 pixels, but 'river_crossing' shows 20 x 20 x 6. Set observation"),
+        ("{algo: ga, games: [river_crossing], models: [nature], overrides: {observation: objects}}",
+         r"models\[0\]: The network 'nature' has no padding"),
+        *((f"{{algo: {algo}, games: [gym.CartPole-v1], models: [simple]}}",
+           r"games\[0\]: Novelty needs a behaviour, but games under the protocol 'gymnasium' give none. Choose ga, rs")
+          for algo in ("ga_ns", "ns_es", "nsr_es", "nsra_es")),
+    ],
+)  # fmt: skip
+def test_what_training_would_refuse_is_refused_in_the_plan(choice, message):
+    with pytest.raises(NeurozooError, match=message):
+        checked(f"experiments: {{a: {choice}}}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from neurozoo.algorithms.run_settings import Settings
 from neurozoo.environments.games import check_game
+from neurozoo.environments.observations import check_screens
 from neurozoo.environments.protocols import BEFORE_CORRECTION, Protocol, check_engine, protocol_of
 from neurozoo.networks.catalogue import get_keras_network, get_network
 
@@ -42,6 +43,18 @@ def check_protocol(game: str, settings: Any) -> None:
         NeurozooError: Game, protocol and engine do not fit together.
     """
     check_engine(game, game_protocol(game, settings), settings.engine)
+
+
+def check_learner(game: str, settings: Any) -> None:
+    """Checks that a learner, which keeps observations as bytes, can play a game with some settings.
+
+    Raises:
+        NeurozooError: Game, protocol and engine do not fit together, or the game shows no grey pictures.
+    """
+    check_protocol(game, settings)
+    protocol = game_protocol(game, settings)
+    if protocol.world in ("river_crossing", "gymnasium"):
+        check_screens(game, protocol)
 
 
 def game_protocol(game: str, settings: Any) -> Protocol:

@@ -15,8 +15,8 @@ def check_network(game: str, model: str, protocol: Protocol) -> Architecture:
     """Returns a network that fits a game. Loads no ROM, so that plans of many games are quick.
 
     Raises:
-        NeurozooError: The game or network is unknown, the network needs pictures and the game has none, or it has
-            layers that nothing computes for this game.
+        NeurozooError: The game or network is unknown, the network needs pictures and the game has none, its kernels do
+            not fit into them, or it has layers that nothing computes for this game.
     """
     network = get_architecture(model)
     chain = network if isinstance(network, Network) else None
@@ -38,6 +38,8 @@ def check_network(game: str, model: str, protocol: Protocol) -> Architecture:
             f"Python plays {game!r}, with dense layers and convolutions that are not normalised, but {network.name!r} "
             "has others. Choose another network, such as 'simple' or 'small'."
         )
+    if protocol.preprocessing != "rgb":  # whose size only the ROM knows
+        network.layout(1, observation_shape(game, protocol).observation)
     return network
 
 

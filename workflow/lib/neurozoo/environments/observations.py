@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from neurozoo.environments.games import gymnasium_spaces, screen_size
 from neurozoo.environments.protocols import Protocol
+from neurozoo.errors import NeurozooError
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 
@@ -46,6 +47,8 @@ class ObservationShape:
         return self.is_in_colour or (self.stack > 1 and self.channels == 1 and self.height > 1)
 
 
+SCREENS = (84, 84, 4)  # (height, width, pictures) of what learners see
+
 _RIVER_OBSERVATIONS = {
     "pixels": ObservationShape(84, 84, 1, 4),
     "rgb": ObservationShape(20, 20, 3),
@@ -70,6 +73,20 @@ def observation_shape(game: str, protocol: Protocol) -> ObservationShape:
     if protocol.preprocessing == "rgb":
         return ObservationShape(*screen_size(game), 3)
     return ObservationShape(84, 84, 1, 4, repeats_first=protocol.preprocessing == "pil_bilinear")
+
+
+def check_screens(game: str, protocol: Protocol) -> None:
+    """Checks that a game shows what learners keep in bytes: the last four grey pictures of 84 x 84.
+
+    Raises:
+        NeurozooError: It shows something else.
+    """
+    if (seen := observation_shape(game, protocol).observation) != SCREENS:
+        remedy = "Set observation to pixels." if protocol.observation else "Choose another game or protocol."
+        raise NeurozooError(
+            f"Learners see {' x '.join(map(str, SCREENS))} pixels, but {game!r} shows "
+            f"{' x '.join(map(str, seen))}. {remedy}"
+        )
 
 
 def brightest(protocol: Protocol) -> float:

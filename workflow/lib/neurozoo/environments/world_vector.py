@@ -5,14 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from neurozoo.environments import make_world
-from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.observations import SCREENS, check_screens
 from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.environments.single_frame import SingleFrameWorld
 from neurozoo.environments.vector import SeedOf, Step
 from neurozoo.errors import NeurozooError
-
-_OBSERVATION = (84, 84, 4)
 
 
 class WorldVectorEnvironment:
@@ -32,17 +30,12 @@ class WorldVectorEnvironment:
     """
 
     def __init__(self, game: str, protocol: Protocol, *, count: int, seed_of: SeedOf) -> None:
-        if (seen := observation_shape(game, protocol).observation) != _OBSERVATION:
-            remedy = " Set observation to pixels." if protocol.observation else ""
-            raise NeurozooError(
-                f"Learners see {' x '.join(map(str, _OBSERVATION))} pixels, but {game!r} shows "
-                f"{' x '.join(map(str, seen))}.{remedy}"
-            )
+        check_screens(game, protocol)
         self.count = count
         self.num_actions = len(output_names(game, protocol))
         self.episodes = np.zeros(count, np.int64)
         self.lives = np.zeros(count, np.int64)
-        self.stacks = np.zeros((count, *_OBSERVATION[2:], *_OBSERVATION[:2]), np.uint8)
+        self.stacks = np.zeros((count, *SCREENS[2:], *SCREENS[:2]), np.uint8)
         self._worlds = [_make(game, protocol) for _ in range(count)]
         self._seed_of = seed_of
         self._played: list[list[int]] = [[] for _ in range(count)]

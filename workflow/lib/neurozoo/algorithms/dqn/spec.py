@@ -3,7 +3,7 @@
 from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec, describe_evaluation
+from neurozoo.algorithms.spec import AlgorithmSpec, check_learner, describe_evaluation
 from neurozoo.environments.games import PLATFORMER_GAMES, check_played
 from neurozoo.environments.protocols import get_protocol
 
@@ -40,6 +40,7 @@ SPECS = (
         open_session=_open_session,
         report_name="epoch",
         check_game=_check_game,
+        check_fit=check_learner,
         has_phases=True,
         learns_by_steps=True,
         outputs_are_returns=True,

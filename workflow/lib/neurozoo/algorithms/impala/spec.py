@@ -3,7 +3,7 @@
 from neurozoo.algorithms.impala.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, describe_evaluation
+from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, check_learner, describe_evaluation
 from neurozoo.environments.games import PLATFORMER_GAMES, check_played
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.networks.catalogue import get_keras_network
@@ -58,6 +58,7 @@ SPECS = (
         report_name="epoch",
         has_episodes=True,
         check_game=_check_game,
+        check_fit=check_learner,
         check_variant=check_keras_network,
         check_model=_check_model,
         describe_evaluation=_describe_evaluation,

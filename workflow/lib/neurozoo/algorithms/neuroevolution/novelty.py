@@ -28,7 +28,10 @@ def choose_behaviour(setting: str | None, *, protocol: Protocol) -> str:
     """
     given = BEHAVIOURS[protocol.world]
     if not given:
-        raise NeurozooError(f"Novelty needs a behaviour, but games under the protocol {protocol.name!r} give none.")
+        raise NeurozooError(
+            f"Novelty needs a behaviour, but games under the protocol {protocol.name!r} give none. Choose ga, rs or "
+            "es, or another game."
+        )
     if setting is not None and setting not in given:
         raise NeurozooError(
             f"Games under the protocol {protocol.name!r} do not give the behaviour {setting!r}, "

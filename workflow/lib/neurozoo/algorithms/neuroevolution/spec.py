@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from neurozoo.algorithms.neuroevolution.novelty import choose_behaviour
 from neurozoo.algorithms.neuroevolution.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.neuroevolution.settings import (
     EsSettings,
@@ -14,7 +15,7 @@ from neurozoo.algorithms.neuroevolution.settings import (
 )
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_protocol, game_protocol
-from neurozoo.environments.games import check_behaviour, check_game
+from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
 
@@ -31,7 +32,8 @@ def _open_session(context: RunContext) -> Session:
 
 def _check_fit(game: str, settings: EvolutionSettings) -> None:
     check_protocol(game, settings)
-    check_behaviour(game, getattr(settings, "behaviour", None) or "none")
+    if isinstance(settings, NoveltySettings | GaNoveltySettings):
+        choose_behaviour(settings.behaviour, protocol=game_protocol(game, settings))
     if getattr(settings, "action_noise", 0.0):
         protocol = game_protocol(game, settings)
         if protocol.world != "gymnasium" or not has_continuous_outputs(protocol, output_names(game, protocol)):
