@@ -128,6 +128,15 @@ def test_the_score_line_grows_with_the_game(composed):
     assert lengths[-1] > 380
 
 
+def test_the_last_step_shows_the_score_of_the_whole_episode(frozen_folder, rollout_file, rewritten, tmp_path):
+    path = rewritten(rollout_file("small"), tmp_path / "x.npz", ep_rewards=np.array([77.0]))
+    frozen = open_frozen(frozen_folder("small"))
+    with np.load(path) as file, watched_rollout(frozen, path, layers=frozen.layers) as watched:
+        with Progress("x", total=80, log=None, terminal="lines") as progress:
+            shown = [step.score for step in watched.each_step(progress)]
+        assert shown == watched.scores.tolist() == [*file["score"][:-1].tolist(), 77]
+
+
 def test_the_same_rollout_gives_the_same_bytes(frozen_folder, rollout_file, tmp_path):
     for name in ("a.mp4", "b.mp4"):
         render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / name, max_steps=10)

@@ -26,11 +26,25 @@ def test_rows_come_side_by_side_up_to_the_last_step_that_is_shown(opened, rollou
         for row, screen, score in zip(rows, file["frames"], file["score"], strict=False):
             np.testing.assert_array_equal(row[0], screen)
             assert row[1] == score
-        assert rollout.final_score is None
+        assert rollout.final_scores == {}
         ((first, start),) = rollout.starts.items()
     assert (first, start["noops"]) == (0, 1)
     with np.load(rollout_file("small")) as file, opened() as rollout:
-        assert rollout.final_score == file["ep_rewards"][-1]
+        assert rollout.final_scores == {39: file["ep_rewards"][0]}
+
+
+def test_the_last_step_of_each_episode_shows_its_final_score(opened, rollout_file, rewritten, tmp_path):
+    """The score before a step lacks the points of the step; after the last step of an episode comes no other."""
+    starts = np.array([[0, 0, 0], [4, 1, 0], [30, 2, 0]])
+    scores = np.r_[[0.0, 1, 1, 2], np.arange(26.0), np.arange(10.0)]
+    path = rewritten(
+        rollout_file("small"), tmp_path / "x.npz", starts=starts, score=scores, ep_rewards=np.array([9.0, 26, -1])
+    )
+    scores[[3, 29, 39]] = 9, 26, -1
+    with opened(path) as rollout:
+        assert [moment["score"] for moment in rollout.moments()] == scores.tolist()
+    with opened(path, max_steps=30) as rollout:
+        assert rollout.final_scores == {3: 9, 29: 26}
 
 
 @pytest.mark.parametrize("wanted", [[8, 3, 38, 8], {39}, np.array([0, 2, 3]), []])

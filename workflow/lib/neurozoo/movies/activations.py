@@ -26,7 +26,7 @@ class WatchedStep:
             uint8, in their own shapes.
         outputs: The activation of the last layer itself: float32, shape (outputs,).
         screen: uint8, shape (height, width, 3).
-        score: Points of the episode before the step.
+        score: Points of the episode before the step; with its last step, those of the whole episode.
         action: Index of the action, or the values of continuous outputs.
     """
 
@@ -97,7 +97,13 @@ class WatchedRollout:
 
     @property
     def scores(self) -> np.ndarray:
-        """Points of the episode before each step."""
+        """Points of the episode that each step shows, see `WatchedStep`."""
+        scores = self._scores_before()
+        final = self._rollout.final_scores
+        scores[list(final)] = list(final.values())
+        return scores
+
+    def _scores_before(self) -> np.ndarray:
         return np.concatenate([scores for (scores,) in self._rollout.blocks("score")])
 
     def each_step(self, progress: Progress) -> Iterator[WatchedStep]:
@@ -115,7 +121,8 @@ class WatchedRollout:
             outputs = activations[len(self._layers)]
             for shown, said, screen, score in zip(pictures, outputs, screens, scores, strict=True):
                 number, action = next(actions)
-                yield WatchedStep(number, shown, said, screen, float(score), action)
+                score = self._rollout.final_scores.get(number, float(score))
+                yield WatchedStep(number, shown, said, screen, score, action)
                 progress.advance()
 
     def _ranges(self, progress: Progress) -> "Ranges":
@@ -146,7 +153,7 @@ class WatchedRollout:
     def _rewind(self) -> None:
         if self._frozen.has_history:
             actions = np.array(self._rollout.actions)
-            self._network.rewind(actions=actions, scores=self.scores, starts=list(self._rollout.starts))
+            self._network.rewind(actions=actions, scores=self._scores_before(), starts=list(self._rollout.starts))
 
     def _activations_of(self, observations: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Returns the observations with the activations of all layers and the memory, and the representation."""

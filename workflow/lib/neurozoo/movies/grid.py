@@ -235,8 +235,6 @@ def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[_GridMoment]:
     try:
         for moment in rollout.moments():
             yield {**moment, "is_over": False}
-        if moment is not None and rollout.final_score is not None:
-            moment["score"] = rollout.final_score
     except NeurozooError as error:
         problems.append(str(error))
     while moment is not None:

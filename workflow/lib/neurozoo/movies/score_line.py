@@ -33,7 +33,7 @@ class ScoreLine:
         """Draws the line.
 
         Args:
-            scores: Score before each step.
+            scores: Score that each step shows.
             starts: Numbers of the steps with which episodes begin.
             theme: The colours.
             width: Pixels.

@@ -161,7 +161,7 @@ class RolloutFile:
         starts: No-ops and seed of each episode, by the number of its first step.
         perturbation: How the agent was perturbed.
         seed: Seed of the perturbation; 0 if there was none.
-        final_score: Score of the last recorded episode; None if its last steps are not shown.
+        final_scores: Score of each episode whose end is shown, by the number of its last step.
     """
 
     def __init__(self, reader: RolloutReader, frozen: FrozenModel, *, keys: Sequence[str], max_steps: int):
@@ -174,8 +174,10 @@ class RolloutFile:
         self.screen_shape = (height, width, 3)
         actions = next(reader.blocks("actions", self.steps))
         self.actions: list[Action] = list(actions) if frozen.is_continuous else actions.tolist()
-        self.final_score = float(reader.whole("ep_rewards")[-1]) if self.steps == steps else None
         starts = reader.whole("starts")
+        ends = [*(starts[1:, 0] - 1).tolist(), steps - 1]
+        scores = zip(ends, reader.whole("ep_rewards").tolist(), strict=True)
+        self.final_scores = {end: score for end, score in scores if end < self.steps}
         self.starts = {first: {"noops": noops, "seed": seed} for first, noops, seed in starts.tolist()}
         is_ordered = starts[0, 0] == 0 and (np.diff(starts[:, 0]) > 0).all() and starts.min() >= 0
         if not frozen.is_continuous and not all(0 <= action < len(frozen.actions) for action in self.actions):
@@ -200,13 +202,15 @@ class RolloutFile:
     def moments(self) -> Iterator[Moment]:
         """Yields each step as arguments of `ScreenView.draw`: screen, score, step of the episode from 1, and action.
 
-        The file must have been opened with the key `score`.
+        The score is that before the step; with the last step of an episode, its final score. The file must have been
+        opened with the key `score`.
         """
         first = 0
         for number, (screen, score) in enumerate(self.rows("frames", "score")):
             first = number if number in self.starts else first
             step, action = number - first + 1, self.actions[number]
-            yield {"screen": screen, "score": float(score), "step": step, "action": action}
+            score = self.final_scores.get(number, float(score))
+            yield {"screen": screen, "score": score, "step": step, "action": action}
 
     def _checked_steps(self, frozen: FrozenModel, keys: Sequence[str]) -> int:
         wanted: dict[str, tuple[int | str, ...]] = {
