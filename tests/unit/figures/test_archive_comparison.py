@@ -111,3 +111,28 @@ def test_without_predictions_there_is_a_sentence(run_dirs):
         prediction_points(run_dirs[2:])
     with pytest.raises(NeurozooError, match="no archive to show"):
         draw_archive_rows([], ["rows.png"])
+
+
+def test_archives_of_several_games_have_short_lines_above_panels_with_the_whole_range(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(archive_comparison, "save_figure", lambda figure, outputs: drawn.append(figure))
+    mario = {"game": "mario", "measures": ["sky_tiles", "jumps"]}
+    paths = [archive(tmp_path / "0"), archive(tmp_path / "1", **mario), archive(tmp_path / "2", "map_elites", "plain")]
+    draw_archive_rows(paths, [tmp_path / "rows.png"])
+    panels = drawn[0].data["search"].cat.categories.tolist()
+    assert [panel.splitlines()[0] for panel in panels] == ["DSAGE, full", "MAP-Elites, plain", "DSAGE, full"]
+    assert panels[1].splitlines()[1].startswith("maze: Walls / ")
+    assert max(len(line) for panel in panels for line in panel.splitlines()) <= 30
+    for axes in drawn[0].draw().axes:
+        assert (axes.get_xlim(), axes.get_ylim()) == (pytest.approx((0, 256)), pytest.approx((0, 648)))
+
+
+def test_predictions_of_several_games_name_the_game(run_dirs, monkeypatch):
+    read = archive_comparison.read_run_result
+    games = {"0": "maze", "1": "mario"}
+    monkeypatch.setattr(
+        archive_comparison, "read_run_result", lambda folder: read(folder) | {"game": games.get(folder.name, "maze")}
+    )
+    titles = [panel.splitlines()[0] for panel in dict.fromkeys(prediction_points(run_dirs)["panel"])]
+    assert "DSAGE, full, maze: walls" in titles
+    assert "DSAGE, full, mario: walls" in titles

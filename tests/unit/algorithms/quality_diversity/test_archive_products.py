@@ -272,3 +272,25 @@ def test_a_configuration_plans_what_shows_archives():
     assert not [file for file in files if "frozen" in file or "learning_curves" in file or "scores" in file]
     experiment |= {"algo": "map_elites", "models": ["plain"]}
     assert not [file for file in planned_products(check_config({"experiments": {"e": experiment}})) if "pred" in file]
+
+
+def test_settings_of_one_game_say_nothing_about_another(tmp_path, monkeypatch):
+    """Otherwise DSAGE would have two colours and all of its settings in the legend. A single report is a point."""
+    rows = [
+        {"algo": "dsage", "game": game, "model": "full", "run": 1, "protocol": game, "settings": game,
+         "settings_num_episodes": str(number), "evaluations": evaluations, "qd_score": 1.0 * evaluations,
+         "coverage": 0.1}
+        for number, game in enumerate(("maze", "mario"))
+        for evaluations in ((100, 200) if game == "maze" else (100,))
+    ]  # fmt: skip
+    curves = archive_curves(pd.DataFrame(rows), confidence=0.95, seed=0)
+    assert set(curves["curve"]) == {"DSAGE, full"}
+    figures = []
+    monkeypatch.setattr(archives, "save_figure", lambda figure, outputs: figures.append(figure))
+    archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
+    layer = next(each for each in figures[0].layers if type(each.geom).__name__ == "geom_point")
+    points = layer._data(figures[0].data)
+    assert points[["game", "panel"]].to_numpy().tolist() == [
+        ["mario", "QD score, mario"], ["mario", "Coverage of the archive, mario"]
+    ]  # fmt: skip
+    assert figures[0].theme.getp("figure_size") == (9.5, 1.3 + 2 * 2.9)

@@ -1,6 +1,7 @@
 """Compares all searches: archives with one colour bar, histograms of objectives, and predictions of levels."""
 
 import os
+import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 BINS = 100  # of the histograms
 _COLUMNS = 4
 _PANEL = (2.6, 2.4)  # inches
+_LINE = 30  # letters of a title that fit above a panel
 
 
 def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
@@ -36,25 +38,29 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
     """
     check_formats(outputs)
     found = _by_search(archives)
-    first = {(game, axes, name): stored[0] for (game, axes, name), stored in found.items()}
-    points = pd.concat(
-        [filled_cells(stored).assign(search=_panel(found, kind)) for kind, stored in first.items()], ignore_index=True
-    )
-    points["search"] = pd.Categorical(points["search"], list(dict.fromkeys(points["search"])))
-    one = {(game, axes) for game, axes, _ in found}
-    game, axes = next(iter(one))
-    titles = [measure_title(game, axis) for axis in axes] if len(one) == 1 else ["First measure", "Second measure"]
-    ranges = next(iter(first.values())).ranges.tolist()
-    scales: Literal["fixed", "free"] = "fixed" if len(one) == 1 else "free"
-    limits = {"xlim": tuple(ranges[0]), "ylim": tuple(ranges[1])}
+    first = {_panel(found, kind): stored[0] for kind, stored in found.items()}
+    tables = [filled_cells(stored).assign(search=panel) for panel, stored in first.items()]
+    corners = [
+        pd.DataFrame({"x": stored.ranges[0], "y": stored.ranges[1], "objective": np.nan, "search": panel})
+        for panel, stored in first.items()
+    ]
+    points = pd.concat(tables, ignore_index=True)
+    ends = pd.concat(corners, ignore_index=True)
+    for table in (points, ends):
+        table["search"] = pd.Categorical(table["search"], list(first))
+    kinds = list(dict.fromkeys((game, axes) for game, axes, _ in found))
+    game, axes = kinds[0]
+    titles = [measure_title(game, axis) for axis in axes] if len(kinds) == 1 else ["First measure", "Second measure"]
+    scales: Literal["fixed", "free"] = "fixed" if len(kinds) == 1 else "free"
     figure = (
         p9.ggplot(points, p9.aes("x", "y", fill="objective"))
         + p9.geom_tile(p9.aes(width="width", height="height"))
+        + p9.geom_blank(p9.aes("x", "y"), ends, inherit_aes=False)
         + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
         + p9.facet_wrap("search", ncol=panels_per_row(len(first), most=_COLUMNS), scales=scales)
         + p9.labs(title="Archives", subtitle="The first run of each search.", x=titles[0], y=titles[1])
-        + (p9.coord_cartesian(**limits, expand=False) if len(one) == 1 else p9.coord_cartesian())
-        + figure_theme(_size(len(first)), has_legend=False)
+        + p9.coord_cartesian(expand=False)
+        + figure_theme(_size(list(first)), has_legend=False)
         + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
     )
     save_figure(figure, outputs)
@@ -77,7 +83,7 @@ def draw_objective_histograms(archives: Sequence[str | os.PathLike], outputs: Se
         + p9.facet_wrap("search", ncol=panels_per_row(len(found), most=_COLUMNS))
         + p9.scale_y_continuous(labels=number_labels)
         + p9.labs(title="Objectives of the elites", subtitle="Mean over runs.", x="Objective", y="Elites")
-        + figure_theme(_size(len(found)), has_legend=False)
+        + figure_theme(_size(list(dict.fromkeys(bars["search"]))), has_legend=False)
     )
     save_figure(figure, outputs)
 
@@ -154,11 +160,12 @@ def prediction_points(run_dirs: Sequence[str | os.PathLike]) -> pd.DataFrame:
     if not parts:
         raise NeurozooError("No run has predictions of levels, so there is nothing to show. Plan a run of dsage.")
     found = []
-    for (_, name, measure), tables in parts.items():
+    for (game, name, measure), tables in parts.items():
         table = pd.concat(tables, ignore_index=True)
         error = table["error"].mean()
         points = table.groupby("true", as_index=False).agg(predicted=("predicted", "mean"), levels=("true", "size"))
-        panel = f"{name}: {measure.replace('_', ' ')}\nmean absolute error {error:,.3g}"
+        about = f"{name}, {game}" if len({each for each, _, _ in parts}) > 1 else name
+        panel = f"{about}: {measure.replace('_', ' ')}\nmean absolute error {error:,.3g}"
         found.append(points.assign(search=name, measure=measure, error=error, panel=panel))
     return pd.concat(found, ignore_index=True)
 
@@ -181,7 +188,8 @@ def _by_search(paths: Sequence[str | os.PathLike]) -> dict[_Kind, list[StoredArc
         found.setdefault((str(stored.facts.get("game", "")), stored.measures, name), []).append(stored)
     if not found:
         raise NeurozooError("There is no archive to show; plan at least one run of quality diversity.")
-    return found
+    games = list(dict.fromkeys(game for game, _, _ in found))
+    return dict(sorted(found.items(), key=lambda each: games.index(each[0][0])))
 
 
 def _search_names(every: Sequence[Mapping[str, object]], folders: Sequence[Path]) -> list[str]:
@@ -209,13 +217,16 @@ def _search_names(every: Sequence[Mapping[str, object]], folders: Sequence[Path]
 
 
 def _panel(found: dict[_Kind, list[StoredArchive]], kind: _Kind) -> str:
-    """Returns the name of the search, with what else differs among all."""
+    """Returns the name of the search, with lines for what else differs among all."""
     game, measures, name = kind
     has_games = len({each[0] for each in found}) > 1
     has_measures = len({each[1] for each in found}) > 1
-    return ", ".join([name, *([game] if has_games else []), *([" / ".join(measures)] if has_measures else [])])
+    about = [game] if has_games else []
+    about += [" / ".join(measure_title(game, measure) for measure in measures)] if has_measures else []
+    return "\n".join(textwrap.fill(line, _LINE) for line in (name, *([": ".join(about)] if about else [])))
 
 
-def _size(panels: int) -> tuple[float, float]:
-    columns = panels_per_row(panels, most=_COLUMNS)
-    return 1.6 + _PANEL[0] * columns, 1.2 + _PANEL[1] * -(-panels // columns)
+def _size(panels: Sequence[str]) -> tuple[float, float]:
+    columns = panels_per_row(len(panels), most=_COLUMNS)
+    lines = max(panel.count("\n") for panel in panels)
+    return 1.6 + _PANEL[0] * columns, 1.2 + (_PANEL[1] + 0.17 * lines) * -(-len(panels) // columns)

@@ -11,6 +11,7 @@ import plotnine as p9
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import common_grid
+from neurozoo.figures.legends import legend_columns, legend_height, wrapped
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
@@ -29,7 +30,7 @@ from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
 PANELS = {"qd_score": "QD score", "coverage": "Coverage of the archive"}
-_SIZE = (9.5, 4.2)  # inches
+_WIDTH, _ROW, _AROUND = 9.5, 2.9, 1.3  # inches: of the figure, of a game's panels, of what is around all panels
 _RESAMPLES = 2_000
 
 
@@ -115,7 +116,8 @@ def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd
         raise NeurozooError(
             "No run has an archive, so there is nothing to show. Plan runs such as map_elites or dsage."
         )
-    reports = with_names(reports)
+    # No search is pooled over games, and settings of mazes say nothing about platform levels.
+    reports = pd.concat([with_names(of_game) for _, of_game in reports.groupby("game", sort=False)])
     parts = []
     for (game, algo, model, variant), group in reports.groupby(["game", "algo", "model", VARIANT], sort=False):
         runs = [run for _, run in group.groupby("run", sort=False)]
@@ -154,6 +156,8 @@ def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
         text = f"Mean of {number_range(runs, 'run')}. Band: its {percent(confidence)} bootstrap interval."
         if runs[runs > 1].min() < ENOUGH_RUNS:
             text += f" {TOO_FEW_RUNS}"
+    height = _AROUND + _ROW * len(games) + legend_height(names, _WIDTH)
+    is_single = curves.groupby(["panel", "curve"], observed=True)["mean"].transform("size") == 1
     return (
         p9.ggplot(
             curves.assign(panel=pd.Categorical(curves["panel"], panels)),
@@ -161,11 +165,16 @@ def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
         )
         + p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), alpha=0.2, colour="none", na_rm=True)
         + p9.geom_line(size=0.8)
-        + p9.facet_wrap("panel", ncol=2, scales="free_y")
+        + p9.geom_point(data=lambda points: points[is_single.to_numpy()], size=1.6)
+        + p9.facet_wrap("panel", ncol=2, scales="free" if len(games) > 1 else "free_y")
         + p9.scale_x_continuous(labels=_labels)
         + p9.scale_y_continuous(labels=number_labels)
-        + p9.scale_colour_manual(values=categorical_colours(len(names)))
-        + p9.scale_fill_manual(values=categorical_colours(len(names)))
+        + p9.scale_colour_manual(values=categorical_colours(len(names)), labels=wrapped(names, _WIDTH))
+        + p9.scale_fill_manual(values=categorical_colours(len(names)), labels=wrapped(names, _WIDTH))
+        + p9.guides(
+            colour=p9.guide_legend(ncol=legend_columns(names, _WIDTH)),
+            fill=p9.guide_legend(ncol=legend_columns(names, _WIDTH)),
+        )
         + p9.labs(title="Archives", subtitle=text, x="Evaluations", y="", colour="", fill="")
-        + figure_theme(_SIZE, has_legend=True)
+        + figure_theme((_WIDTH, height), has_legend=True)
     )

@@ -14,6 +14,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.figures.legends import legend_columns, legend_height, wrapped
 from neurozoo.figures.style import (
     COLOUR_BY,
     ENOUGH_RUNS,
@@ -118,7 +119,7 @@ def plot_learning_curves(
     games = sorted(reports["game"].unique())
     columns = panels_per_row(len(games), most=columns)
     width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
-    height += _legend_height([*labels, *dict.fromkeys(others["curve"])], width)
+    height += legend_height([*labels, *dict.fromkeys(others["curve"])], width)
     named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"
     levels = reference_levels(reports)
     figure = _figure(
@@ -428,8 +429,8 @@ def _figure(
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
         + p9.scale_y_continuous(labels=number_labels, expand=(0.05, 0, 0.12, 0))  # with room for a label at the top
-        + p9.scale_colour_manual(values=colours, limits=entries, labels=_wrapped(entries, size[0]))
-        + p9.guides(colour=p9.guide_legend(ncol=_legend_columns(entries, size[0])))
+        + p9.scale_colour_manual(values=colours, limits=entries, labels=wrapped(entries, size[0]))
+        + p9.guides(colour=p9.guide_legend(ncol=legend_columns(entries, size[0])))
         + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
         + p9.labs(colour="")
         + figure_theme(size, has_legend=len(entries) > 1)
@@ -452,20 +453,3 @@ def _are_alike(curves: pd.DataFrame) -> bool:
     """Checks whether all games were played for about equally long, so that their panels can share the frames axis."""
     ends = curves.groupby("game")["frames"].max()
     return ends.max() <= 1.5 * ends.min()
-
-
-def _wrapped(labels: Sequence[str], width: float) -> list[str]:
-    """Returns legend entries in as many lines as they need: the end of a name may be what differs."""
-    return [textwrap.fill(label, max(20, int((width - 0.95) / 0.066))) for label in labels]
-
-
-def _legend_height(labels: Sequence[str], width: float) -> float:
-    """Returns the inches that a legend needs beyond the room for a few lines that every figure has."""
-    lines = sum(label.count("\n") + 1 for label in _wrapped(labels, width))
-    return 0.17 * max(0, math.ceil(lines / _legend_columns(labels, width)) - 3)
-
-
-def _legend_columns(labels: Sequence[str], width: float) -> int:
-    """Returns how many legend entries fit into a row; `width` is in inches."""
-    entry = 0.6 + 0.075 * max(map(len, labels))
-    return max(1, min(len(labels), int((width - 0.8) / entry)))

@@ -181,7 +181,7 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
             size=8.5, colour=_QUIET, ha="left", linespacing=1.4, margin={"b": 8, "unit": "pt"}
         ),
         plot_caption=p9.element_text(size=7.5, colour=_QUIET, ha="right"),
-        strip_text=p9.element_text(size=10, weight="bold", colour=_INK, ha="left"),
+        strip_text=p9.element_text(size=10, weight="bold", colour=_INK, ha="left", ma="left"),
         axis_title=p9.element_text(size=9, colour=_INK),
         axis_text=p9.element_text(size=8, colour=_QUIET),
         panel_grid_minor=p9.element_blank(),
