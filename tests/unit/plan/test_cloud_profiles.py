@@ -20,6 +20,7 @@ def profile(name, monkeypatch):
     yte = pytest.importorskip("yte", reason="needs Snakemake: make setup")
     pytest.importorskip("boto3", reason="needs the extra cloud: make setup EXTRAS=cloud")
     monkeypatch.setattr(cloud_profiles, "read_stack", lambda: STACK)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     return yte.process_yaml((PROJECT / "profiles" / name / "config.yaml").read_text(), require_use_yte=True)
 
 
@@ -66,6 +67,16 @@ def test_without_its_plugins_a_profile_says_how_to_install_them(name, monkeypatc
     assert said.endswith("not installed. Run: make setup EXTRAS=cloud\n")
 
 
+def test_without_access_to_the_storage_the_profile_for_kubernetes_says_what_to_export(monkeypatch, capsys):
+    pytest.importorskip("boto3", reason="needs the extra cloud: make setup EXTRAS=cloud")
+    for name in cloud_profiles.ACCESS:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SystemExit) as ended:
+        check_profile("kubernetes")
+    assert ended.value.code == 1
+    assert "Export those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY" in capsys.readouterr().err
+
+
 def test_the_profile_for_aws_names_what_the_stack_has(monkeypatch):
     found = profile("aws", monkeypatch)
     assert found["aws-batch-job-queue"] == "arn:queue"
@@ -102,7 +113,6 @@ def test_batch_lowers_the_memory_of_no_rule(monkeypatch):
 def test_the_profile_for_kubernetes_passes_on_the_credentials_that_are_set(monkeypatch):
     for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     found = profile("kubernetes", monkeypatch)
     assert found["envvars"] == ["AWS_ACCESS_KEY_ID"]
     assert found["default-resources"]["gpu_manufacturer"] == "nvidia"
@@ -137,6 +147,7 @@ def test_the_log_of_a_pod_that_has_failed_is_that_of_its_only_container(monkeypa
         return "Killed"
 
     monkeypatch.setattr(client.CoreV1Api, "read_namespaced_pod_log", read_namespaced_pod_log)
+    monkeypatch.setenv("AWS_REGION", "zoo")
     check_profile("kubernetes")
     check_profile("kubernetes")  # a profile is read more than once
     read = partial(client.CoreV1Api().read_namespaced_pod_log, name="pod", namespace="zoo", container="c")

@@ -1,6 +1,7 @@
 """What the profiles for clouds ask: whether their plugins are installed, and what `cloud up` has made."""
 
 import importlib.util
+import os
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from neurozoo.files import read_json, write_json
 STACK_NAME = "neurozoo"  # unless another is chosen
 STACK_FILE = Path("profiles", "aws", "stack.json")  # written by `cloud up`, no part of the repository
 _UP = "Run: python -m neurozoo cloud up"
+# Environment variables that jobs of --profile kubernetes get, if they are set.
+ACCESS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL")
 _PLUGINS = {
     "aws": ("snakemake_executor_plugin_aws_batch", "snakemake_storage_plugin_s3"),
     "kubernetes": ("snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_s3"),
@@ -70,7 +73,7 @@ def stack_of_profile() -> Stack:
 
 
 def check_profile(name: str) -> None:
-    """Ends the process with a sentence if the plugins of a profile are not installed, and mends what they do wrong.
+    """Ends the process with a sentence if a profile's plugins or keys are missing, and mends what plugins do wrong.
 
     Args:
         name: `aws` or `kubernetes`.
@@ -86,6 +89,13 @@ def check_profile(name: str) -> None:
             )
         )
     if name == "kubernetes":
+        if not any(name in os.environ for name in ACCESS):
+            raise _ended(
+                NeurozooError(
+                    "--profile kubernetes hands your access to the storage to its jobs, but no variable has it. "
+                    f"Export those of {', '.join(ACCESS)} that your storage needs (docs/cloud.md)."
+                )
+            )
         _let_pods_fail()
 
 
