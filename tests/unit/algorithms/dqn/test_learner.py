@@ -430,6 +430,8 @@ def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch, prio
 def test_no_ops_are_refused_where_the_first_action_may_do_something():
     with pytest.raises(NeurozooError, match="batch_size should be below the 400 screens that the replay memory holds"):
         resolve_settings("dqn", preset="demo", overrides={"replay_size": 401, "batch_size": 400, "num_envs": 4})
+    with pytest.raises(NeurozooError, match=r"at least 2,005 screens for each of 4 .* Set it to at least 8,020"):
+        resolve_settings("dqn", preset="demo", overrides={"replay_size": 4_000, "n_steps": 2_000, "num_envs": 4})
     overrides = {"protocol": "gymnasium", "windows": "whole", "noop_steps": [2, 5]}
     with pytest.raises(NeurozooError, match="noop_steps are for Atari games"):
         resolve_settings("dqn", preset="neurozoo", overrides=overrides)

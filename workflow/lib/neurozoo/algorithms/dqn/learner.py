@@ -15,7 +15,7 @@ from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Replay, Sample
-from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.algorithms.dqn.settings import HISTORY, DqnSettings
 from neurozoo.algorithms.session import Report
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
@@ -26,7 +26,6 @@ from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 SAVE_STEPS = 10_000  # steps between two saved states, at most
 STATES = 32  # states of whose values `meanq` is the mean
-HISTORY = 4  # screens of a state
 RECENT = 100  # training episodes of which `score` is the mean
 
 Watch = Callable[[int, int], None]  # gets the frames and steps since its last call

@@ -13,6 +13,7 @@ from neurozoo.validation import Number, Pair, Whole
 
 # Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split", "gymnasium")
+HISTORY = 4  # screens of a state
 LEAST_SCREENS = 100  # of the replay memory for each environment
 
 
@@ -206,10 +207,11 @@ class DqnSettings(RunSettings):
                 f"noop_steps ({list(self.noop_steps)}, of the protocol {self.protocol!r} if you set none) leave gaps "
                 "in the replay memory: set windows to whole, or noop_steps to [0, 0]."
             )
-        if self.replay_size // self.num_envs < LEAST_SCREENS:
+        least = max(LEAST_SCREENS, HISTORY + self.n_steps + 1)
+        if self.replay_size // self.num_envs < least:
             raise NeurozooError(
-                f"replay_size should be at least {LEAST_SCREENS} screens for each of {self.num_envs} environments, "
-                f"but is {self.replay_size}."
+                f"replay_size should be at least {least:,} screens for each of {self.num_envs} environments, with "
+                f"n_steps {self.n_steps}, but is {self.replay_size:,}. Set it to at least {least * self.num_envs:,}."
             )
 
     @property
