@@ -72,7 +72,15 @@ def test_the_ancestors_lead_back_to_the_one_genome_that_has_no_row(tmp_path):
 
 
 def test_a_parent_is_as_old_as_the_generations_since_its_birth_when_its_children_are_born(lineage):
-    assert parent_ages(lineage) == [1, 1, 2, 1, 1, 1]
+    assert parent_ages(lineage) == [1, 1, 2, 1]  # those that the last generation selected have no children
+
+
+def test_one_generation_is_drawn_without_ages(tmp_path):
+    write_lineage(write_log(tmp_path / "log.jsonl", [FIRST]), tmp_path / "lineage.parquet")
+    assert parent_ages(read_lineage(tmp_path / "lineage.parquet")) == []
+    (tmp_path / "result.json").write_text(json.dumps({"algo": "ga", "game": "pong", "iteration": 1}))
+    plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "lineage.svg"], result=tmp_path / "result.json")
+    assert "Generations between" not in (tmp_path / "lineage.svg").read_text()
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

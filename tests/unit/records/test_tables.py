@@ -189,9 +189,14 @@ def test_another_good_table_is_not_called_damaged(tmp_path):
     assert "If Snakemake made it as one, it is damaged: delete it" in str(caught.value)
 
 
+def test_a_folder_is_answered_with_the_table_in_it(tmp_path):
+    with pytest.raises(NeurozooError, match=rf"{tmp_path} is a folder. Give .*such as {tmp_path}/metrics.csv"):
+        read_metrics(tmp_path)
+
+
 def test_a_damaged_parquet_file_says_what_to_do(tmp_path):
     (tmp_path / "m.parquet").write_bytes(b"PAR1 half")
-    with pytest.raises(NeurozooError, match=r"is not a metrics table .* made again"):
+    with pytest.raises(NeurozooError, match=r"is not a metrics table .*If Snakemake made it as one, it is damaged"):
         read_metrics(tmp_path / "m.parquet")
     with pytest.raises(NeurozooError, match="is missing"):
         read_metrics(tmp_path / "n.parquet")

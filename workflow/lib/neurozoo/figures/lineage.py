@@ -34,8 +34,9 @@ def plot_lineage(
     check_formats(outputs)
     table = read_lineage(lineage)
     record = read_json(result, "The run writes it. Start the run again.")
-    figure = _tree(table, record) / _ages(table, protocol=record.get("protocol", "unknown"))
-    save_figure(figure, outputs)
+    tree, ages = _tree(table, record), parent_ages(table)
+    # With one generation, nobody has children.
+    save_figure(tree / _ages(ages, protocol=record.get("protocol", "unknown")) if ages else tree, outputs)
 
 
 def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
@@ -79,8 +80,8 @@ def _with_parents(selected: pd.DataFrame) -> pd.DataFrame:
     return children.merge(parents, on=keys)
 
 
-def _ages(table: pd.DataFrame, *, protocol: str) -> p9.ggplot:
-    counts = pd.Series(parent_ages(table), dtype="int64").value_counts(normalize=True).sort_index()
+def _ages(ages: Sequence[int], *, protocol: str) -> p9.ggplot:
+    counts = pd.Series(ages, dtype="int64").value_counts(normalize=True).sort_index()
     shares = pd.DataFrame({"age": counts.index, "share": counts.to_numpy()})
     return (
         p9.ggplot(shares, p9.aes(x="age", y="share"))

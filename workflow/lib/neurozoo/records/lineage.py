@@ -137,6 +137,9 @@ def ancestors(lineage: pd.DataFrame, iteration: int | None = None) -> pd.DataFra
 
 
 def parent_ages(lineage: pd.DataFrame) -> Sequence[int]:
-    """Returns the ages of all parents of all generations: generations from their birth to that of their children."""
-    parents = lineage[lineage["is_parent"]]
+    """Returns the ages of all parents of all generations: generations from their birth to that of their children.
+
+    Those that the last generation selected have no children yet.
+    """
+    parents = lineage[lineage["is_parent"] & (lineage["iteration"] < lineage["iteration"].max())]
     return (parents["iteration"] + 1 - parents["generation"]).tolist()

@@ -184,15 +184,16 @@ def _check_columns(path: str | os.PathLike, columns: Collection[str]) -> None:
     if not set(UNITS) & set(columns):
         missing.append(" or ".join(UNITS))
     if missing:
-        raise NeurozooError(
-            f"{path} is not a metrics table (it lacks {', '.join(missing)}). Give a metrics.csv or metrics.parquet, "
-            "such as results/tables/metrics.parquet. If Snakemake made it as one, it is damaged: delete it and start "
-            "again."
-        )
+        raise NeurozooError(_unusable(path, f"it lacks {', '.join(missing)}"))
 
 
 def _unusable(path: str | os.PathLike, reason: object) -> str:
-    return f"{path} is not a metrics table ({reason}). Delete it and start again, so that it is made again."
+    if os.path.isdir(path):
+        return f"{path} is a folder. Give a metrics.csv or metrics.parquet, such as {Path(path) / 'metrics.csv'}."
+    return (
+        f"{path} is not a metrics table ({reason}). Give a metrics.csv or metrics.parquet, such as "
+        "results/tables/metrics.parquet. If Snakemake made it as one, it is damaged: delete it and start again."
+    )
 
 
 def _types(header: Iterable[str]) -> dict[str, str]:
