@@ -222,7 +222,7 @@ def test_what_is_not_made_yet_is_named(site):
 @pytest.mark.parametrize(
     ("workdir", "command"),
     [
-        ("", ": snakemake --profile local example/runs/ga/pong/small/1/rollout.npz"),
+        ("", ": snakemake --profile local --configfile CONFIGURATION -- example/runs/ga/pong/small/1/rollout.npz"),
         ("example", "."),  # there is no Snakefile in the results
         ("beside", "."),
     ],

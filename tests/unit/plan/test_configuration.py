@@ -493,3 +493,11 @@ def test_text_that_looks_like_a_number_is_told_from_one_that_yaml_misreads():
 def test_what_training_would_refuse_is_refused_in_the_plan(choice, message):
     with pytest.raises(NeurozooError, match=message):
         checked(f"experiments: {{a: {choice}}}")
+
+
+def test_a_wrong_setting_of_a_search_through_levels_is_not_blamed_on_the_game():
+    with pytest.raises(NeurozooError, match=r"\n  experiments.a: maze has no measure 'wals'; did you mean 'walls'"):
+        checked(
+            "experiments: {a: {algo: map_elites, games: [maze], models: [plain], "
+            "overrides: {measures: [wals, path_length]}}}"
+        )

@@ -27,6 +27,11 @@ def test_a_slip_in_a_target_is_answered_with_the_file_that_was_meant(target, gue
     assert answer(target) == f"No rule makes {target}; did you mean {guess}? All files: results/README.md."
 
 
+def test_a_target_of_another_configuration_is_answered_with_the_option():
+    said = answer("results/mine/runs/ga/pong/large/1/activation.mp4")
+    assert "Another folder of results needs the configuration that names it: --configfile." in said
+
+
 def test_a_slip_in_the_name_of_a_rule_is_answered_with_the_rule():
     assert answer("build_sit") == "No rule is called build_sit; did you mean build_site?"
 

@@ -307,4 +307,6 @@ class _Scan:
         if self._targets is None:
             return "Not made yet."
         target = self._targets / path.relative_to(self._results)
-        return f"Not made yet: snakemake --profile local {target.as_posix()}"
+        # Other folders of results belong to configurations that this page does not know.
+        choice = "" if self._targets == Path("results") else "--configfile CONFIGURATION "
+        return f"Not made yet: snakemake --profile local {choice}-- {target.as_posix()}"

@@ -200,7 +200,9 @@ def _world_problems(config: Mapping) -> Iterator[str]:
             settings = settings_of(experiment["algo"], member)
             for kind, check in (("games", spec.check_fit), ("models", spec.check_model)):
                 for number, value in enumerate(experiment[kind]):
-                    problems += _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value, settings))
+                    # The settings of a search through levels are wrong, not the game, whose name is checked already.
+                    place = f"experiments.{name}" + ("" if spec.has_levels else f".{kind}[{number}]")
+                    problems += _complaint(place, partial(check, value, settings))
             if spec.result == "network" and not problems:
                 problems += _unfit_networks(f"experiments.{name}", experiment, settings)
         yield from dict.fromkeys(problems)

@@ -39,7 +39,14 @@ def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> st
         near = f"{Path(path).parent / name}"
         guess = nearest(path, fixed) or (near if near != path else _as_written(places[0]))
     hint = f"; did you mean {guess}?" if guess else "."
-    return f"No rule makes {path}{hint} All files: results/README.md."
+    is_elsewhere = "/runs/" in path and path.partition("/runs/")[0] not in _folders(products)
+    other = " Another folder of results needs the configuration that names it: --configfile." if is_elsewhere else ""
+    return f"No rule makes {path}{hint}{other} All files: results/README.md."
+
+
+def _folders(products: Collection[str]) -> set[str]:
+    """Returns the folders of results below which runs are made."""
+    return {product.partition("/runs/")[0] for product in products if "/runs/" in product}
 
 
 def _as_written(product: str) -> str:

@@ -235,7 +235,10 @@ def _restore(session: Session, state: RunState) -> None:
     if state.saved:
         try:
             session.restore(state.saved["algorithm"], state.arrays())
-        except (LookupError, TypeError, ValueError, AttributeError, NeurozooError) as error:
+        except NeurozooError as error:
+            remedy = "" if state.remedy in str(error) else f" {state.remedy}"
+            raise NeurozooError(f"The state in {state.folder} cannot be used: {error}{remedy}") from error
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
 
 
