@@ -59,7 +59,10 @@ def test_the_profile_falls_from_all_runs_to_none_at_their_scores(tmp_path):
     assert list(dict.fromkeys(figure.data["agent"])) == ["GA, large (2 runs, 1 game)", "ES, large (3 runs, 1 game)"]
     assert "geom_ribbon" in layers(figure)
     words = " ".join(figure.labels.subtitle.split())
-    assert "95 % stratified bootstrap interval over runs. Fewer than five runs: this interval is too narrow." in words
+    assert (
+        "95 % stratified bootstrap interval over runs. Fewer than five runs of a game: this interval is too narrow."
+        in words
+    )
     assert "Protocol: uber2018." in figure.labels.caption
     assert "mean of 10 to 30 episodes" in " ".join(figure.labels.caption.split())
 

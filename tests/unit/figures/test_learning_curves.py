@@ -341,7 +341,7 @@ def test_few_runs_have_too_narrow_an_interval_and_the_figure_says_so(tmp_path):
     def runs(count):
         return pd.concat([run_of([0.0, 1.0], [run, run], run=run) for run in range(count)], ignore_index=True)
 
-    sentence = "Fewer than five runs: this interval is too narrow."
+    sentence = "Fewer than five runs of a game: this interval is too narrow."
     assert sentence in words(drawn(runs(2), tmp_path))
     assert sentence in words(drawn(runs(4), tmp_path))
     assert sentence not in words(drawn(runs(5), tmp_path))

@@ -74,7 +74,7 @@ def words(path):
 
 
 def test_intervals_of_few_runs_are_said_to_be_too_narrow(site):
-    sentence = "Fewer than five runs: this interval is too narrow."
+    sentence = "Fewer than five runs of a game: this interval is too narrow."
     assert sentence in words(site.folder / "index.html")
     assert sentence in words(site.folder / f"{RUN}.html")  # of two runs
     assert sentence in words(site.folder / "games" / "frostbite.html")

@@ -219,7 +219,11 @@ def test_curves_are_means_over_runs_by_evaluations(results, tmp_path):
     [
         ((1,), "One run."),
         ((1, 1), "One run each."),
-        ((2,), "Mean of 2 runs. Band: its 95 % bootstrap interval. Fewer than five runs: this interval is too narrow."),
+        (
+            (2,),
+            "Mean of 2 runs. Band: its 95 % bootstrap interval. Fewer than five runs of a game: this interval is too "
+            "narrow.",
+        ),
         ((1, 6), "Mean of 1 to 6 runs. Band: its 95 % bootstrap interval."),
     ],
 )

@@ -24,7 +24,7 @@ FORMATS = ("pdf", "svg", "png")
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
 _INK, _QUIET = "#222222", "#6B6B6B"
 ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
-TOO_FEW_RUNS = "Fewer than five runs: this interval is too narrow."
+TOO_FEW_RUNS = "Fewer than five runs of a game: this interval is too narrow."
 _DOTS_PER_INCH = 200
 _MOST_DECIMALS = 6  # of a number along an axis
 _NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
@@ -103,7 +103,12 @@ def si_label(value: float) -> str:
 
 def number_label(value: float) -> str:
     """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{round_half_up(value):,}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def round_half_up(value: float) -> int:
+    """Rounds to a whole number; halves, which means of few episodes often are, all go up: 142.5 to 143."""
+    return math.floor(value + 0.5)
 
 
 def number_labels(values: Sequence[Any]) -> list[str]:
