@@ -71,7 +71,7 @@ def test_the_scores_are_those_of_that_elite(run):
 @pytest.mark.parametrize(
     ("tag", "answer"),
     [
-        ("1B", "never reached 1B: it has 4,000 frames, in 4 generations"),
+        ("1B", "never reached 1B: it has 4,000 frames, up to generation 4"),
         ("10HR", r"never reached 10HR: it was trained for 2\.00 hours"),
         ("1X", "A tag should be initial"),
     ],

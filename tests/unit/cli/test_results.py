@@ -20,7 +20,7 @@ def test_the_gallery_is_opened_only_where_there_is_a_desktop(tmp_path, monkeypat
 
 def test_the_gallery_needs_no_address(tmp_path, capsys):
     main(["site", "--results", str(tmp_path)])
-    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 0 runs, 0 damaged files, 0 not made yet\n"
+    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 0 runs, 0 damaged, 0 not made yet\n"
 
 
 def test_what_is_no_address_is_refused(tmp_path, capsys):

@@ -233,6 +233,9 @@ def test_a_page_of_nothing_says_so(tmp_path):
 def test_pages_lie_in_the_results_that_they_link_to(results, tmp_path):
     with pytest.raises(NeurozooError, match="--bundle"):
         build_site(results, tmp_path / "elsewhere")
+    with pytest.raises(NeurozooError, match=r"should be a folder or a .zip, but .*x.tar ends in .tar"):
+        bundle_site(results, tmp_path / "x.tar")
+    assert not (tmp_path / "x.tar").exists()
 
 
 @pytest.mark.parametrize("suffix", ["", ".zip"])
@@ -261,7 +264,10 @@ def test_a_bundle_names_no_command_of_where_it_was_made(results, tmp_path, monke
         assert "Not made yet." in text
         assert "snakemake" not in text
     build_site("example", replications=100)
-    assert f"snakemake --profile local example/{RUN}/rollout.npz" in (results / "site" / f"{RUN}.html").read_text()
+    assert (
+        f"snakemake --profile local --configfile CONFIGURATION -- example/{RUN}/rollout.npz"
+        in (results / "site" / f"{RUN}.html").read_text()
+    )
 
 
 def test_a_bundle_overwrites_nothing(results, tmp_path):

@@ -22,6 +22,9 @@ def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):
         resume(uninterrupted, **engine, budget=100)
     with pytest.raises(NeurozooError, match=r"config\.yaml is missing"):
         resume(tmp_path, **engine)
+    (tmp_path / "genome.json").write_text("{}")
+    with pytest.raises(NeurozooError, match=r"has an agent, but no state .* begin another .*load_population"):
+        resume(tmp_path, **engine)
     facts = yaml.safe_load((uninterrupted / "config.yaml").read_text())
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(facts))
     with pytest.raises(NeurozooError, match=r"has no state/state\.json to continue from"):

@@ -94,7 +94,7 @@ def find_moment(moments: Sequence[Moment], tag: Tag, *, game: str, run: str) -> 
     if tag.kind == "human":
         best = max((moment.test_score for moment in moments if moment.test_score is not None), default=float("nan"))
         reached["human"] = f"its best test score was {best:,.0f}, the human score is {reference_scores()[game][1]:,.0f}"
-    raise NeurozooError(f"{run} never reached {tag.text}: {reached[tag.kind]}, in {last.generation} generations.")
+    raise NeurozooError(f"{run} never reached {tag.text}: {reached[tag.kind]}, up to generation {last.generation}.")
 
 
 def reached_tags(run_dir: str | os.PathLike, *, game: str) -> dict[str, Moment]:

@@ -201,6 +201,8 @@ def _generations(options):
 def _play(options):
     if options.folder.is_file() or options.cell is not None or (options.folder / "archive.npz").exists():
         _play_level(options)
+    elif not options.folder.is_dir():
+        raise NeurozooError(f"{options.folder} does not exist. Give the folder of a run or a level (docs/play.md).")
     else:
         show_play(options)
 

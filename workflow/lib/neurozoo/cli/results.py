@@ -58,7 +58,7 @@ def _site(options):
     else:
         manifest, page = build_site(options.results, url=options.url or ""), options.results / "site" / "index.html"
     damaged = sum(entry.is_damaged for entry in manifest.missing)
-    print(f"{page}: {len(manifest.runs)} runs, {damaged} damaged files, {len(manifest.missing) - damaged} not made yet")
+    print(f"{page}: {len(manifest.runs)} runs, {damaged} damaged, {len(manifest.missing) - damaged} not made yet")
 
 
 def _provenance(options):

@@ -41,6 +41,7 @@ from neurozoo.templating import STATIC, environment
 _BESIDE = "../"  # from the folder of the pages to the results
 _INSIDE = "files/"  # from a bundle's pages to its copies of the results
 _CARD_POINTS, _PAGE_POINTS = 60, 800  # most points of a line on a card and on a page
+_OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # which a bundle cannot be
 _COLOURS = 21  # in style.css: seven colours, solid, dashed and dotted
 _MEDIAN_POINTS = 400  # of a median, besides those of the runs' reports
 
@@ -100,11 +101,13 @@ def bundle_site(
         The manifest of what the pages show.
 
     Raises:
-        NeurozooError: There are no results, or the bundle exists already.
+        NeurozooError: There are no results, or the bundle exists already or would be another kind of archive.
     """
     results, bundle = Path(results), Path(bundle)
     if bundle.is_file() or (bundle.is_dir() and any(bundle.iterdir())):
         raise NeurozooError(f"{bundle} exists already. Delete it, or choose another name for the bundle.")
+    if bundle.suffix in _OTHER_ARCHIVES:
+        raise NeurozooError(f"A bundle should be a folder or a .zip, but {bundle} ends in {bundle.suffix}.")
     if bundle.suffix != ".zip":
         return _fill_bundle(results, bundle, url, **statistics)
     with tempfile.TemporaryDirectory() as folder, written_whole(bundle) as temporary:

@@ -39,6 +39,11 @@ def resume(
             it.
     """
     run_dir = Path(run_dir)
+    if not (run_dir / "config.yaml").exists() and (run_dir / "genome.json").exists():
+        raise NeurozooError(
+            f"{run_dir} has an agent, but no state that training could continue from. To train it further, begin "
+            "another run with it: load_population (ga) or load_from (es)."
+        )
     found = read_run_settings(run_dir / "config.yaml")
     algo = found["algo"]
     spec = get_algorithm(algo)
