@@ -229,6 +229,13 @@ def test_scores_can_be_drawn_over_hours(tmp_path):
     assert "Emulator frames" not in (tmp_path / "curves.svg").read_text()
 
 
+def test_games_without_an_emulator_have_no_emulator_frames(tmp_path):
+    titles = [
+        drawn(small().assign(game=game), tmp_path).labels.x for game in ("pong", "gym.CartPole-v1", "river_crossing")
+    ]
+    assert titles == ["Emulator frames", "Frames, one per step", "Frames, one per step"]
+
+
 def test_published_curves_of_other_games_leave_no_trace(tmp_path):
     figure = drawn(small(), tmp_path, references=references().query("game == 'breakout'"))
     assert layers(figure) == ["geom_ribbon", "geom_path", "geom_line"]

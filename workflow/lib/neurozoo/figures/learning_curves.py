@@ -12,7 +12,7 @@ import plotnine as p9
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
-from neurozoo.environments.games import reference_scores
+from neurozoo.environments.games import reference_scores, world_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.legends import legend_columns, legend_height, wrapped
 from neurozoo.figures.style import (
@@ -43,7 +43,7 @@ INTERVALS: dict[str, Statistic | None] = {
     "median": lambda games: np.median(games[0], axis=-1),
     "none": None,
 }
-OVER = {"frames": "Emulator frames", "hours": "Processor hours of training and tests"}  # titles of the axis
+OVER = ("frames", "hours")  # what the axis counts
 FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
 _OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
@@ -125,7 +125,7 @@ def plot_learning_curves(
     figure = _figure(
         curves, records, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
     )
-    figure += p9.labs(x=OVER[over], y=named)
+    figure += p9.labs(x=_axis_title(over, set(reports["game"])), y=named)
     figure += p9.labs(
         title=textwrap.fill(_title(runs, labels), int(6.5 * width)),
         subtitle=textwrap.fill(
@@ -447,6 +447,12 @@ def _names_of(levels: pd.DataFrame, ends: pd.Series) -> p9.geom_text:
         inherit_aes=False, colour="#6B6B6B", size=7, ha="right", va="bottom",
         path_effects=[withStroke(linewidth=2, foreground="white")],
     )  # fmt: skip
+
+
+def _axis_title(over: str, games: set[str]) -> str:
+    if over == "hours":
+        return "Processor hours of training and tests"
+    return "Emulator frames" if any(world_of(game) == "atari" for game in games) else "Frames, one per step"
 
 
 def _are_alike(curves: pd.DataFrame) -> bool:
