@@ -275,4 +275,5 @@ def test_an_error_of_the_environment_keeps_its_traceback_and_says_where_it_happe
     monkeypatch.setattr(Odd, "step", raises)
     with pytest.raises(RuntimeError, match="not here") as caught:
         played.act(np.zeros(2))
-    assert caught.value.__notes__ == [f"neurozoo: {GAME} raised this in step 2 of the episode with seed 7."]
+    assert caught.value.__notes__ == [f"This happened in step 2 of the episode with seed 7 of '{GAME}'."]
+    assert caught.value.__cause__ is None  # a cause that is the error itself would hang Dask

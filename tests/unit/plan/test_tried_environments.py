@@ -35,12 +35,20 @@ def registered():
     gymnasium_spaces.cache_clear()
 
 
-def tried(*games):
+def tried(*games, results="results"):
+    experiment = {"algo": "ga", "games": list(games), "models": ["simple"]}
     return list(
-        try_environments(
-            check_config({"experiments": {"mine": {"algo": "ga", "games": list(games), "models": ["simple"]}}})
-        )
+        try_environments(check_config({"experiments": {"mine": experiment}, "pathvars": {"results": str(results)}}))
     )
+
+
+def test_an_environment_whose_runs_are_finished_is_not_needed(tmp_path):
+    folder = tmp_path / "runs" / "ga" / "gym.Broken-v0" / "simple" / "1"
+    folder.mkdir(parents=True)
+    with pytest.raises(NeurozooError):
+        tried("gym.Broken-v0", results=tmp_path)
+    (folder / "result.json").write_text("{}")
+    assert tried("gym.Broken-v0", results=tmp_path) == []
 
 
 def test_an_environment_with_random_numbers_of_its_own_is_told_and_others_are_not():

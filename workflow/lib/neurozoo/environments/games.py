@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,6 +88,8 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
             f"game {game!r} is unknown: this is Gymnasium's id of it. Write {known[own.lower()]!r}; the protocol "
             "decides about frame skip and sticky actions."
         )
+    if str(game).startswith("gym:"):
+        game = str(game).removeprefix("gym:")
     if str(game) in gymnasium.registry or ":" in str(game):
         return NeurozooError(
             f"game {game!r} is unknown; did you mean '{GYMNASIUM_PREFIX}{game}', the environment of Gymnasium?"
@@ -219,9 +222,10 @@ def gymnasium_spaces(game: str) -> Spaces:
     except Exception as error:  # of Gymnasium, of an import, or of the environment's own constructor
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         module, dot, name = identifier.rpartition(".")
-        hint = f" Did you mean '{GYMNASIUM_PREFIX}{module}:{name}'?" if dot and ":" not in identifier else ""
+        is_module = dot and ":" not in identifier and find_spec(module.partition(".")[0]) is not None
+        hint = f" Did you mean '{GYMNASIUM_PREFIX}{module}:{name}'?" if is_module else ""
         raise NeurozooError(
-            f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.')}.{hint}"
+            f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.?')}.{hint}"
         ) from error
     sees, acts = environment.observation_space, environment.action_space
     named = _action_meanings(environment)

@@ -82,21 +82,23 @@ class GymnasiumWorld(SingleFrameWorld):
                 raise NeurozooError(f"reset of {self.game!r} returns {type(begun).__name__}. Mend it: {_API}.")
             self._seen = self._checked(begun[0])
         except Exception as error:
-            raise self._placed(error, 0) from error
+            self._place(error, 0)
+            raise
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
         try:
             return self._step(outputs)
         except Exception as error:
-            raise self._placed(error, self.steps + 1) from error
+            self._place(error, self.steps + 1)
+            raise
 
-    def _placed(self, error: Exception, step: int) -> Exception:
-        """Returns an error that says in which step of which episode it happened, so that it can be repeated."""
-        place = f"step {step} of the episode with seed {self._seed}"
+    def _place(self, error: Exception, step: int) -> None:
+        """Lets an error say in which step of which episode it happened, so that it can be repeated."""
+        place = f"This happened in step {step} of the episode with seed {self._seed} of {self.game!r}."
         if isinstance(error, NeurozooError):
-            return NeurozooError(f"{error} This happened in {place}.")
-        error.add_note(f"neurozoo: {self.game} raised this in {place}.")
-        return error
+            error.args = (f"{error} {place}",)
+        else:
+            error.add_note(place)
 
     def _step(self, outputs: np.ndarray) -> tuple[float, bool]:
         space = self._environment.action_space

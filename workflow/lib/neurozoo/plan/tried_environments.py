@@ -1,16 +1,20 @@
 """Tries the Gymnasium environments of planned runs: a broken one is found in the plan, not after hours."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from neurozoo.algorithms.spec import game_protocol
 from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.planned_runs import settings_of
+from neurozoo.plan.planned_runs import runs_of, settings_of
 from neurozoo.plan.sweeps import members_of
+from neurozoo.records.run_result import FILE as RESULT
 
 
 def try_environments(config: Mapping) -> Iterator[str]:
-    """Plays the first step of each Gymnasium environment, except the platform game, which the native op plays.
+    """Plays the first step of each Gymnasium environment whose runs are not finished.
+
+    The platform game is not tried: the native op plays it, and may not be built yet.
 
     Args:
         config: As returned by `check_config`.
@@ -22,9 +26,13 @@ def try_environments(config: Mapping) -> Iterator[str]:
         NeurozooError: An environment raises an error, or gives something else than its spaces and Gymnasium demand.
     """
     tried: set[str] = set()
+    results = Path(config["pathvars"]["results"])
     for name, experiment in config["experiments"].items():
         for number, game in enumerate(experiment["games"]):
             if world_of(game) != "gymnasium" or game in (*PLATFORMER_GAMES, *tried):
+                continue
+            runs = [run for run in runs_of(experiment) if run.game == game]
+            if all((results / "runs" / run.name / RESULT).exists() for run in runs):
                 continue
             from neurozoo.environments.gymnasium_world import try_environment  # plans of other games need no Gymnasium
 
