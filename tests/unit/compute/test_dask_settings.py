@@ -41,6 +41,7 @@ def test_nothing_is_no_cluster(nothing):
         ("local workers=2 least_workers=3", "at most workers (2), but got 3"),
         ("local memory=4QB", "memory should be a number with a unit, such as 16GB or 512MiB, but got '4QB'"),
         ("slurm memory=lots", "memory should be a number with a unit"),
+        ("slurm memory=16", "memory should be a number with a unit"),
         ("local sge", "given once"),
         ("slurm 'directives=unclosed", "cannot be read"),
         ("slurm 'queue=a; rm -rf x'", "queue has characters that are not allowed"),

@@ -71,10 +71,11 @@ def test_without_access_to_the_storage_the_profile_for_kubernetes_says_what_to_e
     pytest.importorskip("boto3", reason="needs the extra cloud: make setup EXTRAS=cloud")
     for name in cloud_profiles.ACCESS:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "zoo")  # says nothing about access
     with pytest.raises(SystemExit) as ended:
         check_profile("kubernetes")
     assert ended.value.code == 1
-    assert "Export those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY" in capsys.readouterr().err
+    assert "Export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and" in capsys.readouterr().err
 
 
 def test_the_profile_for_aws_names_what_the_stack_has(monkeypatch):
@@ -147,7 +148,7 @@ def test_the_log_of_a_pod_that_has_failed_is_that_of_its_only_container(monkeypa
         return "Killed"
 
     monkeypatch.setattr(client.CoreV1Api, "read_namespaced_pod_log", read_namespaced_pod_log)
-    monkeypatch.setenv("AWS_REGION", "zoo")
+    monkeypatch.setenv("SNAKEMAKE_STORAGE_S3_ACCESS_KEY", "nobody")
     check_profile("kubernetes")
     check_profile("kubernetes")  # a profile is read more than once
     read = partial(client.CoreV1Api().read_namespaced_pod_log, name="pod", namespace="zoo", container="c")

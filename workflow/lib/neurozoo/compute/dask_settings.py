@@ -13,7 +13,7 @@ KINDS = ("local", "sge", "slurm")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NUMBERS = ("workers", "least_workers", "threads")
 _PLAIN = re.compile(r"[\w.,:@%+/~-]*")  # characters of schedulers' names, none of them special in a shell
-_MEMORY = re.compile(r"\d+(\.\d+)?([kMGTP]i?)?B?", re.IGNORECASE)
+_MEMORY = re.compile(r"\d+(\.\d+)?([kMGTP]i?B?|B)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ClusterSettings:
                     f"A Dask cluster's {field.name} has characters that are not allowed: {value!r}. "
                     "Use letters, digits and _.,:@%+/~- only."
                 )
-        if not _MEMORY.fullmatch(self.memory):
+        if not self.is_address and not _MEMORY.fullmatch(self.memory):
             raise NeurozooError(
                 "A Dask cluster's memory should be a number with a unit, such as 16GB or 512MiB, but got "
                 f"{self.memory!r}."

@@ -14,7 +14,11 @@ STACK_NAME = "neurozoo"  # unless another is chosen
 STACK_FILE = Path("profiles", "aws", "stack.json")  # written by `cloud up`, no part of the repository
 _UP = "Run: python -m neurozoo cloud up"
 # Environment variables that jobs of --profile kubernetes get, if they are set.
-ACCESS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL")
+ACCESS = (
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL",
+    "SNAKEMAKE_STORAGE_S3_ACCESS_KEY", "SNAKEMAKE_STORAGE_S3_SECRET_KEY",
+)  # fmt: skip
+_KEYS = ("AWS_ACCESS_KEY_ID", "SNAKEMAKE_STORAGE_S3_ACCESS_KEY")  # one of which is needed
 _PLUGINS = {
     "aws": ("snakemake_executor_plugin_aws_batch", "snakemake_storage_plugin_s3"),
     "kubernetes": ("snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_s3"),
@@ -89,11 +93,11 @@ def check_profile(name: str) -> None:
             )
         )
     if name == "kubernetes":
-        if not any(name in os.environ for name in ACCESS):
+        if not any(name in os.environ for name in _KEYS):
             raise _ended(
                 NeurozooError(
-                    "--profile kubernetes hands your access to the storage to its jobs, but no variable has it. "
-                    f"Export those of {', '.join(ACCESS)} that your storage needs (docs/cloud.md)."
+                    "--profile kubernetes hands your access to the storage to its jobs, but no variable has it. Export "
+                    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what else your storage needs (docs/cloud.md)."
                 )
             )
         _let_pods_fail()
