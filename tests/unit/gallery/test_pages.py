@@ -363,3 +363,9 @@ def test_codes_are_explained_in_words_for_those_without_a_mouse(site, page):
 def test_a_bundle_has_the_loops(results, tmp_path):
     bundle_site(results, tmp_path / "bundle", replications=100)
     assert (tmp_path / "bundle" / "files" / RUN / "loop.webp").exists()
+
+
+def test_dotted_lines_are_named_as_far_as_they_are_drawn(results):
+    build_site(results, replications=100)
+    text = " ".join((results / "site" / f"{RUN}.html").read_text().split())
+    assert "Dotted: random play." in text  # the human of Frostbite is too far above

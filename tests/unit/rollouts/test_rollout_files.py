@@ -64,6 +64,7 @@ def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monk
         ({"actions": np.array([0] * 39 + [4], np.int16)}, "should hold 4 actions, but holds action 4"),
         ({"actions": np.array([0] * 39 + [-1], np.int16)}, "should hold 4 actions, but holds action -1"),
         ({"actions": np.zeros((40, 4), np.float32)}, r"but holds .*actions \(40, 4\)"),
+        ({"ep_rewards": np.array([np.nan])}, "finite scores of episodes"),
         ({"starts": np.array([[1, 0, 0]])}, "starts in order from step 0"),
         ({"starts": np.array([[0, -1, 0]])}, "starts in order from step 0"),
         ({"starts": np.array([[0, 0, 2**31]])}, "starts in order from step 0"),

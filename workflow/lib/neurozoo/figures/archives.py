@@ -165,7 +165,7 @@ def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
         )
         + p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), alpha=0.2, colour="none", na_rm=True)
         + p9.geom_line(size=0.8)
-        + p9.geom_point(data=lambda points: points[is_single.to_numpy()], size=1.6)
+        + p9.geom_point(data=lambda points: points[is_single.to_numpy()], size=1.6, show_legend=False)
         + p9.facet_wrap("panel", ncol=2, scales="free" if len(games) > 1 else "free_y")
         + p9.scale_x_continuous(labels=_labels)
         + p9.scale_y_continuous(labels=number_labels)

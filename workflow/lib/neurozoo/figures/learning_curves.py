@@ -452,7 +452,8 @@ def _names_of(levels: pd.DataFrame, ends: pd.Series) -> p9.geom_text:
 def _axis_title(over: str, games: set[str]) -> str:
     if over == "hours":
         return "Processor hours of training and tests"
-    return "Emulator frames" if any(world_of(game) == "atari" for game in games) else "Frames, one per step"
+    worlds = {world_of(game) == "atari" for game in games}
+    return "Frames" if len(worlds) > 1 else "Emulator frames" if worlds == {True} else "Frames, one per step"
 
 
 def _are_alike(curves: pd.DataFrame) -> bool:

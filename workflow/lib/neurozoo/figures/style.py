@@ -103,7 +103,7 @@ def si_label(value: float) -> str:
 
 def number_label(value: float) -> str:
     """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536."""
-    return f"{round_half_up(value):,}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{round_half_up(value):,}" if 100 <= abs(value) < math.inf else f"{value:.3g}"
 
 
 def round_half_up(value: float) -> int:

@@ -176,8 +176,10 @@ class RolloutFile:
         self.actions: list[Action] = list(actions) if frozen.is_continuous else actions.tolist()
         starts = reader.whole("starts")
         ends = [*(starts[1:, 0] - 1).tolist(), steps - 1]
-        scores = zip(ends, reader.whole("ep_rewards").tolist(), strict=True)
-        self.final_scores = {end: score for end, score in scores if end < self.steps}
+        scores = reader.whole("ep_rewards")
+        if not np.isfinite(scores).all():
+            self._refuse("finite scores of episodes", f"{scores.tolist()}")
+        self.final_scores = {end: score for end, score in zip(ends, scores.tolist(), strict=True) if end < self.steps}
         self.starts = {first: {"noops": noops, "seed": seed} for first, noops, seed in starts.tolist()}
         is_ordered = starts[0, 0] == 0 and (np.diff(starts[:, 0]) > 0).all() and starts.min() >= 0
         if not frozen.is_continuous and not all(0 <= action < len(frozen.actions) for action in self.actions):
