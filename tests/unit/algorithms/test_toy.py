@@ -4,13 +4,15 @@ import json
 import multiprocessing
 import os
 import signal
+from types import ModuleType
 
 import numpy as np
 import pytest
 import toy
 import yaml
-from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.registry import ALGORITHMS, specs_of
 from neurozoo.algorithms.results import read_archive
+from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import planned_runs, run_settings
 from neurozoo.plan.products import planned_products
@@ -109,3 +111,13 @@ def test_status_shows_how_far_it_is(tmp_path):
     (status,) = read_overview(["config.yaml"], workdir=tmp_path).runs
     assert (status.state, status.unit, status.progress, status.budget) == ("done", "evaluations", 100, 100)
     assert json.loads((run_dir / "log.jsonl").read_text().splitlines()[-1])["evaluations"] == 100
+
+
+@pytest.mark.parametrize("content", [{}, {"SPEC": toy.SPECS[0]}, {"SPECS": toy.SPECS[0]}])
+def test_a_module_without_a_tuple_of_specs_is_named_with_what_to_add(content):
+    module = ModuleType("spec")
+    module.__dict__.update(content, __file__="algorithms/mine/spec.py")
+    with pytest.raises(NeurozooError, match=r"algorithms/mine/spec.py should have SPECS, .* Add it: SPECS = \("):
+        specs_of(module)
+    module.SPECS = toy.SPECS
+    assert specs_of(module) == toy.SPECS

@@ -356,6 +356,12 @@ def test_a_directory_that_is_not_there_is_refused(words, capsys):
     assert "nope is not a folder. Name the one in which Snakemake was started" in capsys.readouterr().err
 
 
+def test_play_says_that_a_folder_is_not_there(capsys):
+    with pytest.raises(SystemExit):
+        main(["play", "nope"])
+    assert "nope does not exist. Give the folder of a run or a level" in capsys.readouterr().err
+
+
 def test_an_empty_folder_of_a_run_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--game", "pong", "--model", "small", "--run-dir", ""])

@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.published_log import GA_FIELDS, read_tables
 from neurozoo.records.run_log import read_log
 from neurozoo.training import make_context
+from neurozoo.training.loop import _restore
 from training_processes import PATIENCE, assert_same_results, reports, train_run, wait_for_news
 
 SETTINGS = training_processes.SETTINGS
@@ -490,3 +492,18 @@ def test_settings_that_do_not_fit_the_game_are_refused_before_anything_is_writte
             noise="noise",
         )
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("sentence", ["x.npy is damaged. Delete state to train anew.", "The worlds are others."])
+def test_a_state_that_cannot_be_used_is_told_in_plain_sentences_with_one_remedy(sentence):
+    def arrays():
+        raise NeurozooError(sentence)
+
+    state = SimpleNamespace(
+        saved={"algorithm": {}}, arrays=arrays, folder="state", remedy="Delete state to train anew."
+    )
+    with pytest.raises(NeurozooError) as caught:
+        _restore(SimpleNamespace(restore=lambda saved, arrays: None), state)
+    told = str(caught.value)
+    assert told.startswith(f"The state in state cannot be used: {sentence}")
+    assert told.count(state.remedy) == 1

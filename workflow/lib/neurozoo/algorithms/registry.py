@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
+from types import ModuleType
 
 import neurozoo.algorithms
 from neurozoo.algorithms.spec import AlgorithmSpec
@@ -40,17 +41,26 @@ class Registry(Mapping[str, AlgorithmSpec]):
         return len(self._specs)
 
 
+def specs_of(module: ModuleType) -> tuple[AlgorithmSpec, ...]:
+    """Returns the algorithms that a module `spec` defines.
+
+    Raises:
+        NeurozooError: It has no tuple `SPECS`.
+    """
+    specs = getattr(module, "SPECS", None)
+    if not isinstance(specs, tuple):
+        raise NeurozooError(
+            f"{module.__file__} should have SPECS, a tuple of one AlgorithmSpec or more, but has not. Add it: "
+            "SPECS = (AlgorithmSpec(...),)"
+        )
+    return specs
+
+
 ALGORITHMS = Registry()
 
 for _package in pkgutil.iter_modules(neurozoo.algorithms.__path__):
     if _package.ispkg:
-        _module = importlib.import_module(f"neurozoo.algorithms.{_package.name}.spec")
-        if not isinstance(getattr(_module, "SPECS", None), tuple):
-            raise NeurozooError(
-                f"{_module.__file__} should have SPECS, a tuple of one AlgorithmSpec or more, but has not. Add it: "
-                "SPECS = (AlgorithmSpec(...),)"
-            )
-        for _spec in _module.SPECS:
+        for _spec in specs_of(importlib.import_module(f"neurozoo.algorithms.{_package.name}.spec")):
             ALGORITHMS.register(_spec)
 
 

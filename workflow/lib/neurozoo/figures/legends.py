@@ -1,4 +1,4 @@
-"""How many rows and columns a legend above a figure needs."""
+"""The rows and columns of a legend above a figure. Every `width` is that of the figure in inches."""
 
 import math
 import textwrap
@@ -17,6 +17,6 @@ def legend_height(labels: Sequence[str], width: float) -> float:
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
-    """Returns how many legend entries fit into a row; `width` is in inches."""
+    """Returns how many legend entries fit into a row."""
     entry = 0.6 + 0.075 * max(map(len, labels))
     return max(1, min(len(labels), int((width - 0.8) / entry)))

@@ -102,13 +102,11 @@ def si_label(value: float) -> str:
 
 
 def number_label(value: float) -> str:
-    """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536."""
-    return f"{round_half_up(value):,}" if 100 <= abs(value) < math.inf else f"{value:.3g}"
+    """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536.
 
-
-def round_half_up(value: float) -> int:
-    """Rounds to a whole number; halves, which means of few episodes often are, all go up: 142.5 to 143."""
-    return math.floor(value + 0.5)
+    Halves, which means of few episodes often are, go up: 142.5 to 143.
+    """
+    return f"{math.floor(value + 0.5):,}" if 100 <= abs(value) < math.inf else f"{value:.3g}"
 
 
 def number_labels(values: Sequence[Any]) -> list[str]:

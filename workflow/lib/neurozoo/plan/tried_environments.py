@@ -28,11 +28,9 @@ def try_environments(config: Mapping) -> Iterator[str]:
     tried: set[str] = set()
     results = Path(config["pathvars"]["results"])
     for name, experiment in config["experiments"].items():
+        unfinished = _unfinished_games(experiment, results)
         for number, game in enumerate(experiment["games"]):
-            if world_of(game) != "gymnasium" or game in (*PLATFORMER_GAMES, *tried):
-                continue
-            runs = [run for run in runs_of(experiment) if run.game == game]
-            if all((results / "runs" / run.name / RESULT).exists() for run in runs):
+            if game in tried or game not in unfinished:
                 continue
             from neurozoo.environments.gymnasium_world import try_environment  # plans of other games need no Gymnasium
 
@@ -44,3 +42,10 @@ def try_environments(config: Mapping) -> Iterator[str]:
                 raise NeurozooError(f"experiments.{name}.games[{number}]: {error}") from error
             if sentence:
                 yield sentence
+
+
+def _unfinished_games(experiment: Mapping, results: Path) -> set[str]:
+    """Returns the Gymnasium environments of an experiment that have a run without a result."""
+    games = {game for game in experiment["games"] if world_of(game) == "gymnasium"}.difference(PLATFORMER_GAMES)
+    runs = runs_of({**experiment, "games": sorted(games)}) if games else []
+    return {run.game for run in runs if not (results / "runs" / run.name / RESULT).exists()}
