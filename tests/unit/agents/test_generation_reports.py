@@ -87,8 +87,19 @@ def test_a_run_without_a_log_has_no_generations(tmp_path):
 )
 def test_a_damaged_log_is_refused(tmp_path, text):
     (tmp_path / "log.jsonl").write_text(text)
-    with pytest.raises(NeurozooError, match=r"log\.jsonl is damaged"):
+    with pytest.raises(NeurozooError, match=r"log\.jsonl holds no finished report"):
         read_reports(tmp_path)
+    (tmp_path / "log.jsonl").write_text(text.strip() + "\n" + json.dumps(LOG[0]) + "\n")
+    with pytest.raises(NeurozooError, match=r"log\.jsonl is damaged: line 1 .* Restore the file from a copy"):
+        read_reports(tmp_path)
+
+
+@pytest.mark.parametrize("tail", ['{"Iteration": 3, "frames": 30', "\0\0\0\0", "\n\n"])
+def test_a_report_that_is_being_written_is_left_out(tmp_path, tail):
+    write_log(tmp_path)
+    with open(tmp_path / "log.jsonl", "a") as file:
+        file.write(tail)
+    assert list(read_reports(tmp_path)) == [1, 2]
 
 
 @pytest.fixture

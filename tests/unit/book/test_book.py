@@ -591,25 +591,40 @@ def test_elites_are_counted_over_all_records(project):
     write_run(root, 1, [10.0])  # reported 11
     write_run(root, 2, [20.0])  # reported 22
     make(root)
-    assert "reported +10.0% [+10.0%, +10.0%] above the test after 3 validation episodes, 2 runs" in row(root, "elites")
+    assert "| Pong, GA, small (tiny) | 2 | 16.5 | 15 | 1.5 [1, 2] |" in page(root, "elites")
 
 
-def test_elites_whose_tests_may_be_zero_are_shown_but_have_no_excess():
-    pong = pd.DataFrame({"source": "Pong", "reported": [2.0, 1.0], "tested": [0.1, -1.0]})
-    venture = pd.DataFrame({"source": "Venture", "reported": [10.0, 0.0, 200.0], "tested": [0.0, 0.0, 190.0]})
-    skiing = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
-    shown = shown_elites(pd.concat([pong, venture, skiing]))
-    assert [cells[0::4] for cells in shown.rows] == [
-        ("Pong", "–"), ("Venture", "–"), ("Skiing", "+20.0% [+20.0%, +20.0%]"), ("all", "+20.0% [+20.0%, +20.0%]"),
-    ]  # fmt: skip
-    assert shown.title.endswith(", all of them without Pong; Venture")
-    nothing = shown_elites(pong.assign(tested=0.0))
-    assert (list(nothing.rows), nothing.brief) == ([("Pong", "2", "1.5", "0", "–")], [])
+def elites(game, reported, tested, **more):
+    return pd.DataFrame({"game": game.lower(), "source": game, "reported": reported, "tested": tested, **more})
+
+
+def test_games_without_a_zero_have_no_share_whatever_came_out():
+    """Else the share would be of those elites only that did not lose what they reported."""
+    lucky = elites("Pong", [2.0, 1.0], [-20.0, -21.0])
+    honest = elites("Skiing", [-8.0] * 5, [-10.0] * 5)
+    venture = elites("Venture", [10.0, 0.0, 200.0], [0.0, 0.0, 190.0])
+    amidar = elites("Amidar", [12.0] * 5, [10.0] * 5)
+    shown = shown_elites(pd.concat([lucky, honest, venture, amidar]))
+    assert [(cells[0], *cells[4:]) for cells in shown.rows] == [
+        ("Pong", "22 [22, 22]", "–"),
+        ("Skiing", "2 [2, 2]", "–"),
+        ("Venture", "6.67 [0, 10]", "–"),
+        ("Amidar", "2 [2, 2]", "+20.0% [+20.0%, +20.0%]"),
+        ("all", "", "+20.0% [+20.0%, +20.0%]"),
+    ]
+    assert shown.title.endswith(", all of them without Pong; Skiing; Venture")
+    nothing = shown_elites(elites("Amidar", [2.0, 1.0], 0.0))
+    assert (list(nothing.rows), nothing.brief) == ([("Amidar", "2", "1.5", "0", "1.5 [1, 2]", "–")], [])
+
+
+def test_intervals_of_elites_from_few_runs_are_called_narrow():
+    assert shown_elites(elites("Amidar", [2.0] * 4, [1.0] * 4)).is_narrow
+    assert not shown_elites(elites("Amidar", [2.0] * 5, [1.0] * 5)).is_narrow
 
 
 def test_elites_are_apart_by_the_number_of_their_validation_episodes():
-    few = pd.DataFrame({"source": "Pong", "reported": [3.0, 3.0], "tested": [2.0, 2.0], "episodes": [10, 5]})
-    many = pd.DataFrame({"source": "Skiing", "reported": [-9.0] * 4, "tested": [-10.0] * 4, "episodes": 30})
+    few = elites("Amidar", [3.0, 3.0], [2.0, 2.0], episodes=[10, 5])
+    many = elites("Asterix", [11.0] * 4, [10.0] * 4, episodes=30)
     shown = shown_elites(pd.concat([many, few]))
     assert shown.brief == [
         "reported +50.0% [+50.0%, +50.0%] above the test after 5 validation episodes, 2 runs",
@@ -618,19 +633,19 @@ def test_elites_are_apart_by_the_number_of_their_validation_episodes():
 
 
 def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
-    one = pd.DataFrame({"source": "Pong", "reported": [2.0, 2.0], "tested": [1.0, 1.0]})
-    other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
-    assert shown_elites(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "+60.0% [+60.0%, +60.0%]")
+    one = elites("Amidar", [2.0, 2.0], [1.0, 1.0])
+    other = elites("Asterix", [12.0] * 4, [10.0] * 4)
+    assert shown_elites(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0% [+60.0%, +60.0%]")
 
 
 def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
-    one = pd.DataFrame({"source": "Pong", "reported": [2.0], "tested": [1.0]})
-    other = pd.DataFrame({"source": "Skiing", "reported": [-8.0] * 4, "tested": [-10.0] * 4})
+    one = elites("Amidar", [2.0], [1.0])
+    other = elites("Asterix", [12.0] * 4, [10.0] * 4)
     shown = shown_elites(pd.concat([one, other]))
-    assert shown.rows[0] == ("Pong", "1", "2", "1", "+100.0%")
-    assert shown.rows[-1] == ("all", "4", "", "", "+20.0% [+20.0%, +20.0%]")
-    assert shown.title.endswith(", all of them without Pong")
-    assert shown_elites(one).rows[-1] == ("all", "1", "", "", "+100.0%")
+    assert shown.rows[0] == ("Amidar", "1", "2", "1", "1", "+100.0%")
+    assert shown.rows[-1] == ("all", "4", "", "", "", "+20.0% [+20.0%, +20.0%]")
+    assert shown.title.endswith(", all of them without Amidar")
+    assert shown_elites(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
 
 
 @pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])

@@ -62,3 +62,11 @@ def test_a_change_that_does_not_fit_is_refused(change):
     restorer.restore({NAME: [5, [7, 0.01]]})
     with pytest.raises(ValueError, match="does not continue the one in the report before"):
         restorer.restore({NAME: change})
+
+
+def test_a_missing_report_is_noticed_where_its_genome_would_be_continued():
+    logged = changes(GENOMES)
+    restorer = Restorer()
+    restorer.restore(dict(logged[0]))
+    with pytest.raises(ValueError, match="does not continue the one in the report before"):
+        restorer.restore(dict(logged[2]))

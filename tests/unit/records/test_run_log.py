@@ -95,7 +95,7 @@ def test_whole_genomes_of_earlier_versions_are_skipped_and_nothing_else(tmp_path
 
 def test_a_change_that_continues_no_report_is_damage(tmp_path):
     orphan = report(1, TruncatedPopulationEliteSeeds={"keeps": 3, "adds": []})
-    with pytest.raises(NeurozooError, match="line 1 should be one JSON object"):
+    with pytest.raises(NeurozooError, match="line 1 should be a report"):
         read_log(written(tmp_path, orphan, report(2)))
 
 
@@ -123,7 +123,7 @@ def test_a_last_line_that_was_cut_off_is_forgiven(tmp_path, tail):
 
 def test_damage_before_the_last_line_is_named(tmp_path):
     log = written(tmp_path, report(1), tail='{"frames": 12000, "sc\n' + json.dumps(report(3)) + "\n")
-    with pytest.raises(NeurozooError, match="line 2 should be one JSON object"):
+    with pytest.raises(NeurozooError, match="line 2 should be a report"):
         read_log(log)
 
 

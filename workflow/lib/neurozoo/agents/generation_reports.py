@@ -11,7 +11,7 @@ from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.changes import Restorer
 from neurozoo.records.published_log import ELITE_GENOME
-from neurozoo.records.run_log import current_log
+from neurozoo.records.run_log import START_AGAIN, current_log, finished_lines
 
 HAS_GENOME = "has_genome"  # key that `read_reports` adds
 SCORES = {
@@ -64,7 +64,7 @@ def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ())
         By generation: frames, seconds and scores of its report, `HAS_GENOME`, and `ELITE_GENOME` if it is wanted.
 
     Raises:
-        NeurozooError: The log is missing or damaged.
+        NeurozooError: The log is missing, holds no finished report, or is damaged before its last line.
     """
     path = current_log(run_dir)
     if path is None:
@@ -73,22 +73,22 @@ def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ())
             "trained here have a log; an imported genome has no generations."
         )
     restorer, reports = Restorer(), {}
-    try:
-        with open_text(path) as file:
-            for line in file:
-                record = parse_json(line)
-                if wrong := [name for name in _NUMBERS if not isinstance(record.get(name), int | float | NoneType)]:
-                    raise ValueError(f"{', '.join(wrong)} should be a number")
-                generation, has_genome = int(record["Iteration"]), record.get(ELITE_GENOME) is not None
-                record = restorer.restore(record, is_wanted=generation in genomes_of)
-                reports[generation] = {
-                    **{name: value for name, value in record.items() if name in _KEPT},
-                    HAS_GENOME: has_genome,
-                }
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise NeurozooError(
-            f"{path} is damaged ({type(error).__name__}: {error}). Delete it and train again."
-        ) from error
+
+    def parse(line: str) -> dict:
+        record = parse_json(line)
+        if not isinstance(record, dict):
+            raise ValueError("it is no JSON object")
+        if wrong := [name for name in _NUMBERS if not isinstance(record.get(name), int | float | NoneType)]:
+            raise ValueError(f"{', '.join(wrong)} should be a number")
+        generation, has_genome = int(record["Iteration"]), record.get(ELITE_GENOME) is not None
+        record = restorer.restore(record, is_wanted=generation in genomes_of)
+        return {HAS_GENOME: has_genome, **{name: value for name, value in record.items() if name in _KEPT}}
+
+    with open_text(path, errors="replace") as file:
+        for report in finished_lines(file, path, parse):
+            reports[int(report["Iteration"])] = report
+    if not reports:
+        raise NeurozooError(f"{path} holds no finished report. {START_AGAIN}")
     return reports
 
 

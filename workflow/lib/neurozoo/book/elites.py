@@ -8,11 +8,14 @@ import pandas as pd
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record
-from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text
+from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text, with_interval
 from neurozoo.environments.game_titles import game_title
-from neurozoo.figures.style import agent_name, number_range
+from neurozoo.environments.games import reference_scores
+from neurozoo.figures.style import ENOUGH_RUNS, agent_name, number_range
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals
+
+_COLUMNS = ("game", "source", "reported", "tested")
 
 
 def read_elites(path: Path) -> pd.DataFrame:
@@ -23,7 +26,7 @@ def read_elites(path: Path) -> pd.DataFrame:
             published elite rule counts.
 
     Returns:
-        Rows with `source`, `reported` and `tested`.
+        Rows with `game`, `source`, `reported` and `tested`.
 
     Raises:
         NeurozooError: The table is damaged.
@@ -32,12 +35,12 @@ def read_elites(path: Path) -> pd.DataFrame:
     if "true_mean" in columns:
         table = read_csv_table(path, numbers=("reported_score", "true_mean"), texts=("game", "rule"), remedy=RESTORE)
         table = table[table["rule"] == "validated"]
-        sources = [game_title(game) for game in table["game"]]
-        return pd.DataFrame({"source": sources, "reported": table["reported_score"], "tested": table["true_mean"]})
+        table = table.assign(source=[game_title(game) for game in table["game"]])
+        return table.rename(columns={"reported_score": "reported", "true_mean": "tested"})[list(_COLUMNS)]
     names = ("algo", "game", "model")
     last = read_csv_table(path, numbers=("score", "test_score"), texts=names, remedy=RESTORE).iloc[-1:]
-    sources = [f"{game_title(row.game)}, {agent_name(row.algo, row.model)}" for row in last.itertuples()]
-    return pd.DataFrame({"source": sources, "reported": last["score"], "tested": last["test_score"]})
+    last = last.assign(source=[_source(row.game, row.algo, row.model) for row in last.itertuples()])
+    return last.rename(columns={"score": "reported", "test_score": "tested"})[list(_COLUMNS)]
 
 
 def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
@@ -60,47 +63,54 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
                 and (run.test_episodes or 0) > 1
                 and record.facts[run.facts].get("settings_stage_threshold", "none") == "none"
             ):
-                source = f"{game_title(run.game)}, {agent_name(run.algo, run.model)} ({name})"
+                source = f"{_source(run.game, run.algo, run.model)} ({name})"
                 same = (run.name, run.facts, run.progress, run.score, run.test_score)
-                rows.setdefault(same, (source, run.score, run.test_score, run.score_episodes))
-    return pd.DataFrame(rows.values(), columns=["source", "reported", "tested", "episodes"])
+                rows.setdefault(same, (run.game, source, run.score, run.test_score, run.score_episodes))
+    return pd.DataFrame(rows.values(), columns=[*_COLUMNS, "episodes"])
 
 
 def shown_elites(elites: pd.DataFrame) -> Shown:
     """Compares reported with tested scores, per source and over sources with equally many validation episodes.
 
-    The excess of a source is how far its mean reported score is above its mean test score, relative to the absolute
-    value of the latter. It is not known where scores are 0 or have both signs, as in Pong. Over several sources it is
-    their mean. Runs are resampled within their sources.
+    The excess of a source is how far its mean reported score is above its mean test score, in points and as a share of
+    the latter. The share is unknown where random play scores less than zero, as in Pong, because no score means nothing
+    there, and where an agent may have scored nothing. Over several sources, the share is their mean. Runs are resampled
+    within their sources.
 
     Args:
-        elites: Rows with `source`, `reported`, `tested` and perhaps `episodes`. As long as others have several runs, a
-            source with one run has no part in the mean of all: how far other runs would spread there is unknown, and
-            the interval would be, too.
+        elites: Rows with `game`, `source`, `reported`, `tested` and perhaps `episodes`. As long as others have several
+            runs, a source with one run has no part in the mean of all: how far other runs would spread there is
+            unknown, and the interval would be, too.
     """
     sources = {str(source): runs for source, runs in elites.groupby("source", sort=False)}
     rows = []
     for source, runs in sources.items():
         means = (score_text(runs["reported"].mean()), score_text(runs["tested"].mean()))
-        rows.append((source, str(len(runs)), *means, _excess([runs]) if _is_known(runs) else NOTHING))
-    known = {source: runs for source, runs in sources.items() if _is_known(runs)}
+        share = _share_text([runs]) if _has_share(runs) else NOTHING
+        rows.append((source, str(len(runs)), *means, _points_text(runs), share))
+    known = {source: runs for source, runs in sources.items() if _has_share(runs)}
     counted = {source: runs for source, runs in known.items() if len(runs) > 1} or known
     brief = []
     for episodes, group in _by_episodes(list(counted.values())):
-        count, of_group = sum(map(len, group)), _excess(group)
+        count, of_group = sum(map(len, group)), _share_text(group)
         after = "" if episodes is None else f" after {number_range([episodes], 'validation episode')}"
         brief.append(f"reported {of_group} above the test{after}, {number_range([count], 'run')}")
-        rows.append((f"all{after}", str(count), "", "", of_group))
+        rows.append((f"all{after}", str(count), "", "", "", of_group))
     left_out = "; ".join(source for source in sources if source not in counted)
     title = "Reported and tested scores of elites" + (f", all of them without {left_out}" if left_out else "")
-    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested, share of the latter [95 %]")
-    return Shown(title, head, rows, brief)
+    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested [95 %]", "share of tested [95 %]")
+    is_narrow = any(1 < len(runs) < ENOUGH_RUNS for runs in sources.values())
+    return Shown(title, head, rows, brief, is_narrow=is_narrow)
 
 
-def _is_known(runs: pd.DataFrame) -> bool:
-    """Says whether all scores of a source have the same sign, so that one can be related to another."""
-    scores = runs[["reported", "tested"]].to_numpy(float)
-    return bool((scores > 0).all() or (scores < 0).all())
+def _source(game: str, algo: str, model: str) -> str:
+    return f"{game_title(game)}, {agent_name(algo, model)}"
+
+
+def _has_share(runs: pd.DataFrame) -> bool:
+    """Says whether a difference is a share of the tested score, whatever runs are drawn from these."""
+    random_scores = [reference_scores().get(game, (0.0, 0.0))[0] for game in runs["game"]]
+    return min(random_scores) >= 0 and bool((runs["tested"] > 0).all())
 
 
 def _by_episodes(sources: Sequence[pd.DataFrame]) -> Iterator[tuple[int | None, list[pd.DataFrame]]]:
@@ -112,18 +122,25 @@ def _by_episodes(sources: Sequence[pd.DataFrame]) -> Iterator[tuple[int | None, 
     yield from sorted(groups.items(), key=lambda group: (group[0] is None, group[0] or 0))
 
 
-def _excess(sources: Sequence[pd.DataFrame]) -> str:
-    """Returns by how much the reported scores are above the tested ones, over some sources with at least one run."""
+def _points_text(runs: pd.DataFrame) -> str:
+    """Words by how many points the reported scores of a source are above the tested ones."""
+    above = (runs["reported"] - runs["tested"]).to_numpy(float)
+    low, high = bootstrap_intervals([above], {"": lambda drawn: drawn[0].mean(axis=-1)})[""]
+    return with_interval(float(above.mean()), low, high)
+
+
+def _share_text(sources: Sequence[pd.DataFrame]) -> str:
+    """Words by which share the reported scores are above the tested ones, over some sources with at least one run."""
     scores = [(runs["reported"].to_numpy(float), runs["tested"].to_numpy(float)) for runs in sources]
 
-    def excess(drawn: Sequence[np.ndarray]) -> np.ndarray:
-        ratios = []
+    def share(drawn: Sequence[np.ndarray]) -> np.ndarray:
+        shares = []
         for (reported, tested), runs in zip(scores, drawn, strict=True):
             mean = tested[runs].mean(axis=-1)
-            ratios.append((reported[runs].mean(axis=-1) - mean) / np.abs(mean))
-        return np.asarray(np.mean(ratios, axis=0))
+            shares.append(reported[runs].mean(axis=-1) / mean - 1)
+        return np.asarray(np.mean(shares, axis=0))
 
     runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
-    value = float(excess(runs))
-    low, high = bootstrap_intervals(runs, {"": excess})[""]
+    value = float(share(runs))
+    low, high = bootstrap_intervals(runs, {"": share})[""]
     return f"{value:+.1%} [{low:+.1%}, {high:+.1%}]" if np.isfinite([low, high]).all() else f"{value:+.1%}"

@@ -39,6 +39,7 @@ class Restorer:
 
     def __init__(self) -> None:
         self.last: dict[str, list] = {}
+        self._generation: int | None = None
 
     def restore(self, record: dict[str, Any], *, is_wanted: bool = True) -> dict[str, Any]:
         """Completes a report.
@@ -48,15 +49,17 @@ class Restorer:
             is_wanted: Whether growing fields are wanted; without them, `record` loses them, which takes less time.
 
         Raises:
-            ValueError: A change does not fit the report before.
+            ValueError: A change does not fit the report before, or that report is missing.
         """
+        before, self._generation = self._generation, record.get("Iteration")
+        is_next = None in (before, self._generation) or self._generation == before + 1
         for name in GROWING:
             if name in record:
                 last = self.last.setdefault(name, [])
                 value = record[name]
                 if isinstance(value, dict):
                     kept, added = value.get("keeps"), value.get("adds")
-                    if not (type(kept) is int and 0 <= kept <= len(last) and isinstance(added, list)):
+                    if not (is_next and type(kept) is int and 0 <= kept <= len(last) and isinstance(added, list)):
                         raise ValueError(f"{name} does not continue the one in the report before")
                     del last[kept:]
                     last += added

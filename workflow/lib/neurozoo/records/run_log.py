@@ -8,7 +8,8 @@ import csv as csv_format
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ UNITS = ("frames", "evaluations")  # what budgets count; each record has one of 
 STANDARD = ("score", "test_score")  # columns that every algorithm has, too
 EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which the two scores are means, where known
 
+START_AGAIN = "If the run stopped before its first report, start it again."
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
 _GENOME = f'"{ELITE_GENOME}": ['
 _LONG = (ELITE_GENOME, "Lineage", "Arrivals", "Episodes")  # too long for a table of all reports
@@ -126,7 +128,8 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
             if first.startswith("{"):
-                records = _read_json_lines(file, log, with_genomes=with_genomes)
+                parse = partial(_parse_with_genome, restorer=Restorer()) if with_genomes else _parse_without_genome
+                records = finished_lines(file, log, parse)
             else:
                 records = iter(_read_text(file, frame_skip, with_genomes=with_genomes))
             for record in records:
@@ -140,8 +143,7 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
         raise explained(error, log) from error
     if is_empty:
         raise NeurozooError(
-            f"{log} holds no finished report: neither JSON lines nor a table of the published codes. "
-            "If the run stopped before its first report, start it again."
+            f"{log} holds no finished report: neither JSON lines nor a table of the published codes. {START_AGAIN}"
         )
 
 
@@ -189,28 +191,49 @@ def progress_of(record: Mapping[str, Any]) -> tuple[str, int | None]:
     return unit, record.get(unit)
 
 
-def _read_json_lines(lines: Iterable[str], log: str | os.PathLike, *, with_genomes: bool) -> Iterator[Record]:
-    restorer, damaged = Restorer(), None
+def finished_lines(lines: Iterable[str], log: str | os.PathLike, parse: Callable[[str], Record]) -> Iterator[Record]:
+    """Parses the lines of a `log.jsonl`. An unfinished one at the end, of a killed or running job, is left out.
+
+    Args:
+        lines: The lines; empty ones do not count.
+        log: Where they are from, for messages.
+        parse: Makes a record of a line. Its ValueError, TypeError, LookupError or OverflowError says that the line is
+            damaged.
+
+    Raises:
+        NeurozooError: A line before the last one is damaged.
+    """
+    damaged = None
     for number, line in enumerate(lines, start=1):
         if damaged:
             raise NeurozooError(
-                f"{log} is damaged: line {damaged} should be one JSON object with {', '.join(STANDARD)} and "
-                f"{' or '.join(UNITS)}. Remove that line, or start the run again."
+                f"{log} is damaged: line {damaged[0]} should be a report, a JSON object that continues those before "
+                f"it, but is not ({damaged[1]}). Restore the file from a copy, or start the run again."
             )
         if not line.strip():
             continue
         try:
-            record = parse_json(line if with_genomes else _without_genome(line))
-            if not _is_report(record):
-                raise ValueError("it is no report")
-            if with_genomes:
-                restorer.restore(record)
-            else:
-                record.pop(ELITE_GENOME, None)
-        except (TypeError, ValueError, LookupError, OverflowError):
-            damaged = number  # allowed if nothing follows: the job was killed while it wrote, or still writes
+            record = parse(line)
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            damaged = number, error  # allowed if nothing follows: the job was killed while it wrote, or still writes
             continue
         yield record
+
+
+def _parse_with_genome(line: str, restorer: Restorer) -> Record:
+    return restorer.restore(_checked(parse_json(line)))
+
+
+def _parse_without_genome(line: str) -> Record:
+    record = _checked(parse_json(_without_genome(line)))
+    record.pop(ELITE_GENOME, None)
+    return record
+
+
+def _checked(record: object) -> Record:
+    if not _is_report(record):
+        raise ValueError(f"{', '.join(STANDARD)} and {' or '.join(UNITS)} should be numbers")
+    return record
 
 
 def _is_report(record: object) -> bool:
