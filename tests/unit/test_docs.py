@@ -28,6 +28,14 @@ def test_links_lead_to_files(page):
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, *ROOT], ids=lambda page: str(page.relative_to(PROJECT)))
+def test_an_empty_line_stands_before_every_table(page):
+    """Without it, the documentation site shows the rows as one paragraph."""
+    lines = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL).split("\n")
+    heads = [number for number, line in enumerate(lines) if re.fullmatch(r"\|( ?:?-+:? ?\|)+", line)]
+    assert [lines[number - 1] for number in heads if lines[number - 2].strip()] == []
+
+
 def test_the_index_and_the_site_name_every_page():
     index = PROJECT / "docs" / "README.md"
     pages = {str(page.relative_to(PROJECT / "docs")) for page in PAGES}

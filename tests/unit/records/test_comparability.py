@@ -12,6 +12,7 @@ from neurozoo.records.comparability import (
     read_facts,
     unrecorded,
     with_names,
+    with_starts,
 )
 
 RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018"}
@@ -143,3 +144,23 @@ def test_what_facts_had_no_field_for_is_what_was_true_then():
     assert completed(then, now, added=added) == then | {"settings_shards": "1", "protocol_least_noop_steps": "0"}
     # Nothing is known of results of earlier versions.
     assert completed({"protocol": "uber2018"}, now, added=added) == {"protocol": "uber2018"}
+
+
+def test_searches_that_start_from_other_files_are_told_apart():
+    runs = [
+        {**RUN, "settings": "aa", "settings_agent_sha256": "111"},
+        {**RUN, "settings": "aa", "settings_agent_sha256": "222"},
+        {**RUN, "settings": "aa"},
+        {**RUN},
+    ]
+    assert with_starts(pd.DataFrame(runs))["settings"].fillna("-").tolist() == ["aa 111", "aa 222", "aa", "-"]
+    named = with_names(with_starts(pd.DataFrame(runs[:2])))
+    assert named["variant"].tolist() == ["agent_sha256 111", "agent_sha256 222"]
+    assert with_names(pd.DataFrame(runs[:2]))["variant"].nunique() == 1
+
+
+def test_the_files_that_a_search_started_from_are_facts_of_its_metrics(tmp_path):
+    config = tmp_path / "config.yaml"
+    run = "{algo: map_elites, game: maze, model: plain, run: 1, protocol: maze, settings_hash: aa, agent_sha256: %s}"
+    config.write_text(run % f"{'b' * 64}")
+    assert read_facts(config) == {"settings": "aa", "settings_agent_sha256": "b" * 12}

@@ -8,7 +8,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import current_log, iter_log, parse_log, read_last_complete, read_log
+from neurozoo.records.run_log import current_log, iter_backwards, iter_log, parse_log, read_last_complete, read_log
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
@@ -242,3 +242,13 @@ def test_the_log_of_a_run_is_the_one_that_grows_or_else_that_of_the_end(tmp_path
     assert current_log(tmp_path) == finished
     growing.write_text("{}\n")
     assert current_log(tmp_path) == growing
+
+
+@pytest.mark.parametrize("length", [1, 30_000, 65_522, 200_000])
+def test_a_log_is_read_from_its_end(tmp_path, length):
+    reports = [report(number, Note="x" * length) for number in range(1, 8)]
+    log = written(tmp_path, *reports, tail='{"Iteration": 8, "fr')
+    assert list(iter_backwards(log)) == reports[::-1]
+    log.write_text("{\n" + log.read_text())
+    assert list(iter_backwards(log)) == reports[::-1]
+    assert list(iter_backwards(tmp_path / "missing.jsonl")) == []

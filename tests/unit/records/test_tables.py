@@ -361,3 +361,20 @@ def test_the_last_test_is_the_one_after_most_frames_whatever_the_order_of_rows()
     ]  # fmt: skip
     found = final_scores(pd.DataFrame(rows))
     assert found[["run", "frames", "test_score"]].to_numpy().tolist() == [[2, 3000, 3000], [1, 900, 900]]
+
+
+def test_runs_that_count_evaluations_have_final_scores_without_frames(tmp_path):
+    rows = "".join(f"ga,pong,large,1,own,{evaluations},1,{score}\n" for evaluations, score in ((200, 5), (100, 3)))
+    (tmp_path / "metrics.csv").write_text("algo,game,model,run,protocol,evaluations,score,test_score\n" + rows)
+    final = final_scores(read_metrics(tmp_path / "metrics.csv"))
+    assert (final["test_score"].tolist(), final["frames"].isna().all()) == ([5], True)
+    score_table(read_metrics(tmp_path / "metrics.csv"), tmp_path / "scores.csv")
+
+
+def test_infinite_scores_are_refused(tmp_path):
+    """One of them would make a mean infinite, and its interval empty."""
+    (tmp_path / "metrics.csv").write_text(
+        "algo,game,model,run,protocol,frames,score,test_score\nga,pong,large,1,own,100,1,inf\n"
+    )
+    with pytest.raises(NeurozooError, match="test_score should be finite or empty"):
+        read_metrics(tmp_path / "metrics.csv")

@@ -76,6 +76,11 @@ def test_reports_may_be_longer_than_what_is_read_at_once(tmp_path, run_dir, leng
     assert look(tmp_path).record == read(1)
 
 
+def test_the_last_test_counts_where_not_every_report_has_one(tmp_path, run_dir):
+    log(run_dir, report(1, test_score=3.0), report(2, test_score=5.0), *(report(each) for each in range(3, 7)))
+    assert look(tmp_path).record == read(6) | {"test_score": 5.0}
+
+
 def test_the_process_of_this_host_is_looked_at(tmp_path, run_dir):
     with Heartbeat(run_dir / "state", progress=5):
         assert look(tmp_path).heartbeat.is_alive is True

@@ -36,10 +36,11 @@ python -m neurozoo book
 ```
 
 Scores are test scores, from episodes that selected nothing; where nothing is random, as in the hard maze, these are the
-same episodes again. Intervals are 95 % bootstrap intervals over runs. A single run has none, and those of fewer than five
-runs are too narrow ([statistics](../statistics.md)). Published values have the protocol of their source, so compare
-orders and ratios first. A result is marked if runs are missing or unfinished, or come from another release or from other
-settings than its configuration has now. The table of runs has each commit. `docs/results/book.yaml` has the claims.
+same episodes again. Intervals are 95 % bootstrap intervals over runs. A single run has none, and those of fewer than
+five runs are too narrow ([statistics](../statistics.md)). Published values have the protocol of their source, so
+compare orders and ratios first. A result is marked if runs are missing or unfinished, or come from another release or
+from other settings than its configuration has now. The table of runs has each commit. `docs/results/book.yaml` has the
+claims.
 
 """
 

@@ -25,7 +25,7 @@ from neurozoo.figures.style import (
     save_figure,
     si_label,
 )
-from neurozoo.records.comparability import VARIANT, with_names
+from neurozoo.records.comparability import VARIANT, with_names, with_starts
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
@@ -117,7 +117,7 @@ def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd
             "No run has an archive, so there is nothing to show. Plan runs such as map_elites or dsage."
         )
     # No search is pooled over games, and settings of mazes say nothing about platform levels.
-    reports = pd.concat([with_names(of_game) for _, of_game in reports.groupby("game", sort=False)])
+    reports = pd.concat([with_names(with_starts(of_game)) for _, of_game in reports.groupby("game", sort=False)])
     parts = []
     for (game, algo, model, variant), group in reports.groupby(["game", "algo", "model", VARIANT], sort=False):
         runs = [run for _, run in group.groupby("run", sort=False)]

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.environments.protocols import Protocol
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_config import STARTS, read_run_settings
 
 SETTINGS, LABEL = "settings", "label"  # columns of metrics
 VARIANT, PLAYED = "variant", "played"  # columns that `with_names` adds
@@ -28,6 +28,7 @@ OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION = "settings_", "protocol_", "evaluation_
 NOT_RECORDED = "not recorded"
 
 _MOST_NAMED = 3  # differences in the name of a variant
+_DIGITS = 12  # of a hash; enough to tell files apart
 _LONGEST = 40  # characters of a value in such a name
 _DEFAULTS = {
     OF_PROTOCOL + field.name: field.default for field in fields(Protocol) if field.default is not MISSING
@@ -41,12 +42,27 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
 
     Returns:
         Texts by the names of columns: `settings`, `settings_NAME`, `protocol_NAME` and `evaluation_NAME`, as far as the
-        run recorded them.
+        run recorded them, and the first digits of the hashes of the files that it started from; see `with_starts`.
 
     Raises:
         NeurozooError: The file is missing or damaged.
     """
-    return facts_of(read_run_settings(config))
+    found = read_run_settings(config)
+    return facts_of(found) | {OF_SETTINGS + name: str(found[name])[:_DIGITS] for name in STARTS if found.get(name)}
+
+
+def with_starts(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Tells searches apart that have equal settings, but started from other files: an agent or generator.
+
+    Returns:
+        The rows; their `settings` have the hashes of these files, too.
+    """
+    starts = [name for name in (OF_SETTINGS + name for name in STARTS) if name in metrics]
+    if not starts or SETTINGS not in metrics:
+        return metrics
+    texts = metrics[[SETTINGS, *starts]].astype("string")
+    joined = texts[SETTINGS].str.cat([texts[name].fillna("") for name in starts], sep=" ")  # nothing stays nothing
+    return metrics.assign(**{SETTINGS: joined.str.strip()})
 
 
 def facts_of(found: Mapping[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ IDENTITY = ("algo", "game", "model", "run", "protocol")  # the values that say w
 _RECORDS = ("protocol_record", "settings_record", "evaluation_record")
 
 
-_STARTS = ("agent_sha256", "generator_sha256")  # hashes of files that a search through levels starts from
+STARTS = ("agent_sha256", "generator_sha256")  # hashes of files that a search through levels starts from
 
 
 def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:
@@ -27,7 +27,7 @@ def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:
     """
     config = Path(run_dir) / "config.yaml"
     settings = read_run_settings(config) if config.exists() else {}
-    return {name: str(settings.get(name, "")) for name in _STARTS}
+    return {name: str(settings.get(name, "")) for name in STARTS}
 
 
 def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:

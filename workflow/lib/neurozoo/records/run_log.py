@@ -167,22 +167,38 @@ def read_last_record(log: str | os.PathLike) -> Record | None:
     Args:
         log: The log; a run may be writing to it.
     """
-    data = b""
+    return next(iter_backwards(log), None)
+
+
+def iter_backwards(log: str | os.PathLike) -> Iterator[Record]:
+    """Reads the whole lines of a `log.jsonl` from the end, as many as are asked for.
+
+    Args:
+        log: The log; a run may be writing to it.
+
+    Yields:
+        The last report, then the one before it, up to the first one or a damaged one; nothing if the log is missing.
+    """
+    line, is_end = b"", True
     try:
         with open_file(log) as file:
-            start = size = file.seek(0, os.SEEK_END)
+            start = file.seek(0, os.SEEK_END)
             while start > 0:
-                start = max(0, start - _CHUNK)
+                size = min(_CHUNK, start)
+                start -= size
                 file.seek(start)
-                data = file.read(size - start)
-                whole = data[: data.rfind(b"\n") + 1].rstrip(b"\n")
-                line = whole[whole.rfind(b"\n") + 1 :]
-                if line and (start == 0 or b"\n" in whole):
-                    record = parse_json(line)
-                    return record if isinstance(record, dict) else None
+                line, *lines = (file.read(size) + line).split(b"\n")
+                if is_end and lines:
+                    lines.pop()  # an unfinished line, or nothing
+                    is_end = False
+                if start == 0 and not is_end:
+                    lines = [line, *lines]
+                for each in filter(None, reversed(lines)):
+                    if not isinstance(record := parse_json(each), dict):
+                        return
+                    yield record
     except (OSError, ValueError):
-        pass
-    return None
+        return
 
 
 def progress_of(record: Mapping[str, Any]) -> tuple[str, int | None]:

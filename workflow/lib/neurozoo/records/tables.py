@@ -223,6 +223,8 @@ def _checked(path: str | os.PathLike, table: pd.DataFrame) -> pd.DataFrame:
         check_columns(table, numbers=numbers, texts=texts, more_numbers=(*UNITS, *EPISODES))
         if "run" in table and table["run"].isna().any():
             raise ValueError("run has empty cells")
+        if infinite := [name for name in STANDARD if name in table and np.isinf(table[name].astype(float)).any()]:
+            raise ValueError(f"{' and '.join(infinite)} should be finite or empty")
     except Exception as error:  # Arrow and pandas have their own kinds
         raise NeurozooError(_unusable(path, f"{type(error).__name__}: {error}"[:200])) from error
     return table
@@ -241,8 +243,8 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score`, `test_episodes`
-        (its number of episodes, empty if the log does not have it) and what `with_names` adds. Runs without any test
-        score are left out.
+        (its number of episodes; both are empty if the log does not have them) and what `with_names` adds. Runs without
+        any test score are left out.
 
     Raises:
         NeurozooError: No run has a test score.
@@ -250,9 +252,10 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
     tested = metrics.dropna(subset=["test_score"]).reset_index(drop=True)
     if tested.empty:
         raise NeurozooError("No run has a test_score, so there is nothing to show. Let a run reach its first report.")
-    if "test_episodes" not in tested:  # of a metrics.csv from elsewhere
-        tested = tested.assign(test_episodes=pd.array([pd.NA] * len(tested), "Int64"))
-    ordered = tested.sort_values("frames", kind="stable", na_position="first")
+    unit = next(unit for unit in UNITS if unit in tested)
+    ordered = tested.sort_values(unit, kind="stable", na_position="first")
+    for name in {"frames", "test_episodes"} - set(tested):  # of a metrics.csv from elsewhere
+        ordered = ordered.assign(**{name: pd.array([pd.NA] * len(tested), "Int64")})
     last = ordered.groupby(list(IDENTITY), sort=False).tail(1).sort_index()
     facts = [name for name in last if is_fact(name)]
     return with_names(last[[*IDENTITY, "frames", "test_score", "test_episodes", *facts]].reset_index(drop=True))

@@ -1,6 +1,7 @@
 """Everything that the files of one run say about its state."""
 
 import functools
+import itertools
 import math
 import os
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from pathlib import Path
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.files import open_file
 from neurozoo.plan.planned_runs import PlannedRun
-from neurozoo.records.run_log import log_paths, progress_of, read_last_record
+from neurozoo.records.run_log import iter_backwards, log_paths, progress_of
 from neurozoo.records.run_result import FILES
 from neurozoo.status.workflow_files import Job, WorkflowFiles
 from neurozoo.training.heartbeat import LastHeartbeat, read_heartbeat
 
 CHUNK = 2**16  # bytes that are read at once from the end of a file
+_MOST_REPORTS = 200  # that are read to find the last test; not every report has one
 ERROR = "neurozoo: "  # how a sentence for the user begins in a log
 
 
@@ -24,7 +26,7 @@ class Evidence:
 
     Attributes:
         has_results: Whether all its results are there.
-        record: The report of the last generation; None before the first.
+        record: The last report, with the score of the last test; None before the first report.
         heartbeat: The last heartbeat of its training.
         under_way: The job that Snakemake has marked as running or submitted.
         submitted: The job that waits or runs in Grid Engine, according to the profile's records.
@@ -120,11 +122,13 @@ def _is_number(value: object) -> bool:
 @functools.lru_cache(maxsize=10_000)
 def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     """Reads the end of a log, whose time and size say whether it has to be read again."""
-    record = read_last_record(path)
-    if record is None:
+    last = list(itertools.islice(iter_backwards(path), _MOST_REPORTS))
+    if not last:
         return None
+    record = last[0]
     unit, progress = progress_of(record)
     if not all(_is_number(each) for each in (progress, record.get("TimeElapsedTotal") or 0)):
         return None  # no log of a run
-    keys = ("score", "test_score", "Iteration", "TimeElapsedTotal")
-    return {"unit": unit, "progress": progress, **{key: record.get(key) for key in keys}}
+    tested = next((each["test_score"] for each in last if each.get("test_score") is not None), None)
+    keys = ("score", "Iteration", "TimeElapsedTotal")
+    return {"unit": unit, "progress": progress, "test_score": tested, **{key: record.get(key) for key in keys}}
