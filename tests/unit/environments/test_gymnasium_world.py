@@ -220,9 +220,11 @@ def test_a_reward_that_is_no_finite_number_is_refused(monkeypatch, reward):
         played.act(np.array([1.0, 0.0], np.float32))
 
 
-def test_a_vector_with_numbers_that_are_not_finite_is_refused(monkeypatch):
-    monkeypatch.setattr(Odd, "observation_space", gymnasium.spaces.Box(-1, 1, (2,), np.float32))
-    monkeypatch.setattr(Odd, "see", lambda self: np.array([0, np.nan], np.float32))
+@pytest.mark.parametrize(("kind", "number"), [(np.float32, np.nan), (np.float64, 1e300)])
+def test_a_vector_with_numbers_that_are_not_finite_is_refused(monkeypatch, kind, number):
+    """Agents see float32, where 1e300 is infinite."""
+    monkeypatch.setattr(Odd, "observation_space", gymnasium.spaces.Box(-1, 1, (2,), kind))
+    monkeypatch.setattr(Odd, "see", lambda self: np.array([0, number], kind))
     with pytest.raises(NeurozooError, match="shows numbers that are not finite"):
         world()
 

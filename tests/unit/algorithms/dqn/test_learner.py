@@ -427,6 +427,18 @@ def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch, prio
         report_of(learner)
 
 
+def test_a_training_that_diverges_in_its_last_update_before_a_test_ends_with_a_sentence(opened, monkeypatch):
+    learner = opened()
+    monkeypatch.setattr(StillNetwork, "values", lambda self, screens: np.full((len(screens), 3), np.inf, np.float32))
+    with pytest.raises(NeurozooError, match=r"diverges: after \d+ updates its loss is not finite"):
+        report_of(learner)
+
+
+def test_epochs_have_new_steps():
+    with pytest.raises(NeurozooError, match="epoch_steps is 3, but 4 environments play that many steps at once"):
+        resolve_settings("dqn", preset="demo", overrides={"num_envs": 4, "epoch_steps": 3})
+
+
 def test_no_ops_are_refused_where_the_first_action_may_do_something():
     with pytest.raises(NeurozooError, match="batch_size should be below the 400 screens that the replay memory holds"):
         resolve_settings("dqn", preset="demo", overrides={"replay_size": 401, "batch_size": 400, "num_envs": 4})

@@ -13,6 +13,10 @@ from neurozoo.errors import NeurozooError
     ("values", "sentence"),
     [
         ({"num_envs": 30}, "num_envs should be a multiple of batch_size"),
+        (
+            {"num_envs": 32, "unroll_length": 20, "epoch_steps": 639},
+            "epoch_steps is 639, but .* play 640 steps at once",
+        ),
         ({"shards": 3}, "batch_size is 32 and shards 3"),
         ({"protocol": "uber2018"}, "impala plays under one of the protocols machado2018"),
         (

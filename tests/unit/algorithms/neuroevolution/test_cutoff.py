@@ -38,6 +38,11 @@ def test_an_adaptive_limit_without_cap_goes_on_growing():
     assert cutoff.limit == 10 * 2**10
 
 
+def test_a_limit_that_no_episode_can_reach_stays_a_number():
+    cutoff = EpisodeCutoff.from_setting("adaptive:5,0,1e308")
+    assert cutoff.after(1.0).after(1.0).limit == 2**31 - 1
+
+
 def test_a_small_limit_grows_although_it_is_a_whole_number():
     cutoff = EpisodeCutoff.from_setting("adaptive:15,0.5,1.05,5000")
     for _ in range(200):

@@ -367,6 +367,7 @@ def config(algo="dsage", game="maze", model="full", **overrides):
         ({"algo": "map_elites"}, "variant 'full' is unknown"),
         ({"measures": ["walls", "explord"]}, "did you mean 'explored'"),
         ({"measures": ["walls", "walls"]}, "measures should name two different ones"),
+        ({"cells": [3_000_000, 3_000_000]}, r"at most 10,000,000 cells, but cells .* are 9,000,000,000,000"),
         ({"coarse_cells": [32, 25]}, r"coarse_cells should divide the cells of the archive, \[256, 162\]"),
         ({"agent": "astar"}, "agent 'astar' cannot be sent into levels of 'maze'"),
         ({"evaluations": 0}, "evaluations should be at least 1, but is 0"),

@@ -127,7 +127,9 @@ class GymnasiumWorld(SingleFrameWorld):
                 f"{self.game!r} should show {space.dtype} of shape {space.shape}, as its observation_space says, but "
                 f"shows {array.dtype} of shape {array.shape}. Mend the environment."
             )
-        if not np.isfinite(array).all():
+        with np.errstate(over="ignore"):
+            is_finite = np.isfinite(array.astype(np.float32)).all()  # which is what agents see
+        if not is_finite:
             raise NeurozooError(f"{self.game!r} shows numbers that are not finite. Mend the environment.")
         return array
 

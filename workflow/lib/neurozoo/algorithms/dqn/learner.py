@@ -397,6 +397,8 @@ class DeepQLearner:
             random = generator(self._entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
             self._states = self._replay.sample(STATES, random).screens[:, :HISTORY]
         meanq = 0.0 if self._states is None else float(self._network.values(self._states).max(axis=-1).mean())
+        # After the last update, nothing else has looked at what it made of the network.
+        check_finite(meanq, update=self._updates, learning_rate=self.settings.learning_rate)
         fields: dict[str, object] = {}
         own = {"total_train_steps": self.train_steps, "replay_memory_count": len(self._replay), "meanq": meanq}
         for phase, statistics in (*self._statistics.items(), ("test", test)):

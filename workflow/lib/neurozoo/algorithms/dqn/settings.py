@@ -129,7 +129,7 @@ class DqnSettings(RunSettings):
         default=0.95, ge=0, le=1, description="Decay rate of the moving averages of rmsprop and adadelta."
     )
     optimizer_epsilon: Number = Field(
-        default=0.01 / 32**2, ge=0, description="The small number in the optimizer's denominator."
+        default=0.01 / 32**2, gt=0, description="The small number in the optimizer's denominator."
     )
     huber_delta: Number = Field(
         default=1.0,
@@ -190,6 +190,11 @@ class DqnSettings(RunSettings):
                 f"{self.protocol!r}."
             )
         check_shards(self.shards, self.batch_size)
+        if self.epoch_steps < self.num_envs:
+            raise NeurozooError(
+                f"epoch_steps is {self.epoch_steps}, but {self.num_envs} environments play that many steps at once, so "
+                f"some tests would tell nothing new. Set epoch_steps to {self.num_envs} or more."
+            )
         if (held := self.replay_size // self.num_envs * self.num_envs) <= self.batch_size:
             raise NeurozooError(
                 f"batch_size should be below the {held:,} screens that the replay memory holds, but is "

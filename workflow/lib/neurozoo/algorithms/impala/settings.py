@@ -223,6 +223,11 @@ class ImpalaSettings(RunSettings):
                 f"is {self.num_envs} and batch_size {self.batch_size}. Change one of them."
             )
         check_shards(self.shards, self.batch_size)
+        if self.epoch_steps < (least := self.num_envs * self.unroll_length * self.learners):
+            raise NeurozooError(
+                f"epoch_steps is {self.epoch_steps:,}, but the environments play {least:,} steps at once (num_envs x "
+                "unroll_length x learners), so some reports would tell nothing new. Set epoch_steps to that or more."
+            )
         if self.objective == "vtrace" and (self.epochs != 1 or self.minibatches != "unrolls"):
             raise NeurozooError(
                 "With objective vtrace, each unroll is learned from once: set epochs to 1 and minibatches to unrolls, "

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from neurozoo.errors import NeurozooError
 
+_MOST_STEPS = 2**31 - 1  # of an episode; larger limits than any world needs
+
 
 @dataclass(frozen=True)
 class EpisodeCutoff:
@@ -58,6 +60,5 @@ class EpisodeCutoff:
         if self.limit is None or self.fraction is None or share_at_limit <= self.fraction:
             return self
         least = self.limit + (self.factor > 1)  # a small limit would not grow, because it is a whole number
-        return EpisodeCutoff(
-            int(min(max(self.limit * self.factor, least), self.cap)), self.fraction, self.factor, self.cap
-        )
+        limit = min(max(self.limit * self.factor, least), self.cap, _MOST_STEPS)
+        return EpisodeCutoff(int(limit), self.fraction, self.factor, self.cap)

@@ -124,7 +124,8 @@ class GaSettings(EvolutionSettings):
     )
     first_generation: FirstGeneration = Field(
         default="random",
-        description="random (each a fresh genome) or mutations (all of them children of one fresh genome).",
+        description="random (each a fresh genome) or mutations (all of them children of one fresh genome; in random "
+        "search, so are those of later generations).",
     )
     load_population: str | None = Field(
         default=None,

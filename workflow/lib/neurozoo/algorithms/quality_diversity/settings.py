@@ -1,5 +1,6 @@
 """The settings of quality-diversity searches through levels."""
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
@@ -19,6 +20,7 @@ from neurozoo.environments.level_domains import (
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.validation import Flag, Number, Whole
 
+_MOST_CELLS = 10_000_000  # of an archive; its tables and pictures could not hold more
 EmitterBatch = Field(default=30, ge=1, description="Solutions that each emitter proposes at a time.")
 NumEmitters = Field(default=5, ge=1, description="Number of emitters.")
 InitialPopulation = Field(default=100, ge=1, description="Random solutions of each emitter before its first children.")
@@ -83,6 +85,11 @@ class LevelSearchSettings(Settings):
             )
         if self.cells is not None and min(self.cells) < 1:
             raise NeurozooError(f"cells should be at least 1 along each measure, but are {list(self.cells)}.")
+        if self.cells is not None and math.prod(self.cells) > _MOST_CELLS:
+            raise NeurozooError(
+                f"An archive should have at most {_MOST_CELLS:,} cells, but cells {list(self.cells)} are "
+                f"{math.prod(self.cells):,}. Choose fewer along each measure."
+            )
         if self.measures is not None and self.measures[0] == self.measures[1]:
             raise NeurozooError(f"measures should name two different ones, but both are {self.measures[0]!r}.")
 
@@ -170,7 +177,10 @@ class MapElitesSettings(LevelSearchSettings):
     initial_population: Whole = InitialPopulation
     num_mutations: Whole = NumMutations
     mutation_sigma: Number = Field(
-        default=0.2, gt=0, description="Standard deviation of a child's change where solutions are real numbers."
+        default=0.2,
+        gt=0,
+        le=1000,
+        description="Standard deviation of a child's change where solutions are real numbers.",
     )
 
 
@@ -183,7 +193,7 @@ class CmaMeSettings(LevelSearchSettings):
 
     num_emitters: Whole = NumEmitters
     batch_size: Whole = EmitterBatch
-    sigma0: Number = Field(default=0.2, gt=0, description="First step size of the evolution strategies.")
+    sigma0: Number = Field(default=0.2, gt=0, le=1000, description="First step size of the evolution strategies.")
     ranker: Literal["2imp", "imp", "2rd", "rd", "2obj", "obj"] = Field(
         default="2imp", description="How solutions are ranked, in the words of pyribs; CMA-MAE has imp."
     )
@@ -242,7 +252,10 @@ class DsageSettings(LevelSearchSettings):
     initial_population: Whole = InitialPopulation
     num_mutations: Whole = NumMutations
     sigma0: Number = Field(
-        default=0.2, gt=0, description="First step size of the evolution strategies, where solutions are real numbers."
+        default=0.2,
+        gt=0,
+        le=1000,
+        description="First step size of the evolution strategies, where solutions are real numbers.",
     )
     # candidates
     coarse_cells: tuple[Whole, Whole] | None = Field(
