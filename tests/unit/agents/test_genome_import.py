@@ -131,6 +131,17 @@ def test_another_agent_in_the_folder_is_not_replaced(bring, source, choices):
     bring(source, **choices)
 
 
+@pytest.mark.parametrize("sign", ["log.jsonl", "state/state.json"])
+def test_the_folder_of_a_training_is_not_taken_for_an_import(bring, tmp_path, sign):
+    folder = tmp_path / "runs" / "imported" / "breakout" / "small" / "1"
+    (folder / sign).parent.mkdir(parents=True)
+    for name in (sign, "config.yaml"):
+        (folder / name).write_text("of the training")
+    with pytest.raises(NeurozooError, match="a run trains there or has trained"):
+        bring("[1]")
+    assert (folder / "config.yaml").read_text() == "of the training"
+
+
 def test_the_start_state_of_2018_is_a_choice(bring):
     folder = bring("[1]", game="frostbite", start_state="2018")
     assert read_agent(folder).protocol.start_state == "2018"
@@ -236,12 +247,36 @@ def test_an_agent_may_play_by_another_protocol_if_its_weights_fit(bring):
     agent = read_agent(bring("[1]", game="frostbite"))
     assert play_as(agent).protocol == protocol_of("frostbite")
     assert play_as(agent, start_state="2018").protocol == protocol_of("frostbite", start_state="2018")
-    assert play_as(agent, game="pong").protocol == protocol_of("pong")
+    with pytest.raises(NeurozooError, match="has 1,008,450 weights, but 'small' needs 1,005,366 to play 'pong'"):
+        play_as(agent, game="pong")  # its recipe would give another network there
     theta = np.ones(layout_of("pong", "small", protocol_of("pong")).parameter_count, np.float32)
     fixed = replace(agent, game="pong", genome=Genome(Weights.of(theta)))
     assert play_as(fixed, protocol="uber2018").game == "pong"
     with pytest.raises(NeurozooError, match="has 1,005,366 weights, but 'small' needs 1,008,450 to play 'frostbite'"):
         play_as(fixed, game="frostbite")
+
+
+def test_an_agent_keeps_its_actions_under_another_protocol(bring):
+    agent = read_agent(bring("[1]", game="pong"))
+    assert protocol_of("pong", "machado2018").action_set == "full"
+    assert play_as(agent, protocol="machado2018").protocol == protocol_of("pong", "machado2018", action_set="minimal")
+    with pytest.raises(NeurozooError, match="has 1,005,366 weights, but 'small' needs 1,008,450 to play 'pong'"):
+        play_as(agent, protocol="machado2018", action_set="full")
+
+
+def test_an_agent_whose_file_names_no_protocol_plays_by_any(tmp_path):
+    (tmp_path / "genome.json").write_text(json.dumps({"genome": [1], "game": "pong", "model": "small"}))
+    agent = read_agent(tmp_path / "genome.json")
+    assert play_as(agent, action_set="full").protocol == protocol_of("pong", action_set="full")
+
+
+def test_a_genome_is_played_by_the_protocol_of_the_checkpoint_beside_it(bring):
+    """A protocol of this name may have been corrected since."""
+    folder = bring("[1]", game="pong")
+    checkpoint = read_checkpoint(folder / "checkpoint.npz")
+    before = replace(checkpoint, protocol=replace(checkpoint.protocol, max_frames=1234))
+    write_checkpoint(folder / "checkpoint.npz", before)
+    assert read_agent(folder).protocol.max_frames == 1234
 
 
 # ---- export

@@ -131,3 +131,17 @@ def test_an_evaluation_under_simple_dqn_has_its_random_starts(ops, small_noise_t
     )
     assert {episode.noops for episode in played} <= set(range(20, 125, 4))
     assert len({episode.noops for episode in played}) > 3
+
+
+def test_no_ops_are_refused_where_there_are_none():
+    with pytest.raises(NeurozooError, match="'hard_maze' has no no-ops, which are for Atari games"):
+        score_genome(
+            Genome(1),
+            game="hard_maze",
+            model="simple",
+            protocol=protocol_of("hard_maze"),
+            episodes=1,
+            ops="none",
+            noise="none",
+            noops=7,
+        )

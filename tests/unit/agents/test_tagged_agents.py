@@ -97,6 +97,15 @@ def test_weights_that_were_not_kept_are_named_and_the_last_ones_are_the_result(r
     assert checkpoint.game == "frostbite"
 
 
+def test_the_result_of_a_smaller_budget_is_no_tag_of_a_run_that_goes_on(run):
+    run_dir = run(HISTORY, genomes=False)
+    log = (run_dir / "log.jsonl").read_text()
+    (run_dir / "state").mkdir()
+    (run_dir / "state" / "log.jsonl").write_text(log + log.splitlines()[-1].replace("4000", "9000") + "\n")
+    with pytest.raises(NeurozooError, match=r"reached 9K .* but its weights at that point were not kept"):
+        genome_at(run_dir, "9K")
+
+
 def test_a_snapshot_of_another_generation_is_not_taken_for_a_tag(run, agent):
     from neurozoo.agents.checkpoint import write_checkpoint
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,22 @@ def test_a_file_that_is_not_the_one_of_the_index_is_not_unpacked(shop):
     with pytest.raises(NeurozooError, match=r"trained agent 'mase' is unknown; did you mean 'maze'\?"):
         unpack(index, name="mase")
     assert not (index.parent / "runs").exists()
+
+
+def test_an_earlier_version_of_an_agent_is_named_with_what_to_do(shop):
+    index = shop()
+    earlier = read_checkpoint(index.parent / "maze.npz")
+    folder = index.parent / "runs" / "ga" / "hard_maze" / "simple" / "3"
+    folder.mkdir(parents=True)
+    write_checkpoint(folder / "checkpoint.npz", replace(earlier, theta=earlier.theta + 1))
+    with pytest.raises(NeurozooError, match=r"perhaps an earlier version of it\. Delete the folder"):
+        unpack(index)
+
+
+def test_show_needs_the_index_that_it_was_given(shop, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["zoo", "show", "maze", "--index", str(tmp_path / "nowhere.yaml")])
+    assert "nowhere.yaml" in capsys.readouterr().err
 
 
 def test_the_command_lists_agents_with_score_interval_size_hash_licence_and_command(shop, capsys):

@@ -33,6 +33,7 @@ class Agent:
         model: Network name.
         protocol: How its episodes are played.
         reference: Reference observations of virtual batch norm; None for networks without it.
+        is_protocol_known: Whether the agent's file says the protocol; if not, it is the default of network or game.
     """
 
     genome: Genome
@@ -40,6 +41,7 @@ class Agent:
     model: str
     protocol: Protocol
     reference: np.ndarray | None = None
+    is_protocol_known: bool = True
 
 
 def read_agent(path: str | os.PathLike) -> Agent:
@@ -69,12 +71,14 @@ def _agent_of_checkpoint(path: Path) -> Agent:
 
 def _agent_of_genome(path: Path) -> Agent:
     record = read_genome(path)
-    protocol = chosen_protocol(record, None, {})
+    protocol = _recorded_protocol(path, record) or chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)
+    is_known = record.protocol is not None
     if record.genome is not None and not layout.needs_reference:
-        return Agent(record.genome, record.game, record.model, protocol)
+        return Agent(record.genome, record.game, record.model, protocol, is_protocol_known=is_known)
     if record.seeds is not None:
-        return Agent(Genome(Weights.of(weights_of_seeds(record, layout))), record.game, record.model, protocol)
+        genome = Genome(Weights.of(weights_of_seeds(record, layout)))
+        return Agent(genome, record.game, record.model, protocol, is_protocol_known=is_known)
     if not (path.parent / "checkpoint.npz").exists():
         raise NeurozooError(
             f"{path} does not contain the agent's weights, and the checkpoint.npz that should is missing beside it. "
@@ -90,6 +94,16 @@ def _agent_of_genome(path: Path) -> Agent:
     return Agent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
 
 
+def _recorded_protocol(path: Path, record: GenomeRecord) -> Protocol | None:
+    """Returns the protocol of the run's checkpoint; a genome's file has its name only, and protocols were corrected."""
+    beside = path.parent / "checkpoint.npz"
+    if record.protocol is None or not beside.exists():
+        return None
+    found = read_checkpoint(beside)
+    is_same = (found.game, found.model, found.protocol.name) == (record.game, record.model, record.protocol.name)
+    return found.protocol if is_same else None
+
+
 def play_as(agent: Agent, *, game: str | None = None, protocol: str | None = None, **choices: str | None) -> Agent:
     """Returns the agent with another game or protocol to play.
 
@@ -97,20 +111,30 @@ def play_as(agent: Agent, *, game: str | None = None, protocol: str | None = Non
         agent: The agent.
         game: Game id; None for the agent's own.
         protocol: Protocol name; None for the agent's own, or for the game's default if the game is another one.
-        choices: `action_set`, `observation` and `start_state` as in `protocol_of`.
+        choices: `action_set`, `observation` and `start_state` as in `protocol_of`. In its own game, the agent keeps its
+            actions and observations under another protocol, unless they are given.
 
     Raises:
-        NeurozooError: There is no such game or protocol, or the agent's weights do not fit its observations and
-            actions.
+        NeurozooError: There is no such game or protocol, or the agent's network does not fit its observations and
+            actions. That of a genome would be another network, with the same seeds.
     """
     own = agent.protocol if game in (None, agent.game) else None
     game = check_game(game or agent.game)
+    if own is not None and agent.is_protocol_known and protocol not in (None, own.name):
+        kept = {name: getattr(own, name) or None for name in ("action_set", "observation")}
+        choices = kept | {name: value for name, value in choices.items() if value is not None}
     played = chosen_protocol(GenomeRecord(agent.genome, game, agent.model, protocol=own), protocol, choices)
     initial = agent.genome.initial
     needed = layout_of(game, agent.model, played).parameter_count
-    if isinstance(initial, Weights) and len(initial.theta) != needed:
+    if isinstance(initial, Weights):
+        count = len(initial.theta)
+    elif agent.is_protocol_known:
+        count = layout_of(agent.game, agent.model, agent.protocol).parameter_count
+    else:
+        count = needed
+    if count != needed:
         raise NeurozooError(
-            f"The agent has {len(initial.theta):,} weights, but {agent.model!r} needs {needed:,} to play {game!r} "
+            f"The agent has {count:,} weights, but {agent.model!r} needs {needed:,} to play {game!r} "
             f"under {played.name!r}. Leave out game, protocol and action set to play what it was trained for."
         )
     return replace(agent, game=game, protocol=played)
@@ -156,9 +180,14 @@ def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:
     everything that depends on it again.
 
     Raises:
-        NeurozooError: The folder holds another agent or a damaged checkpoint.
+        NeurozooError: The folder holds another agent, a run that was trained, or a damaged checkpoint.
     """
     path = folder / "checkpoint.npz"
+    if any((folder / name).exists() for name in ("state", "log.jsonl")):
+        raise NeurozooError(
+            f"{folder} should be empty or hold an imported agent, but a run trains there or has trained. Give another "
+            "folder (--run-dir), or another number (--run)."
+        )
     if not path.exists():
         return
     imported, present = _described(checkpoint), _described(read_checkpoint(path))

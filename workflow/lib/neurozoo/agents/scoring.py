@@ -83,6 +83,8 @@ def score_genome(
         raise NeurozooError(
             f"noops and seed should be at least 0, and max_frames at least 1, but are {noops}, {seed} and {max_frames}."
         )
+    if noops and protocol.world != "atari":
+        raise NeurozooError(f"{game!r} has no no-ops, which are for Atari games. Leave them out.")
     open_noise_table(noise)
     layout = layout_of(check_game(game), model, protocol)
     starts: dict[int, Episode] = {}

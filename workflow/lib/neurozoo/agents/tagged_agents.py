@@ -19,6 +19,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_log import current_log, read_last_record
 from neurozoo.records.run_result import read_run_result
 
 REMEDY = "Copy all files of the run, or train it again."
@@ -158,9 +159,15 @@ def _best_until(run_dir: Path, reports: Mapping[int, dict], generation: int, eli
     return report_of(run_dir, generation)
 
 
+def _has_ended(run_dir: Path) -> bool:
+    """Says whether the result is of the last report: while a larger budget continues a run, it is of an earlier one."""
+    log = current_log(run_dir)
+    return log is not None and read_last_record(log) == read_last_record(run_dir / "log.jsonl")
+
+
 def _kept(run_dir: Path, tag: Tag, *, is_last: bool) -> Iterator[tuple[Path, dict]]:
     """Yields the checkpoints that may be from a tag's generation, each with its facts."""
-    if is_last and (run_dir / "checkpoint.npz").exists():
+    if is_last and (run_dir / "checkpoint.npz").exists() and _has_ended(run_dir):
         yield run_dir / "checkpoint.npz", read_run_result(run_dir)
     own = tag_path(run_dir, tag.text)
     for path in dict.fromkeys([own, *run_dir.glob(f"{TAGS}/*/{own.name}"), *run_dir.glob(f"{SNAPSHOTS}/*.npz")]):

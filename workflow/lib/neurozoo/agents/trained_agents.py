@@ -185,7 +185,13 @@ def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
     found = "/".join((checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run)))
     if found != agent.title:
         raise NeurozooError(f"{path} should hold {agent.title}, but holds {found}. Correct the entry of the index.")
-    check_same_agent(folder, checkpoint)
+    try:
+        check_same_agent(folder, checkpoint)
+    except NeurozooError as error:
+        raise NeurozooError(
+            f"{folder} holds another agent than the index, perhaps an earlier version of it. Delete the folder, or "
+            "give another one (--results)."
+        ) from error
     target = folder / "checkpoint.npz"
     if not target.exists() or sha256_of(target) != agent.sha256:
         folder.mkdir(parents=True, exist_ok=True)

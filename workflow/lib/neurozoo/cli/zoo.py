@@ -131,7 +131,8 @@ def _movie(options):
 
     check_movie_options(options)
     folder = _unpacked(options)
-    options.rollout = folder / "rollouts" / f"seed_{options.seed}.npz"
+    # Not `rollouts/seed_N.npz`, which `rollout` may have made with noise.
+    options.rollout = folder / "rollouts" / "zoo" / f"seed_{options.seed}.npz"
     if not options.rollout.exists():
         record_rollout(folder / "frozen", options.rollout, seed=options.seed, episodes=1, max_steps=2500)
     movie = options.rollout.with_suffix(".mp4")  # each seed has its own
@@ -159,7 +160,8 @@ def _show(options):
     from neurozoo.agents.trained_agents import read_index
     from neurozoo.agents.zoo_listing import as_text, named_model
 
-    agents = read_index(options.index) if options.index.exists() else {}
+    is_default = options.index == INDEX  # which is missing outside of the project's folder
+    agents = {} if is_default and not INDEX.exists() else read_index(options.index)
     if options.name in agents:
         print(as_text_of_trained(options.name, agents[options.name]))
     else:
