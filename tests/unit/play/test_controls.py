@@ -1,5 +1,6 @@
 import pytest
-from neurozoo.play.controls import Controls
+from neurozoo.environments.games import RIVER_ACTIONS
+from neurozoo.play.controls import Controls, action_of, help_of
 
 
 def pressed(*keys, **choices):
@@ -96,3 +97,23 @@ def test_in_a_terminal_a_key_is_held_for_a_while_after_each_repetition():
     controls.press("down", 1.4)
     controls.press("up", 1.45)  # the later direction counts
     assert controls.joystick(1.5) == "UP"
+
+
+def test_every_action_of_the_river_has_a_key():
+    moves = [up + side for up in ("", "UP", "DOWN") for side in ("", "LEFT", "RIGHT")]
+    positions = [move + button or "NOOP" for move in moves for button in ("", "FIRE")]
+    assert {action_of(position, RIVER_ACTIONS) for position in positions} == set(range(len(RIVER_ACTIONS)))
+    assert RIVER_ACTIONS[action_of("UPFIRE", RIVER_ACTIONS)] == "UP+HANDS"
+    assert RIVER_ACTIONS[action_of("FIRE", RIVER_ACTIONS)] == "STAY+HANDS"
+    assert RIVER_ACTIONS[action_of("NOOP", RIVER_ACTIONS)] == "STAY"
+
+
+def test_a_position_without_an_action_is_its_direction_or_else_the_no_op():
+    assert action_of("UPRIGHTFIRE", ["Fire", "Noop", "UpRight"]) == 2
+    assert action_of("DOWN", ["Fire", "Noop", "UpRight"]) == 1
+    assert action_of("DOWN", ["LEFT", "RIGHT"]) == 0
+
+
+def test_only_keys_that_do_something_are_named():
+    assert help_of(has_joystick=False, is_heard=False) == "a slower, s faster, q quit"
+    assert "m manual, [ ] volume" in help_of(has_joystick=True, is_heard=True)

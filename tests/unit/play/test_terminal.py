@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from neurozoo.environments.screen_shapes import aspect_of
 from neurozoo.errors import NeurozooError
 from neurozoo.play.terminal import KeyReader, TerminalDisplay, cells_of, draw_cells, fitting_size
 
@@ -50,13 +51,19 @@ def test_an_escape_alone_is_a_key_after_a_moment():
 
 def test_picture_has_the_format_of_a_television():
     for columns, lines in ((80, 24), (200, 50), (40, 60), (3, 2)):
-        width, height = fitting_size(columns, lines)
+        width, height = fitting_size(columns, lines, 4 / 3)
         assert width <= columns
         assert height <= 2 * (lines - 1)
         assert height % 2 == 0
         assert columns < 10 or abs(width / height - 4 / 3) < 0.06
-    assert fitting_size(200, 25)[1] == 48
-    assert fitting_size(80, 100)[0] >= 78
+    assert fitting_size(200, 25, 4 / 3)[1] == 48
+    assert fitting_size(80, 100, 4 / 3)[0] >= 78
+
+
+def test_a_square_screen_stays_square():
+    assert aspect_of((400, 400, 3)) == 1
+    assert fitting_size(80, 24, aspect_of((400, 400, 3))) == (46, 46)
+    assert aspect_of((210, 160, 3)) == pytest.approx(4 / 3)
 
 
 class Terminal:

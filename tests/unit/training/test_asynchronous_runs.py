@@ -159,6 +159,15 @@ def test_its_parents_start_another_run(trained, tmp_path):
     assert len(state["parent_births"]) == 3
 
 
+def test_a_run_cannot_repeat_another_order_than_it_has_had(trained):
+    first, other = trained("first", order=1), trained("other", order=2)
+    trained("first", repeat_arrivals=str(first))
+    log = (first / "log.jsonl").read_bytes()
+    with pytest.raises(NeurozooError, match=r"result \d+ of this run was of episode \d+, but in .*other it is of"):
+        trained("first", repeat_arrivals=str(other))
+    assert (first / "log.jsonl").read_bytes() == log
+
+
 def test_what_cannot_be_repeated_is_explained(trained, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(NeurozooError, match=r"empty has no log\.jsonl"):

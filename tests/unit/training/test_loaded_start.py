@@ -43,6 +43,21 @@ def test_a_run_that_starts_from_another_is_continued_exactly_when_that_one_is_go
     assert_same_results(tmp_path / "killed", tmp_path / "through")
 
 
+def test_a_run_that_starts_anew_starts_from_the_source_as_it_is_now(runner, tmp_path):
+    """Its own copy belongs to the run before."""
+    source, run_dir = tmp_path / "population.json", tmp_path / "run"
+    settings = settings_of("ga", source) | {"frames": 1}
+    source.write_text('{"population": [[1]]}')
+    runner.finish(run_dir, whole_settings=settings)
+    assert reports(run_dir)[0]["TruncatedPopulationEliteSeeds"][0] == 1
+    source.write_text('{"population": [[777]]}')
+    runner.finish(run_dir, whole_settings=settings | {"frames": 2})
+    assert reports(run_dir)[0]["TruncatedPopulationEliteSeeds"][0] == 1
+    runner.finish(run_dir, whole_settings=settings | {"mutation_power": 0.01})
+    assert (run_dir / "superseded" / "1").is_dir()
+    assert reports(run_dir)[0]["TruncatedPopulationEliteSeeds"][0] == 777
+
+
 def test_the_children_of_the_loaded_parents_are_those_of_a_longer_run_s_last_parents(runner, source, tmp_path):
     read = source / "state" / "state.json"
     state = json.loads(read.read_text())["algorithm"]

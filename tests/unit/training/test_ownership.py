@@ -11,7 +11,7 @@ import pytest
 import training_processes
 from neurozoo.errors import NeurozooError
 from neurozoo.training import ownership
-from neurozoo.training.heartbeat import Heartbeat, process_started
+from neurozoo.training.heartbeat import Heartbeat, process_started, read_heartbeat
 from neurozoo.training.ownership import PATIENCE, POLL, SILENCE, wait_for_earlier_training
 from training_processes import assert_same_results
 
@@ -97,6 +97,23 @@ def test_a_training_does_not_wait_for_an_old_heartbeat_of_another_host(tmp_path,
         assert seconds() == 0
 
 
+def test_clocks_of_hosts_do_not_count_but_that_of_the_files(tmp_path, seconds, monkeypatch):
+    with Heartbeat(tmp_path, progress=0):
+        change_heartbeat(tmp_path, host="elsewhere")
+        slow = time.time() + 1000
+        monkeypatch.setattr(ownership.time, "time", lambda: slow, raising=False)
+        wait_for_earlier_training(tmp_path, check=nothing)
+        assert seconds() == pytest.approx(SILENCE, abs=2 * POLL)
+
+
+def test_a_process_of_another_container_of_this_name_may_be_alive(tmp_path, seconds):
+    with Heartbeat(tmp_path, progress=0):
+        change_heartbeat(tmp_path, processes="another", process=2**22 + 1)
+        assert read_heartbeat(tmp_path).is_alive is None
+        wait_for_earlier_training(tmp_path, check=nothing)
+        assert seconds() == pytest.approx(SILENCE, abs=2 * POLL)
+
+
 def test_a_training_on_another_host_that_gives_heartbeats_keeps_its_run(tmp_path, seconds):
     def give_heartbeat():
         change_heartbeat(tmp_path, host="elsewhere", process=5, progress=int(100 * seconds()))
@@ -167,3 +184,15 @@ def test_a_training_that_was_cut_off_and_comes_back_changes_nothing(runner, tmp_
     assert_same_results(run_dir, uninterrupted)
     runner.finish(run_dir, settings=longer)  # its state is as good as the other's
     assert_same_results(run_dir, uninterrupted)
+
+
+@pytest.mark.long(seconds=10)
+def test_two_trainings_that_start_together_do_not_both_write(runner, tmp_path, wait_until):
+    """Each reads the state only when its heartbeat is there, so that the other one stops before it writes a report."""
+    run_dir, longer = tmp_path / "run", {"frames": 40_000}
+    both = [runner.start(run_dir, settings=longer) for _ in range(2)]
+    for process in both:
+        process.join(timeout=training_processes.PATIENCE)
+    assert sorted(process.exitcode for process in both) in ([0, 0], [0, 1])  # the later one may come when all is done
+    iterations = [json.loads(line)["Iteration"] for line in (run_dir / "log.jsonl").read_text().splitlines()]
+    assert iterations == list(range(1, len(iterations) + 1))

@@ -39,6 +39,7 @@ class RunContext:
         protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
             None for what the settings choose.
         lacking: What the state of the run does not record, because an earlier version began it.
+        continues: Whether the state of the run has these settings, so that it goes on.
     """
 
     algo: str
@@ -58,6 +59,7 @@ class RunContext:
     entropy_rule: EntropyRule = NEW_RULE
     protocol_record: Mapping[str, Any] | None = None
     lacking: frozenset[str] = frozenset()
+    continues: bool = False
 
     @property
     def identity(self) -> dict[str, object]:

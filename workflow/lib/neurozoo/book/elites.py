@@ -126,7 +126,7 @@ def _points_text(runs: pd.DataFrame) -> str:
     """Words by how many points the reported scores of a source are above the tested ones."""
     above = (runs["reported"] - runs["tested"]).to_numpy(float)
     low, high = bootstrap_intervals([above], {"": lambda drawn: drawn[0].mean(axis=-1)})[""]
-    return with_interval(float(above.mean()), low, high)
+    return with_interval(float(above.mean()), float(low), float(high))
 
 
 def _share_text(sources: Sequence[pd.DataFrame]) -> str:

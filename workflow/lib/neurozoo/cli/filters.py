@@ -9,6 +9,7 @@ from typing import Any
 from neurozoo.cli.arguments import Commands, add_command, add_run_dir, chosen, natural, positive
 from neurozoo.feature_visualization.objectives import OBJECTIVES
 from neurozoo.feature_visualization.parameterisations import PARAMETERISATIONS
+from neurozoo.figures.style import number_label
 
 
 def add_filter_commands(commands: Commands) -> None:
@@ -201,7 +202,7 @@ def _guided_page(options):
         if options.play:
             rollout = Path(played, "rollout.npz")
             made = record_rollout(folder, rollout, action_noise=0.05)
-            print(f"played {made.steps} steps, score {made.scores[0]:,.0f}")
+            print(f"played {made.steps} steps, score {number_label(made.scores[0])}")
         write_guided_page(folder, rollout, _output(options), filters=options.filters)
     print(_output(options))
 

@@ -21,6 +21,7 @@ from neurozoo.cli.arguments import (
     say_if_outdated,
 )
 from neurozoo.errors import NeurozooError
+from neurozoo.figures.style import number_label
 
 LOOKS = ("layout", "theme", "rows")  # of an activation movie
 
@@ -231,4 +232,4 @@ def show_play(options: argparse.Namespace) -> None:
         games = play_games(folder, display, is_manual=options.manual, **choices)
     for number, game in enumerate(games, start=1):
         end = "" if game.is_finished else ", not finished"
-        print(f"game {number}: score {game.score:,.0f} in {game.steps:,} steps{end}")
+        print(f"game {number}: score {number_label(game.score)} in {game.steps:,} steps{end}")

@@ -3,9 +3,8 @@
 import numpy as np
 from PIL import Image
 
+from neurozoo.environments.screen_shapes import ATARI_WIDTH
 from neurozoo.movies.themes import packed_picture
-
-ATARI_WIDTH = 160  # pixels of a line; on a television they are wide, and fill a screen of 4:3
 
 
 def fitted_size(screen_shape: tuple[int, int, int], width: int, height: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.generation_reports import generation_folder, read_reports, reports_of
 from neurozoo.errors import NeurozooError
+from neurozoo.figures.style import number_label
 from neurozoo.files import write_text
 from neurozoo.movies.grid import Entry, film_together
 from neurozoo.movies.video import check_fps
@@ -106,7 +107,7 @@ def film_generations(
             f"generation {report.generation}: same actions in {check['steps']} steps, score {rollout.scores[0]:g} in "
             f"{rollout.steps} steps"
         )
-        note = "" if report.score is None else f"mean score {report.score:,.0f}"
+        note = "" if report.score is None else f"mean score {number_label(report.score)}"
         row, column = divmod(place, COLUMNS)
         entries.append(Entry(open_frozen(folder / "frozen"), f"generation {report.generation}", note, row, column))
     title = entries[-1].frozen.title.partition(",")[0]

@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.environments.observations import ObservationShape
+from neurozoo.figures.style import number_label
 from neurozoo.rollouts.rollout_files import Action
 
 WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum
@@ -310,7 +311,7 @@ class Canvas:
         else:
             write_centred(image, f"{label}, {self._actions[action]}", self._centre, top, LABEL_SIZE)
             frame_output(image, self._output_corner, action)  # over the label's lower edge
-        write_centred(image, f"score {score:,.0f}", self._note_x, self._note_y, LABEL_SIZE)
+        write_centred(image, f"score {number_label(score)}", self._note_x, self._note_y, LABEL_SIZE)
         write_centred(image, f"step {step + 1:,} of {self._steps:,}", self._note_x, self._note_y + 25, NOTE_SIZE)
         return image
 

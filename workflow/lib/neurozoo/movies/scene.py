@@ -15,6 +15,7 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
+from neurozoo.figures.style import number_label
 from neurozoo.movies.activations import WatchedRollout, WatchedStep
 from neurozoo.movies.enlarging import Enlarger, fitted_size
 from neurozoo.movies.lettering import fitted, width_of, write
@@ -318,7 +319,7 @@ class Scene:
         y = px(31)
         x = px(14)
         x += write(image, "score", x, y + px(4), px(13), ink=theme.quiet, paper=theme.card) + px(10)
-        number = f"{step.score:,.0f}".replace("-", "−")
+        number = number_label(step.score).replace("-", "−")
         write(image, number, x, y, px(26), ink=theme.chosen, paper=theme.card, bold=True)
         text = f"step {step.number + 1:,} of {self._steps:,}"
         write(image, text, image.shape[1] - px(14), y + px(4), px(13), ink=theme.quiet, paper=theme.card, align="right")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
+from neurozoo.figures.style import number_label
 from neurozoo.movies.themes import Theme, packed, packed_picture
 
 _FINE = 3  # lines are drawn this many times as large, and then reduced
@@ -72,7 +73,7 @@ class ScoreLine:
         inside = np.arange(-self._dot, self._dot + 1)
         self._disc = inside[:, None] ** 2 + inside**2 <= self._dot**2 + 1
         self.labels = [
-            (f"{value:,.0f}".replace("-", "−"), round(bottom - (value - low) / span * (bottom - top)))
+            (number_label(value).replace("-", "−"), round(bottom - (value - low) / span * (bottom - top)))
             for value in dict.fromkeys((high, low))
         ]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from neurozoo.figures.style import number_label
 from neurozoo.movies.panels import action_words, write_fitting
 from neurozoo.rollouts.rollout_files import Action
 
@@ -71,7 +72,7 @@ class ScreenView:
         if not self._overlay:
             return
         image[bottom : top + self.height, left:right] = 255
-        for words, place in ((f"score {score:,.0f}", 1), (f"step {step:,}", 3)):
+        for words, place in ((f"score {number_label(score)}", 1), (f"step {step:,}", 3)):
             write_fitting(image, words, left + self.width * place // 4, bottom + LINE // 2 + 1, self.width // 2)
         words = "end" if is_over else action_words(self._actions, action)
         write_fitting(image, words, left + self.width // 2, bottom + LINE * 3 // 2, self.width)

@@ -5,6 +5,7 @@ Deviations: q and escape end the game; of two opposite directions, the one press
 """
 
 import itertools
+from collections.abc import Sequence
 
 FIRST_DELAY = 17  # milliseconds per frame: the console's own speed
 STEP = 5  # milliseconds of delay, or units of volume
@@ -19,8 +20,29 @@ JOYSTICK = {
     if up + side + fire
 }
 
-HELP = "a slower, s faster, m manual, [ ] volume, q quit"
-MANUAL_HELP = "arrows move, space fires, p no-op, m agent"
+MANUAL_HELP = "arrows move, space acts, p no-op, m agent"
+
+
+def help_of(*, has_joystick: bool, is_heard: bool) -> str:
+    """Says which keys do something while the agent plays."""
+    wanted = {"a slower": True, "s faster": True, "m manual": has_joystick, "[ ] volume": is_heard, "q quit": True}
+    return ", ".join(key for key, does_something in wanted.items() if does_something)
+
+
+def action_of(joystick: str, actions: Sequence[str]) -> int:
+    """Returns the index of the action that a position of the joystick stands for.
+
+    Its button is an action's FIRE, or else its hands, or else nothing. Where there is no such action, it is the no-op,
+    or else the first action.
+
+    Args:
+        joystick: See `Controls.joystick`.
+        actions: Names of the actions.
+    """
+    known = [name.upper() for name in actions]
+    move = joystick.removesuffix("FIRE")
+    with_hands = f"{move or 'STAY'}+HANDS" if joystick.endswith("FIRE") else joystick
+    return next((known.index(name) for name in (joystick, with_hands, move, "NOOP") if name in known), 0)
 
 
 class Controls:

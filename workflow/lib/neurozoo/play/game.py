@@ -16,7 +16,8 @@ from neurozoo.environments.games import action_codes, action_names
 from neurozoo.environments.protocols import STEPS_PER_SECOND, Protocol
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError
-from neurozoo.play.controls import FIRST_DELAY, HELP, JOYSTICK, MANUAL_HELP, Controls
+from neurozoo.figures.style import number_label
+from neurozoo.play.controls import FIRST_DELAY, JOYSTICK, MANUAL_HELP, Controls, action_of, help_of
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
 
@@ -211,9 +212,7 @@ class _GameLoop:
         """Returns the index of the human's action; a no-op if the environment lacks it, None if the agent plays."""
         if not self._is_manual:
             return None
-        name = self._controls.joystick(self._clock())
-        known = [each.upper() for each in self._names]
-        return known.index(name) if name in known else known.index("NOOP") if "NOOP" in known else 0
+        return action_of(self._controls.joystick(self._clock()), self._names)
 
     def _frame(self, gained: float = 0.0) -> None:
         """Shows the current frame, reacts to keys, and waits until the frame's time is over."""
@@ -242,7 +241,8 @@ class _GameLoop:
     def _status(self) -> str:
         controls = self._controls
         who = f"you: {controls.joystick(self._clock())}" if self._is_manual else "agent"
-        facts = [self._frozen.game, f"score {self._score:,.0f}", who, f"{controls.delay} ms"]
+        facts = [self._frozen.game, f"score {number_label(self._score)}", who, f"{controls.delay} ms"]
         if self._console is not None:
             facts.append(f"volume {controls.volume}")
-        return "  ".join([*facts, MANUAL_HELP if self._is_manual else HELP])
+        keys = help_of(has_joystick=self._has_joystick, is_heard=self._console is not None)
+        return "  ".join([*facts, MANUAL_HELP if self._is_manual else keys])

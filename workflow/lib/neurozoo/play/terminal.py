@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 from PIL import Image
 
+from neurozoo.environments.screen_shapes import aspect_of
 from neurozoo.errors import NeurozooError
 
 _SEQUENCES = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}  # arrow keys by the last byte of their sequence
@@ -22,7 +23,6 @@ _NAMES = {b" ": "space", b"\r": "return", b"\n": "return"}
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # alternate screen, hidden cursor, cleared
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized update, where the terminal supports it
-_ASPECT = 4 / 3  # width / height of the picture: a console's pixels are wider than high
 _ESCAPE_SECONDS = 0.05  # a lone escape byte older than this is the escape key
 
 
@@ -73,13 +73,18 @@ class KeyReader:
         return None
 
 
-def fitting_size(columns: int, lines: int) -> tuple[int, int]:
+def fitting_size(columns: int, lines: int, aspect: float) -> tuple[int, int]:
     """Returns (width, height) in pixels of the largest picture that fits above a line of text.
 
     A character is about twice as high as wide, so half a character is a square pixel.
+
+    Args:
+        columns: Characters in a line.
+        lines: Lines of the terminal.
+        aspect: Width / height of the picture.
     """
-    height = max(2, min(2 * (lines - 1), int(columns / _ASPECT)) // 2 * 2)
-    return max(1, min(columns, round(height * _ASPECT))), height
+    height = max(2, min(2 * (lines - 1), int(columns / aspect)) // 2 * 2)
+    return max(1, min(columns, round(height * aspect))), height
 
 
 def cells_of(picture: np.ndarray) -> np.ndarray:
@@ -145,10 +150,10 @@ class TerminalDisplay:
     def show(self, screen: np.ndarray, status: str) -> None:
         """Draws the cells that have changed, and the status line."""
         size = os.get_terminal_size(self._out)
-        width, height = fitting_size(size.columns, size.lines)
+        width, height = fitting_size(size.columns, size.lines, aspect_of(screen.shape))
         picture = np.asarray(Image.fromarray(screen).resize((width, height), Image.Resampling.BOX))
         cells = cells_of(picture)
-        is_same = size == self._size
+        is_same = size == self._size and self._cells is not None and cells.shape == self._cells.shape
         text = "" if is_same else "\x1b[0m\x1b[2J"
         text += draw_cells(cells, self._cells if is_same else None, left=(size.columns - width) // 2)
         text += f"\x1b[0m\x1b[{size.lines};1H\x1b[2K{status[: size.columns - 1]}"

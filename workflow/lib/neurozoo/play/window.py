@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME
+from neurozoo.environments.screen_shapes import aspect_of
 from neurozoo.errors import NeurozooError
 
 _WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels: the picture at the start, and the status line
@@ -78,11 +79,12 @@ class WindowDisplay:
         self._channel = pygame.mixer.Channel(0)
 
     def show(self, screen: np.ndarray, status: str) -> None:
-        """Draws a screen in the 4:3 format of a television, and the status line below it."""
+        """Draws a screen in its shape, an Atari's in the 4:3 format of a television, and the status line below it."""
         pygame = self._pygame
         width, height = self._window.get_size()
         height = max(1, height - _LINE)
-        shown = (min(width, height * 4 // 3), min(height, width * 3 // 4))
+        aspect = aspect_of(screen.shape)
+        shown = (max(1, min(width, round(height * aspect))), max(1, min(height, round(width / aspect))))
         picture = pygame.image.frombuffer(np.ascontiguousarray(screen), screen.shape[1::-1], "RGB")
         self._window.fill(_PAPER)
         place = ((width - shown[0]) // 2, (height - shown[1]) // 2)

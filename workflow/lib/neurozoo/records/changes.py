@@ -51,8 +51,9 @@ class Restorer:
         Raises:
             ValueError: A change does not fit the report before, or that report is missing.
         """
-        before, self._generation = self._generation, record.get("Iteration")
-        is_next = None in (before, self._generation) or self._generation == before + 1
+        before, now = self._generation, record.get("Iteration")
+        is_next = before is None or now is None or now == before + 1
+        self._generation = now
         for name in GROWING:
             if name in record:
                 last = self.last.setdefault(name, [])

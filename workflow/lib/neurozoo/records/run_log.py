@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
 from neurozoo.errors import NeurozooError, explained, unknown_name
@@ -252,7 +252,7 @@ def _checked(record: object) -> Record:
     return record
 
 
-def _is_report(record: object) -> bool:
+def _is_report(record: object) -> TypeGuard[Record]:
     """Says whether a line has what every report has, in the right types. What else it has is of its algorithm."""
     return (
         isinstance(record, dict)

@@ -156,7 +156,7 @@ def record_rollout(
                     _play(environment, player, records, steps, next(starts), len(scores), max_steps, progress)
                 )
             speed = len(records) / (time.perf_counter() - start)
-            progress.say(f"scores {', '.join(f'{score:,.0f}' for score in scores)}")
+            progress.say(f"scores {', '.join(f'{score:,.10g}' for score in scores)}")
             records.write(output, scores, perturbation, seed)
             is_cut = not environment.is_done
     except OSError as error:

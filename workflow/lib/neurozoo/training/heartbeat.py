@@ -59,10 +59,10 @@ class Heartbeat:
 
     Args:
         state_folder: The run's `state/`.
-        progress: How much of its budget the run has spent so far.
+        progress: How much of its budget the run has spent so far, if that is known; see `continue_from`.
     """
 
-    def __init__(self, state_folder: Path, *, progress: int) -> None:
+    def __init__(self, state_folder: Path, *, progress: int = 0) -> None:
         self._path = state_folder / FILE
         self._start = time.monotonic()
         self._next = self._start
@@ -71,6 +71,7 @@ class Heartbeat:
             "host": socket.gethostname(),
             "process": os.getpid(),
             "process_started": process_started(os.getpid()),
+            "processes": _numbering(),
             "job": job_of_scheduler(),
             "started": time.time(),
             "ended": None,
@@ -90,6 +91,16 @@ class Heartbeat:
         if not self._has_begun.is_set():
             self._has_begun.set()
             self._starting.join()
+
+    def continue_from(self, progress: int) -> None:
+        """Says how much of its budget the run has spent so far, once that is known.
+
+        Raises:
+            NeurozooError: Another training has taken the run over.
+        """
+        self.check_owner()
+        self._progress_before = self._progress = progress
+        self._write()  # again, if the state of other settings was moved away with the first one
 
     def beat(self, *, progress: int, has_news: bool, phase: str, done: int, total: int) -> None:
         """Writes a heartbeat if the last one is old enough. Call it several times a second.
@@ -122,8 +133,9 @@ class Heartbeat:
         """
         if other := self._other_owner():
             raise NeurozooError(
-                f"This run has been taken over by {other.author}, because this training gave no heartbeat for too "
-                "long. Two trainings must not write into one folder, so this one stops; nothing is lost."
+                f"This run has been taken over by {other.author}: it began at the same time, or when this training had "
+                "given no heartbeat for too long. Two trainings must not write into one folder, so this one stops; "
+                "nothing is lost."
             )
 
     def _other_owner(self) -> LastHeartbeat | None:
@@ -181,13 +193,26 @@ def read_heartbeat(state_folder: Path) -> LastHeartbeat | None:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     is_alive = None
-    if host == socket.gethostname() and facts.get("process_started") is not None:
+    is_here = host == socket.gethostname() and facts.get("processes") in (None, _numbering())
+    if is_here and facts.get("process_started") is not None:
         is_alive = process_started(number) == facts["process_started"]
     return LastHeartbeat(when, facts, is_alive)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) < 2**63
+
+
+def _numbering() -> str | None:
+    """Returns what numbers of processes belong to: the boot of this machine and the container; None without `/proc`.
+
+    Containers and machines may share a host name, but not this.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return None
 
 
 def job_of_scheduler() -> str | None:

@@ -19,7 +19,7 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
     """Returns a run with the rules by which it began, if presets or protocols have been corrected since then.
 
     So a run that an earlier version began continues as it was. A run without a state, and one whose settings the user
-    has changed, is returned as it is.
+    has changed, is returned as it is; of any other, `continues` is true.
 
     Args:
         spec: The algorithm.
@@ -45,6 +45,7 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
         settings=settings,
         protocol_record=record,
         lacking=lacking,
+        continues=True,
         entropy_rule=rule,
     )
     identity = as_saved(state_identity(spec, begun, {}))

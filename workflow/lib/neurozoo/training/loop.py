@@ -1,13 +1,14 @@
 """Trains one run: the loop that all algorithms share."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from neurozoo.agents.tags import Moment, parse_tag
+from neurozoo.agents.tags import Moment, Tag, parse_tag
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import Report, RunContext, Session
 from neurozoo.algorithms.settings import resolve_settings
@@ -22,7 +23,7 @@ from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import progress_of
-from neurozoo.training.backup import TakenOver, backup_of
+from neurozoo.training.backup import Backup, NoBackup, TakenOver, backup_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, result_facts, run_facts, state_identity
@@ -149,64 +150,84 @@ def train(
         brought_back = backup.open()  # only now: it ends a training that still makes backups
         wanted, context = context, as_begun(spec, context)
         session = spec.open_session(context)
-        identity = state_identity(spec, context, session.identity)
-        budget = spec.budget(context.settings)
-        state = RunState(
-            context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec, identity)
-        )
-        _restore(session, state)
-        facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
-        write_text(context.run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
-        reporter = RunReporter(
-            kept=state.text_log,
-            shown=context.run_dir / "train.log",
-            budget=budget,
-            unit=spec.budget_unit,
-            progress=session.progress,
-            title="/".join(map(str, context.identity.values())),
-            report_name=spec.report_name,
-            fields=tuple(session.table),
-            terminal=terminal,
-        )
-        try:
-            if brought_back:
-                reporter.say(brought_back)
-            _announce(session, state, reporter)
-            for sentence in kept_rules(wanted, context):
+        wait_for_earlier_training(context.state_dir, check=interruption.check)  # opening may have taken long
+        with Heartbeat(context.state_dir) as heartbeat:  # before the state is read: another one stops writing it now
+            owned = _Owned(spec, context, session, backup, interruption, heartbeat)
+            first = [brought_back] if brought_back else []
+            _train_owned(
+                owned, say=[*first, *kept_rules(wanted, context)], terminal=terminal, tags=tags, tensorboard=tensorboard
+            )
+
+
+@dataclass(frozen=True)
+class _Owned:
+    """A run that no other process trains now, and what it needs."""
+
+    spec: AlgorithmSpec
+    context: RunContext
+    session: Session
+    backup: Backup | NoBackup
+    interruption: Interruption
+    heartbeat: Heartbeat
+
+
+def _train_owned(
+    owned: _Owned, *, say: Sequence[str], terminal: Terminal, tags: tuple[Tag, ...], tensorboard: bool
+) -> None:
+    spec, context, session, heartbeat = owned.spec, owned.context, owned.session, owned.heartbeat
+    identity = state_identity(spec, context, session.identity)
+    budget = spec.budget(context.settings)
+    state = RunState(
+        context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec, identity)
+    )
+    _restore(session, state)
+    heartbeat.continue_from(session.progress)
+    facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
+    write_text(context.run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
+    reporter = RunReporter(
+        kept=state.text_log,
+        shown=context.run_dir / "train.log",
+        budget=budget,
+        unit=spec.budget_unit,
+        progress=session.progress,
+        title="/".join(map(str, context.identity.values())),
+        report_name=spec.report_name,
+        fields=tuple(session.table),
+        terminal=terminal,
+    )
+    try:
+        _announce(session, state, reporter)
+        for sentence in say:
+            reporter.say(sentence)
+        share_facts(context)
+        folder = context.run_dir / "tensorboard" if tensorboard else None
+        with EventWriter(folder, continues=bool(state.saved)) as events, session:
+            for sentence in session.announcements:
                 reporter.say(sentence)
-            share_facts(context)
-            folder = context.run_dir / "tensorboard" if tensorboard else None
-            with (
-                EventWriter(folder, continues=bool(state.saved)) as events,
-                Heartbeat(state.folder, progress=session.progress) as heartbeat,
-                session,
-            ):
-                for sentence in session.announcements:
-                    reporter.say(sentence)
-                clock = Clock.from_state(state.elapsed)
-                if context.cluster is not None or context.ranks.size > 1:
-                    clock.processor = None  # this process sees its own time only
-                watch = TrainingWatch(state, reporter, heartbeat, interruption, backup, clock)
-                keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
-                training = _Training(spec, context, session, watch, keeper, events)
-                try:
-                    while not session.is_done:
-                        training.run_iteration()
-                except TakenOver:
-                    raise
-                except NeurozooError:  # a signal, or what a longer run or more memory may mend
-                    watch.back_up(backup.keep)
-                    raise
-                result = session.result()
-                watch.back_up(backup.keep)
-            reporter.say(training.farewell)
-        except Interrupted as stop:
-            reporter.say(str(stop))
-            raise
-        finally:
-            reporter.close()
-        result.write(context.run_dir, context.identity, about)
-        publish(state.log, context.run_dir / "log.jsonl")
+            clock = Clock.from_state(state.elapsed)
+            if context.cluster is not None or context.ranks.size > 1:
+                clock.processor = None  # this process sees its own time only
+            watch = TrainingWatch(state, reporter, heartbeat, owned.interruption, owned.backup, clock)
+            keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
+            training = _Training(spec, context, session, watch, keeper, events)
+            try:
+                while not session.is_done:
+                    training.run_iteration()
+            except TakenOver:
+                raise
+            except NeurozooError:  # a signal, or what a longer run or more memory may mend
+                watch.back_up(owned.backup.keep)
+                raise
+            result = session.result()
+            watch.back_up(owned.backup.keep)
+        reporter.say(training.farewell)
+    except Interrupted as stop:
+        reporter.say(str(stop))
+        raise
+    finally:
+        reporter.close()
+    result.write(context.run_dir, context.identity, about)
+    publish(state.log, context.run_dir / "log.jsonl")
 
 
 def _check_folder(context: RunContext) -> None:

@@ -1,14 +1,16 @@
 """Keeps two trainings from writing into one folder, as after a double start, or when a node is lost but still runs.
 
 No file is locked, because many shared file systems have no locks, or lose them with a node. Heartbeats decide instead.
-A later training waits until the earlier one has ended or its heartbeats have stopped; otherwise it refuses to start. An
-earlier training that finds another's heartbeat stops before it writes a report or a state (`Heartbeat.check_owner`).
+A later training waits until the earlier one has ended or its heartbeats have stopped; otherwise it refuses to start.
+Then it writes its own heartbeat, and only after that it reads the state. A training that finds another's heartbeat
+stops before it writes a report or a state (`Heartbeat.check_owner`).
 
 Two limits remain. Until the earlier training stops, both add episodes to the journal; these are the same for both. And
 if a file system shows the other's heartbeat late, the earlier training goes on for that long.
 """
 
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,7 @@ from neurozoo.training.heartbeat import PERIOD, read_heartbeat
 
 PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives a job 30 after SIGTERM
 SILENCE = 2.5 * PERIOD  # seconds without a heartbeat after which a training on another host counts as gone
-OLD = 120.0  # seconds after which a heartbeat does not count, by clocks of different hosts
+OLD = 120.0  # seconds after which a heartbeat does not count
 POLL = 0.2  # seconds
 
 
@@ -42,7 +44,7 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
         now = time.monotonic()
         if heartbeat != before:
             before, heard = heartbeat, now
-        if heartbeat.is_alive is None and (time.time() - heartbeat.time > OLD or now - heard > SILENCE):
+        if heartbeat.is_alive is None and (now - heard > SILENCE or _file_time(state_folder) - heartbeat.time > OLD):
             return
         if now - begin > PATIENCE:
             raise NeurozooError(
@@ -52,3 +54,12 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
             )
         check()
         time.sleep(POLL)
+
+
+def _file_time(folder: Path) -> float:
+    """Returns the time by the clock that times files here, perhaps a server's; 0 if nothing can be written."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            return os.fstat(probe.fileno()).st_mtime
+    except OSError:
+        return 0.0

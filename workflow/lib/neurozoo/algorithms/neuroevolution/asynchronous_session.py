@@ -1,7 +1,7 @@
 """The session of an asynchronous run: results are told one by one, in the order in which they arrive."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -147,6 +147,18 @@ class AsynchronousSession(EvolutionSession):
         """Continues after the report with which the state was saved."""
         super().restore(state, arrays)
         self._submitted, self._untold = set(), {}
+        if self._to_repeat and self._stream.arrived:
+            self._check_repeated(read_arrivals(str(self._context.run_dir)))
+
+    def _check_repeated(self, arrived: Sequence[int]) -> None:
+        pairs = enumerate(zip(arrived, self._to_repeat, strict=False), start=1)
+        if differing := next(((place, *pair) for place, pair in pairs if pair[0] != pair[1]), None):
+            place, here, there = differing
+            raise NeurozooError(
+                f"repeat_arrivals: result {place:,} of this run was of episode {here:,}, but in "
+                f"{self._context.settings.repeat_arrivals} it is of episode {there:,}, and a result stays. Repeat the "
+                "other run in a folder of its own (--run-dir), or leave out repeat_arrivals."
+            )
 
 
 def read_arrivals(source: str) -> list[int]:

@@ -96,7 +96,8 @@ class EvolutionSession:
         if settings.start_source is None:
             return None
         fit = Fit(self._context.model, self._layout, len(self._noise))
-        return read_start(settings.start_source, fit, state_dir=self._context.state_dir, kind=settings.STARTS_FROM)
+        state_dir = self._context.state_dir if self._context.continues else None
+        return read_start(settings.start_source, fit, state_dir=state_dir, kind=settings.STARTS_FROM)
 
     @property
     def table(self) -> tuple[str, ...]:

@@ -120,19 +120,19 @@ def _counted(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else repr(value)[:80]
 
 
-def read_start(source: str, fit: Fit, *, state_dir: Path, kind: str) -> Start:
-    """Returns what a run starts from: its own copy if it has begun, or else the source.
+def read_start(source: str, fit: Fit, *, state_dir: Path | None, kind: str) -> Start:
+    """Returns what a run starts from: its own copy if it continues, or else the source.
 
     Args:
         source: The setting.
         fit: What it has to fit.
-        state_dir: Folder of the run's state.
+        state_dir: Folder of the run's state; None for a run that starts now.
         kind: What the source holds: a `population` or `weights`.
 
     Raises:
         NeurozooError: The source is missing, damaged or does not fit.
     """
-    kept = _read_copy(state_dir / _COPY)
+    kept = None if state_dir is None else _read_copy(state_dir / _COPY)
     return kept if kept is not None and kept.source == source else _READERS[kind](source, fit)
 
 
