@@ -78,6 +78,7 @@ class Heartbeat:
             "error": None,
         }
         self._news = time.time()
+        self._is_written = False
         self._has_begun = threading.Event()
         self._starting = threading.Thread(target=self._beat_while_starting, daemon=True)
 
@@ -140,7 +141,9 @@ class Heartbeat:
 
     def _other_owner(self) -> LastHeartbeat | None:
         heartbeat = read_heartbeat(self._path.parent)
-        is_own = heartbeat is None or all(heartbeat.facts.get(name) == self._facts[name] for name in _OWNER)
+        if heartbeat is None or not self._is_written:  # on a full disk, that of an earlier training is still there
+            return None
+        is_own = all(heartbeat.facts.get(name) == self._facts[name] for name in _OWNER)
         return None if is_own else heartbeat
 
     def _write(self) -> None:
@@ -154,8 +157,10 @@ class Heartbeat:
             "last_news": self._news,
         }
         # The run itself does not need this file: a full disk or a quota must not end it here.
-        with contextlib.suppress(OSError, NeurozooError), written_whole(self._path, is_durable=False) as temporary:
-            temporary.write_text(json.dumps(self._facts | progress, indent=1) + "\n", encoding="utf-8")
+        with contextlib.suppress(OSError, NeurozooError):
+            with written_whole(self._path, is_durable=False) as temporary:
+                temporary.write_text(json.dumps(self._facts | progress, indent=1) + "\n", encoding="utf-8")
+            self._is_written = True
 
     def __enter__(self) -> "Heartbeat":
         self._write()
