@@ -28,6 +28,10 @@ def test_the_page_opens_with_the_best_agent_that_has_a_movie():
     river = run("river_crossing", 1000.0)
     assert best_run((poor, good, unseen, river)) is good
     assert best_run((run(is_filmed=False), river)) is river
+    assert best_run((run(score=-21.0), lost := run(score=-20.8))) is lost  # both below random play
+    poor_river, slow = run("river_crossing", 1.0), run("gym.CartPole-v1", 500.0)
+    assert best_run((poor_river, river)) is river
+    assert best_run((poor_river, river, slow)) is poor_river  # games that nobody can compare
     assert best_run((untested := run(),)) is untested
     assert best_run(()) is None
     archive = run("maze", unit="evaluations")

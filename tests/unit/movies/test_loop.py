@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.movies import loop
-from neurozoo.movies.loop import best_start, make_loop
+from neurozoo.movies.loop import best_start, gains_of, make_loop
 from neurozoo.movies.video import video_written_whole
 from PIL import Image
 
@@ -48,15 +48,19 @@ def test_a_loop_that_is_too_large_gets_a_lower_quality(movie, rollout_file, tmp_
 
 
 def test_the_stretch_with_most_points_is_shown():
-    scores = np.concatenate([np.zeros(50), np.full(10, 5.0), np.zeros(20), np.full(20, 30.0)])  # two episodes
-    first = best_start(scores, 10)
-    assert first <= 80 < first + 10  # the 30 points are gained at step 80
+    gains = np.zeros(100)
+    gains[[50, 80]] = 5, 30
+    assert 70 < best_start(gains, 10) <= 80
     assert best_start(np.zeros(100), 10) == 45
-    # -20 is the end of an episode and 0 the beginning of the next one, whose three points count.
-    lost = np.concatenate([-np.arange(21.0), np.zeros(40), np.arange(1.0, 4.0), np.full(36, 3.0)])
-    assert best_start(lost, 10) < 21
-    assert 52 <= best_start(lost, 10, starts=[0, 21, 500]) <= 61
     assert best_start(np.zeros(5), 5) == 0
+
+
+def test_points_belong_to_the_step_that_gains_them():
+    # -20 is the end of an episode and 0 the beginning of the next one.
+    scores = np.array([0, -1, -1, -20, 0, 0, 3])
+    assert gains_of(scores, [0, 4], [-21, 3]).tolist() == [0, 0, 0, 0, 0, 3, 0]
+    # In a maze, only the last step of an episode gains something.
+    assert gains_of(np.zeros(5), [0, 3], [0.9, 0.0]).tolist() == [0, 0, 0.9, 0, 0]
 
 
 def test_a_movie_of_the_first_steps_has_a_loop_of_these(rollout_file, tmp_path):

@@ -148,6 +148,22 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             ["imports.i.genome: A genome looks like (index, (index, power), ...), but got: (1, (2, 0.002"],
         ),
         (
+            DEMO + "imports: {i: {genome: [x, y], game: pong, model: small}}",
+            ["imports.i.genome: A genome looks like [index, [index, power], ...], but got: "],
+        ),
+        (
+            "experiments: {1: {algo: ga, games: [pong], models: [small]}}",
+            ["experiments: YAML reads the name 1 as no text. Write it in quotes."],
+        ),
+        (
+            "experiments: {e: {algo: ga, games: [pong], models: [small], runs: [08]}}",
+            [" YAML reads 08 as text; write 8."],
+        ),
+        (
+            "experiments: {e: {algo: dsage, games: [maze], models: [full]}}\ncomparisons: {games: [maze]}",
+            ["No planned run results in a network that plays 'maze'. Plan one, or leave it out."],
+        ),
+        (
             DEMO + "moive: {}",
             ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons, container,"],
         ),
@@ -501,3 +517,12 @@ def test_a_wrong_setting_of_a_search_through_levels_is_not_blamed_on_the_game():
             "experiments: {a: {algo: map_elites, games: [maze], models: [plain], "
             "overrides: {measures: [wals, path_length]}}}"
         )
+
+
+def test_every_configuration_has_a_folder_of_results_of_its_own():
+    """Else the tables of one would replace those of another."""
+    paths = sorted((PROJECT / "config").rglob("*.yaml"))
+    found = [yaml.safe_load(path.read_text()) for path in paths]
+    folders = [config.get("pathvars", {}).get("results") for config in found if "experiments" in (config or {})]
+    assert None not in folders
+    assert len(set(folders)) == len(folders)

@@ -141,6 +141,8 @@ def _sentence(detail: Mapping, schema: Mapping, before: Sequence[str | int]) -> 
         return f"{prefix}the key {last!r} is missing. {node.get('description', '')}".rstrip()
     if last == "[key]":
         mapping = place_of((*before, *path[:-1]))
+        if not isinstance(value, str):
+            return f"{mapping}: YAML reads the name {value!r} as no text. Write it in quotes."
         return f"{mapping}: the name {value!r} should consist of letters, digits, '_' and '-' only."
     if kind == "literal_error":
         return f"{place}: {not_allowed(value, node['enum'])}"
@@ -197,6 +199,8 @@ def _number_hint(value: object, kinds: Sequence[str]) -> str:
             number = float(value)
         except ValueError:
             return ""
+        if value.strip().isdigit() and (digits := value.strip().lstrip("0")) != value.strip():
+            return f" YAML reads {value} as text; write {digits or 0}."
         if value.strip().isdigit():  # YAML reads this as a number, if it sees it
             return (
                 f" This is text: write {value} without quotes, in a --configfile; in --config, nested values are text."

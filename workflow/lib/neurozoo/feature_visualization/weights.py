@@ -50,7 +50,8 @@ def draw_weights(
     kernel = kernel_of(frozen, record)[..., :filters]
     height, width, inputs, shown = kernel.shape
     largest = float(np.abs(kernel).max())
-    names = channel_names(frozen.shape) if record is frozen.layers[0] else [str(i) for i in range(inputs)]
+    # A first layer may read only the first planes of the observation, as those of mazes do.
+    names = channel_names(frozen.shape)[:inputs] if record is frozen.layers[0] else [str(i) for i in range(inputs)]
     group = 1 if inputs <= GROUP else GROUP
     factor = fitting(max(height, width), int(np.clip(WIDTH // inputs, *CELLS)))
     rows = []

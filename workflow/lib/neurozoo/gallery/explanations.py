@@ -47,9 +47,14 @@ def share_of_human(run: Run) -> float | None:
 def best_run(runs: "tuple[Run, ...]") -> Run | None:
     """Returns the run that the page opens with: the best of those with a movie, by its human-normalised score.
 
-    Runs of games without a human score come after the others, the first one first. Archives are no agents.
+    Without any such score, it is the best by its score if all play one game, and else the first. Archives are no
+    agents.
     """
     agents = [run for run in runs if run.movies and run.unit == "frames"]
     filmed = [run for run in agents if run.score is not None]
-    shares = [(-1.0 if (share := share_of_human(run)) is None else 1 + max(share, 0.0), run) for run in filmed]
-    return max(shares, key=lambda entry: entry[0])[1] if shares else next(iter(agents), None)
+    compared = [run for run in filmed if share_of_human(run) is not None]
+    if compared:
+        return max(compared, key=lambda run: share_of_human(run) or 0.0)
+    if len({run.game for run in filmed}) == 1:
+        return max(filmed, key=lambda run: run.score.mean)
+    return next(iter([*filmed, *agents]), None)

@@ -50,11 +50,11 @@ def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str 
     Raises:
         NeurozooError: A file is missing or damaged, or even the lowest quality is too large.
     """
-    with RolloutReader(rollout, keys=("score", "starts")) as reader:
-        scores = reader.whole("score")[: _count_pictures(movie)]
-        starts = reader.whole("starts")[:, 0]
-    steps = min(len(scores), SECONDS * FPS * STRIDE)
-    first = best_start(scores, steps, starts=starts)
+    with RolloutReader(rollout, keys=("score", "starts", "ep_rewards")) as reader:
+        gains = gains_of(reader.whole("score"), reader.whole("starts")[:, 0], reader.whole("ep_rewards"))
+    gains = gains[: _count_pictures(movie)]
+    steps = min(len(gains), SECONDS * FPS * STRIDE)
+    first = best_start(gains, steps)
     stride = STRIDE if steps > SECONDS * FPS else 1
     with written_whole(output) as temporary:
         for quality in QUALITIES:
@@ -83,17 +83,27 @@ def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
     return NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {last}. Make the movie again.")
 
 
-def best_start(scores: Sequence[float] | np.ndarray, steps: int, *, starts: Sequence[int] | np.ndarray = ()) -> int:
-    """Returns the first step of the stretch in which most points are gained; in the middle if none are.
+def gains_of(scores: Sequence[float], starts: Sequence[int], totals: Sequence[float]) -> np.ndarray:
+    """Returns the points that each step gains; losses count as none.
 
     Args:
         scores: Score before each step.
-        steps: Length of the stretch.
-        starts: First steps of episodes, at which the score begins anew; from -20 to 0 is no gain.
+        starts: First steps of the episodes.
+        totals: Final scores of the episodes.
     """
-    gained = np.maximum(np.diff(np.asarray(scores, float), prepend=scores[0]), 0)
-    gained[[start for start in starts if start < len(gained)]] = 0
-    total = np.concatenate([[0.0], np.cumsum(gained)])
+    after = np.append(np.asarray(scores, float)[1:], 0.0)
+    after[[*(start - 1 for start in starts[1:]), len(scores) - 1]] = totals
+    return np.maximum(after - scores, 0)
+
+
+def best_start(gains: Sequence[float] | np.ndarray, steps: int) -> int:
+    """Returns the first step of the stretch in which most points are gained; in the middle if none are.
+
+    Args:
+        gains: Points that each step gains, at least 0.
+        steps: Length of the stretch.
+    """
+    total = np.concatenate([[0.0], np.cumsum(gains)])
     gains = total[steps:] - total[: len(total) - steps]
     best = np.flatnonzero(gains == gains.max())
     return int(best[len(best) // 2])

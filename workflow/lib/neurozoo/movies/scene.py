@@ -230,6 +230,7 @@ class Scene:
         words = [algo, frozen.model.replace("_", " ")]
         words.append(f"run {frozen.run}" if frozen.run else "")
         words.append(frozen.tag or (f"generation {frozen.generation}" if frozen.generation is not None else ""))
+        words.append(f"after {frozen.snapshot:,} frames" if frozen.snapshot is not None else "")
         note = "  ·  ".join(filter(None, words))
         right = self.width - px(_MARGIN)
         write(self._image, note, x, y + px(4), px(13), ink=theme.quiet, paper=theme.paper)

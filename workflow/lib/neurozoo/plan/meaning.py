@@ -1,5 +1,6 @@
 """Checks the meaning of a configuration: names that only the library knows, and parts that must fit together."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -150,8 +151,9 @@ def _import_problems(config: Mapping) -> Iterator[str]:
         problems = problems or _complaint(place, find)
         if not problems:
             problems = _complaint(f"{place}.model", partial(check_network, entry["game"], entry["model"], find()))
-        if isinstance(genome := entry.get("genome"), str):
-            problems += _complaint(f"{place}.genome", partial(parse_genome, genome))
+        if (genome := entry.get("genome")) is not None:
+            text = genome if isinstance(genome, str) else json.dumps(genome)
+            problems += _complaint(f"{place}.genome", partial(parse_genome, text))
         yield from problems
         if not problems and (first := folders.setdefault(imported_run(entry), name)) != name:
             yield (

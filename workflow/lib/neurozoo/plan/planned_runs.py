@@ -168,6 +168,8 @@ def runs_of_game(config: Mapping, game: str) -> list[PlannedRun]:
     runs = [*runs_with_network(config), *imported_runs(config)]
     if chosen := [run for run in runs if run.game == game]:
         return chosen
+    if not runs:
+        raise NeurozooError(f"No planned run results in a network that plays {game!r}. Plan one, or leave it out.")
     raise unknown_name("planned game", game, {run.game for run in runs})
 
 
@@ -187,6 +189,8 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
     }
     if chosen := [run for run, names in layers.items() if layer in names]:
         return chosen
+    if not layers:
+        raise NeurozooError(f"No planned run results in a network, so none has a layer {layer!r}. Leave it out.")
     known = {name for names in layers.values() for name in names}
     raise unknown_name("layer", layer, known)
 
