@@ -56,5 +56,5 @@ def best_run(runs: "tuple[Run, ...]") -> Run | None:
     if compared:
         return max(compared, key=lambda run: share_of_human(run) or 0.0)
     if len({run.game for run in filmed}) == 1:
-        return max(filmed, key=lambda run: run.score.mean)
+        return max(filmed, key=lambda run: run.score.mean if run.score else 0.0)
     return next(iter([*filmed, *agents]), None)

@@ -6,11 +6,11 @@ AVIF, which READMEs and chats do not show everywhere, 1.9 MB as WebP, and 4.2 MB
 
 import os
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
@@ -83,7 +83,7 @@ def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
     return NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {last}. Make the movie again.")
 
 
-def gains_of(scores: Sequence[float], starts: Sequence[int], totals: Sequence[float]) -> np.ndarray:
+def gains_of(scores: npt.ArrayLike, starts: npt.ArrayLike, totals: npt.ArrayLike) -> np.ndarray:
     """Returns the points that each step gains; losses count as none.
 
     Args:
@@ -91,12 +91,13 @@ def gains_of(scores: Sequence[float], starts: Sequence[int], totals: Sequence[fl
         starts: First steps of the episodes.
         totals: Final scores of the episodes.
     """
-    after = np.append(np.asarray(scores, float)[1:], 0.0)
-    after[[*(start - 1 for start in starts[1:]), len(scores) - 1]] = totals
-    return np.maximum(after - scores, 0)
+    before = np.asarray(scores, float)
+    after = np.append(before[1:], 0.0)
+    after[np.append(np.asarray(starts)[1:], len(before)) - 1] = totals
+    return np.maximum(after - before, 0)
 
 
-def best_start(gains: Sequence[float] | np.ndarray, steps: int) -> int:
+def best_start(gains: np.ndarray, steps: int) -> int:
     """Returns the first step of the stretch in which most points are gained; in the middle if none are.
 
     Args:
