@@ -3,13 +3,13 @@ import pytest
 from neurozoo.figures.style import (
     categorical_colours,
     curve_labels,
-    number_label,
     number_labels,
     panels_per_row,
     save_figure,
     si_label,
     whole_breaks,
 )
+from neurozoo.number_text import number_label
 from neurozoo.records.comparability import with_names
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neurozoo.figures.style import number_label
+from neurozoo.number_text import number_label
 
 NOTHING = "–"  # in a cell of a table
 RESTORE = "Restore it: git checkout."  # what to do about a damaged table

@@ -9,7 +9,7 @@ from typing import Any
 from neurozoo.cli.arguments import Commands, add_command, add_run_dir, chosen, natural, positive
 from neurozoo.feature_visualization.objectives import OBJECTIVES
 from neurozoo.feature_visualization.parameterisations import PARAMETERISATIONS
-from neurozoo.figures.style import number_label
+from neurozoo.number_text import number_label
 
 
 def add_filter_commands(commands: Commands) -> None:

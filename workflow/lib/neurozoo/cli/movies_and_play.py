@@ -21,7 +21,7 @@ from neurozoo.cli.arguments import (
     say_if_outdated,
 )
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import number_label
+from neurozoo.number_text import number_label
 
 LOOKS = ("layout", "theme", "rows")  # of an activation movie
 

@@ -17,11 +17,11 @@ from neurozoo.figures.style import (
     categorical_colours,
     check_formats,
     figure_theme,
-    number_label,
     save_figure,
     si_label,
     whole_breaks,
 )
+from neurozoo.number_text import number_label
 from neurozoo.records.simple_dqn_csv import PHASES, read_statistics
 
 # The columns that can be drawn, with the titles of the original.

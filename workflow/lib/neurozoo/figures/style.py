@@ -15,6 +15,7 @@ from plotnine.composition import Compose
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
+from neurozoo.number_text import number_label
 from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts, unrecorded
 
 COLOUR_BY = {"model": ("model",), "algo": ("algo",), "algo_model": ("algo", "model")}
@@ -99,14 +100,6 @@ def si_label(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.4g}{letter}"
     return f"{value:.4g}"
-
-
-def number_label(value: float) -> str:
-    """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536.
-
-    Halves, which means of few episodes often are, go up: 142.5 to 143.
-    """
-    return f"{math.floor(value + 0.5):,}" if 100 <= abs(value) < math.inf else f"{value:.3g}"
 
 
 def number_labels(values: Sequence[Any]) -> list[str]:

@@ -21,7 +21,7 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, algo_name, number_label, reservations, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, algo_name, reservations, si_label
 from neurozoo.files import write_text, written_whole
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.explanations import (
@@ -35,6 +35,7 @@ from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS
 from neurozoo.gallery.scan import Resampling, comparable, read_manifest
+from neurozoo.number_text import number_label
 from neurozoo.records.tables import NO_LABELS
 from neurozoo.templating import STATIC, environment
 

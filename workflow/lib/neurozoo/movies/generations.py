@@ -8,10 +8,10 @@ from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.generation_reports import generation_folder, read_reports, reports_of
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import number_label
 from neurozoo.files import write_text
 from neurozoo.movies.grid import Entry, film_together
 from neurozoo.movies.video import check_fps
+from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout import record_rollout
 
 COLUMNS = 4  # screens in a row

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.environments.observations import ObservationShape
-from neurozoo.figures.style import number_label
+from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout_files import Action
 
 WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum

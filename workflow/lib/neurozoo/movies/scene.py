@@ -15,7 +15,6 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
-from neurozoo.figures.style import number_label
 from neurozoo.movies.activations import WatchedRollout, WatchedStep
 from neurozoo.movies.enlarging import Enlarger, fitted_size
 from neurozoo.movies.lettering import fitted, width_of, write
@@ -24,6 +23,7 @@ from neurozoo.movies.panels import Place
 from neurozoo.movies.score_line import ScoreLine
 from neurozoo.movies.stages import Block, Form, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture
+from neurozoo.number_text import number_label
 
 ROWS = (720, 1080)  # heights of wide movies
 ASPECT = 16 / 9

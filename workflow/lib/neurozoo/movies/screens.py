@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neurozoo.figures.style import number_label
 from neurozoo.movies.panels import action_words, write_fitting
+from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout_files import Action
 
 SMALL_SCREEN = 250  # pixels; screens up to this width are shown twice as large

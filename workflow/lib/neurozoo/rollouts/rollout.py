@@ -21,6 +21,7 @@ from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.npz_files import Spool, npz_written_whole
+from neurozoo.number_text import number_label
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
@@ -156,7 +157,7 @@ def record_rollout(
                     _play(environment, player, records, steps, next(starts), len(scores), max_steps, progress)
                 )
             speed = len(records) / (time.perf_counter() - start)
-            progress.say(f"scores {', '.join(f'{score:,.10g}' for score in scores)}")
+            progress.say(f"scores {', '.join(map(number_label, scores))}")
             records.write(output, scores, perturbation, seed)
             is_cut = not environment.is_done
     except OSError as error:
