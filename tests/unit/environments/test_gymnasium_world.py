@@ -279,3 +279,8 @@ def test_an_error_of_the_environment_keeps_its_traceback_and_says_where_it_happe
         played.act(np.zeros(2))
     assert caught.value.__notes__ == [f"This happened in step 2 of the episode with seed 7 of '{GAME}'."]
     assert caught.value.__cause__ is None  # a cause that is the error itself would hang Dask
+
+
+def test_a_game_has_its_version():
+    with pytest.raises(NeurozooError, match=r"'gym\.CartPole' is the latest version.* Write 'gym\.CartPole-v1'"):
+        gymnasium_spaces("gym.CartPole")

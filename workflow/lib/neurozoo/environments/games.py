@@ -230,6 +230,11 @@ def gymnasium_spaces(game: str) -> Spaces:
     sees, acts = environment.observation_space, environment.action_space
     named = _action_meanings(environment)
     close_environment(environment, game)
+    version = None if environment.spec is None else environment.spec.version
+    if version is not None and not identifier.endswith(f"-v{version}"):
+        raise NeurozooError(
+            f"{game!r} is the latest version, which may be another environment one day. Write '{game}-v{version}'."
+        )
     shape = sees.shape if isinstance(sees, gymnasium.spaces.Box) else ()
     if sees.dtype == "uint8" and shape == (*PICTURE_SHAPE, 1):
         shape = PICTURE_SHAPE
