@@ -115,7 +115,7 @@ def test_an_earlier_version_of_an_agent_is_named_with_what_to_do(shop):
     folder = index.parent / "runs" / "ga" / "hard_maze" / "simple" / "3"
     folder.mkdir(parents=True)
     write_checkpoint(folder / "checkpoint.npz", replace(earlier, theta=earlier.theta + 1))
-    with pytest.raises(NeurozooError, match=r"perhaps an earlier version of it\. Delete the folder"):
+    with pytest.raises(NeurozooError, match=r"perhaps an earlier version of it\. Move the folder away"):
         unpack(index)
 
 

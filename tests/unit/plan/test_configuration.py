@@ -160,6 +160,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             [" YAML reads 08 as text; write 8."],
         ),
         (
+            "experiments: {e: {algo: ga, games: [pong], models: [small], runs: ['0']}}",
+            [" This is text: write 0 without quotes"],
+        ),
+        (
             "experiments: {e: {algo: dsage, games: [maze], models: [full]}}\ncomparisons: {games: [maze]}",
             ["No planned run results in a network that plays 'maze'. Plan one, or leave it out."],
         ),

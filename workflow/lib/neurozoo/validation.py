@@ -199,8 +199,8 @@ def _number_hint(value: object, kinds: Sequence[str]) -> str:
             number = float(value)
         except ValueError:
             return ""
-        if value.strip().isdigit() and (digits := value.strip().lstrip("0")) != value.strip():
-            return f" YAML reads {value} as text; write {digits or 0}."
+        if value.strip().isdigit() and len(value.strip()) > 1 and value.strip().startswith("0"):
+            return f" YAML reads {value} as text; write {value.strip().lstrip('0') or 0}."
         if value.strip().isdigit():  # YAML reads this as a number, if it sees it
             return (
                 f" This is text: write {value} without quotes, in a --configfile; in --config, nested values are text."

@@ -189,7 +189,7 @@ def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
         check_same_agent(folder, checkpoint)
     except NeurozooError as error:
         raise NeurozooError(
-            f"{folder} holds another agent than the index, perhaps an earlier version of it. Delete the folder, or "
+            f"{folder} holds another agent than the index, perhaps an earlier version of it. Move the folder away, or "
             "give another one (--results)."
         ) from error
     target = folder / "checkpoint.npz"
