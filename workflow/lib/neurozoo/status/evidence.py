@@ -122,13 +122,15 @@ def _is_number(value: object) -> bool:
 @functools.lru_cache(maxsize=10_000)
 def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     """Reads the end of a log, whose time and size say whether it has to be read again."""
-    last = list(itertools.islice(iter_backwards(path), _MOST_REPORTS))
-    if not last:
+    reports = itertools.islice(iter_backwards(path), _MOST_REPORTS)
+    record = next(reports, None)
+    if record is None:
         return None
-    record = last[0]
     unit, progress = progress_of(record)
     if not all(_is_number(each) for each in (progress, record.get("TimeElapsedTotal") or 0)):
         return None  # no log of a run
-    tested = next((each["test_score"] for each in last if each.get("test_score") is not None), None)
+    # No further back than needed: reports of the genetic algorithms are long.
+    tests = (each.get("test_score") for each in itertools.chain([record], reports))
+    tested = next((score for score in tests if score is not None), None)
     keys = ("score", "Iteration", "TimeElapsedTotal")
     return {"unit": unit, "progress": progress, "test_score": tested, **{key: record.get(key) for key in keys}}
