@@ -25,6 +25,7 @@ from neurozoo.errors import NeurozooError
         ),
         ({"engine": "batched"}, "leave engine at native"),
         ({"momentum": 1.0}, "momentum should be below 1"),
+        ({"optimizer_epsilon": 0}, "optimizer_epsilon should be above 0"),
         ({"rho_bar": -1}, "rho_bar should be at least 0"),
         ({"epochs": 2}, "With objective vtrace, each unroll is learned from once"),
         ({"objective": "pqn", "test_actions": "greedy"}, "Leave test_actions out"),

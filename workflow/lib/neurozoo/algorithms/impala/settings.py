@@ -126,7 +126,7 @@ class ImpalaSettings(RunSettings):
     decay_rate: Number = Field(default=0.99, ge=0, le=1, description="Decay rate of the moving average of rmsprop.")
     momentum: Number = Field(default=0.0, ge=0, lt=1, description="Momentum of rmsprop.")
     optimizer_epsilon: Number = Field(
-        default=0.01, ge=0, description="The small number in the optimizer's denominator."
+        default=0.01, gt=0, description="The small number in the optimizer's denominator."
     )
     epsilon_inside: bool = Field(
         default=True,
