@@ -30,8 +30,9 @@ from neurozoo.plan.products import algo_pattern, needs_of, planned_products, res
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
-from neurozoo.plan.named_files import check_container, check_folders, check_named_files
+from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
 from neurozoo.plan.run_targets import check_run_targets
+from neurozoo.records.kept_result import keep_results
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.tried_environments import try_environments
 from neurozoo.plan.planned_runs import (
@@ -187,8 +188,18 @@ def folders_to_make():
     return [results, *paths, *(Path(file).parent for file in requested_files())]
 
 
+def folders_of_runs():
+    """Returns the folders of runs that are planned, or of which the command line names a file."""
+    runs = Path(config["pathvars"]["results"], "runs")
+    named = [Path(file).relative_to(runs).parts for file in requested_files() if Path(file).is_relative_to(runs)]
+    of_targets = {runs.joinpath(*parts[:4]) for parts in named if len(parts) > 4 and parts[0] != IMPORTED}
+    return {*(runs / run.name for run in PLANNED_RUNS), *of_targets}
+
+
 if IS_STARTED_BY_USER:
     in_a_sentence(check_folders, folders_to_make(), are_needed=False)
+    if not HAS_FILES_HERE:
+        in_a_sentence(check_folders_on_storage, config["pathvars"])
 
 
 def model_with_layer(wildcards):

@@ -133,7 +133,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
                 DEMO + f"pathvars: {{results: {folder}}}",
                 ["pathvars.results should be a plain path such as results/mine"],
             )
-            for folder in ("results/x/", "./results", "~/results", '"results/{x}"')
+            for folder in ("results/x/", "./results", "~/results", '"results/{x}"', '"."', '"a, b"')
         ),
         (
             "experiments: {d: {algo: dqn, games: [pong], models: [small]}}\ngenerations: {experiments: [d]}",

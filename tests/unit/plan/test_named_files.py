@@ -2,7 +2,7 @@ import pytest
 import yaml
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.named_files import check_container, check_folders, check_named_files
+from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
 
 
 def config_of(folder, curve="curve.csv", genome="genome.json"):
@@ -104,3 +104,9 @@ def test_a_generator_of_levels_is_missed_and_read_while_planning(tmp_path):
     file.write_text("no generator")
     with pytest.raises(NeurozooError, match=r"generator\.npz is not a generator of platform levels"):
         search_with(tmp_path, file)
+
+
+def test_folders_on_a_storage_are_relative():
+    check_folders_on_storage({"results": "results/mine", "noise": "<results>/noise"})
+    with pytest.raises(NeurozooError, match=r"^pathvars\.results is /mnt/x, but results are on .* relative"):
+        check_folders_on_storage({"noise": "noise", "results": "/mnt/x"})

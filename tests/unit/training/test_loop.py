@@ -44,6 +44,7 @@ def state_of(run_dir):
 def test_a_run_leaves_all_its_files_and_they_agree(uninterrupted, small_noise_table):
     assert {path.name for path in uninterrupted.iterdir()} == {
         "config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "result.json", "snapshots", "state",
+        ".result",
     }  # fmt: skip
     records = read_log(uninterrupted / "log.jsonl")
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
@@ -436,7 +437,7 @@ print(json.dumps(outcomes))
 
 
 def test_a_full_disk_is_explained_and_the_run_continues_when_there_is_room(small_disk, ops, small_noise_table):
-    spares = [0, 4096, 8192, 12288, 65536]
+    spares = [0, 4096, 8192, 12288, 16384, 65536]
     settings = SETTINGS | {"frames": 2000, "snapshot_frames": 0}
     outcomes = small_disk(FULL_DISK, ops, small_noise_table, json.dumps(settings), json.dumps(spares), size="12m")
     files = set()

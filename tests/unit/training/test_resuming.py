@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 import yaml
 from neurozoo.errors import NeurozooError
@@ -32,6 +34,22 @@ def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({**facts, "algo": "imported"}))
     with pytest.raises(NeurozooError, match="algorithm 'imported' is unknown"):
         resume(tmp_path, **engine)
+
+
+def test_a_run_continues_without_the_outputs_that_snakemake_deleted(
+    uninterrupted, tmp_path, monkeypatch
+):
+    contexts = []
+    monkeypatch.setattr(resuming, "train", lambda context, **choices: contexts.append(context))
+    monkeypatch.setattr(resuming, "make_context", lambda **facts: facts)
+    shutil.copytree(uninterrupted / "state", tmp_path / "state")
+    (tmp_path / "genome.json").write_text("{}")  # Snakemake does not know it
+    resume(tmp_path)
+    resume(uninterrupted)
+    assert contexts[0]["settings"] == contexts[1]["settings"]
+    (tmp_path / "state" / "config.yaml").unlink()  # a state of an earlier version
+    with pytest.raises(NeurozooError, match=r"has a state, but no config\.yaml: .* give the snakemake command"):
+        resume(tmp_path)
 
 
 def test_a_run_on_record_under_former_names_continues_with_its_settings(tmp_path, monkeypatch):

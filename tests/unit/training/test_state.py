@@ -7,6 +7,7 @@ import pytest
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.records.kept_result import keep_result, keep_results
 from neurozoo.training.state import RunState
 
 RULES = Path(__file__).parents[3] / "workflow" / "rules"
@@ -367,6 +368,36 @@ def test_results_move_out_of_the_way_with_the_state_of_their_run(tmp_path):
     assert {name: (there / "result" / name).read_text() for name in names(there / "result")} == {
         name: f"old {name}" for name in old
     }
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_results_that_snakemake_has_deleted_move_out_of_the_way_too(tmp_path, has_state):
+    if has_state:
+        save_generation(open_state(tmp_path), 1)
+    outputs = ("config.yaml", "log.jsonl", "checkpoint.npz")
+    for name in (*outputs, "genome.json", "result.json"):
+        (tmp_path / name).write_text(f"old {name}")
+    keep_result(tmp_path)
+    for name in outputs:
+        (tmp_path / name).unlink()  # as Snakemake does before the job starts
+    open_state(tmp_path, identity={"seed": 1})
+    assert names(tmp_path) == ["state", "superseded"]
+    there = tmp_path / "superseded" / "1" / "result"
+    assert {name: (there / name).read_text() for name in names(there)} == {
+        name: f"old {name}" for name in (*outputs, "genome.json", "result.json")
+    }
+
+
+def test_the_last_result_is_kept_without_a_copy(tmp_path):
+    (tmp_path / "checkpoint.npz").write_bytes(b"first")
+    keep_result(tmp_path)
+    (tmp_path / "checkpoint.npz").unlink()
+    (tmp_path / "checkpoint.npz").write_bytes(b"second")
+    keep_results([tmp_path, tmp_path / "of nothing"])
+    assert (tmp_path / ".result" / "checkpoint.npz").read_bytes() == b"first"
+    keep_result(tmp_path)
+    assert (tmp_path / ".result" / "checkpoint.npz").samefile(tmp_path / "checkpoint.npz")
+    assert not (tmp_path / "of nothing").exists()
 
 
 def test_settings_that_change_within_the_first_generation_do_not_inherit_its_episodes(tmp_path):

@@ -110,6 +110,9 @@ def test_a_run_whose_budget_grew_is_no_longer_done(runner, project, capsys):
     config["experiments"]["short"]["overrides"]["mutation_power"] = 0.5
     (project / "config.yaml").write_text(yaml.safe_dump(config))
     assert "its settings have changed since: mutation_power" in status(project, capsys)[1]["note"]
+    for name in ("config.yaml", "checkpoint.npz", "log.jsonl"):
+        (folder(project, 1) / name).unlink()  # as Snakemake does if a job fails
+    assert "its settings have changed since: mutation_power" in status(project, capsys)[1]["note"]
 
 
 def test_a_finished_run_says_which_settings_have_changed_since(runner, project, capsys):

@@ -10,7 +10,7 @@ from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
 from neurozoo.plan.planned_runs import first_settings_of_run, run_settings, settings_of_run
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_config import config_of_run, read_run_settings
 
 
 @dataclass(frozen=True)
@@ -110,18 +110,17 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
 def _begun(run_dir: Path, budget_unit: str) -> tuple[dict[str, object], int | None]:
     """Reads with which settings a run has begun, and how much of its budget is spent; None if it has no state.
 
-    The state says with what a training continues. `config.yaml` has the other settings; Snakemake deletes it if a job
-    fails.
+    The state says with what a training continues. `config.yaml` has the other settings.
 
     Raises:
         NeurozooError: There is neither, or a file is damaged.
     """
     state = run_dir / "state" / "state.json"
     if not state.exists():
-        return read_run_settings(run_dir / "config.yaml"), None
+        return read_run_settings(config_of_run(run_dir)), None
     settings: dict[str, object] = {}
     with contextlib.suppress(NeurozooError):
-        settings = read_run_settings(run_dir / "config.yaml")
+        settings = read_run_settings(config_of_run(run_dir))
     found = read_json(state, "The next training explains what to do.")
     identity, algorithm = found.get("identity"), found.get("algorithm") or {}
     if not isinstance(identity, dict) or not isinstance(algorithm, dict):

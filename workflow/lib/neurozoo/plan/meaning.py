@@ -130,10 +130,11 @@ def _folder_problems(config: Mapping) -> Iterator[str]:
     """Snakemake compares paths as texts, so a folder must be written in one way."""
     for name, folder in config["pathvars"].items():
         inner = folder.removeprefix("<results>/") if name != "results" else folder
-        if folder != os.path.normpath(folder) or folder.startswith("~") or re.search(r"[{}<>*?]", inner):
+        is_normal = folder == os.path.normpath(folder) != "."
+        if not is_normal or folder.startswith("~") or re.search(r"[{}<>*?]|, ", inner):
             yield (
-                f"pathvars.{name} should be a plain path such as results/mine, without ~, without any of {{}}<>*? and "
-                f"without ./ or / at its ends, but is {folder!r}."
+                f"pathvars.{name} should be a plain path such as results/mine, without ~, without any of {{}}<>*?, "
+                f"without a comma and a space, and without ./ or / at its ends, but is {folder!r}."
             )
 
 

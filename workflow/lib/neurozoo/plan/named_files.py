@@ -106,6 +106,23 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
                 )
 
 
+def check_folders_on_storage(folders: Mapping[str, str]) -> None:
+    """Checks that folders of results in a cloud are not absolute: they lie below the prefix of the storage.
+
+    Args:
+        folders: `pathvars` of the configuration.
+
+    Raises:
+        NeurozooError: One is absolute.
+    """
+    for name, folder in folders.items():
+        if os.path.isabs(folder):
+            raise NeurozooError(
+                f"pathvars.{name} is {folder}, but results are on the storage of --default-storage-prefix, below which "
+                "a folder should be relative, such as results/mine."
+            )
+
+
 def check_workdir(folder: str | os.PathLike) -> None:
     """Checks that a folder in which Snakemake was started is there.
 

@@ -30,6 +30,12 @@ def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:
     return {name: str(settings.get(name, "")) for name in STARTS}
 
 
+def config_of_run(run_dir: str | os.PathLike) -> Path:
+    """Returns a run's `config.yaml`, or its copy in `state/`: Snakemake deletes the first if a job fails."""
+    config, copy = Path(run_dir, "config.yaml"), Path(run_dir, "state", "config.yaml")
+    return copy if copy.exists() and not config.exists() else config
+
+
 def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
     """Reads a run's `config.yaml`: its settings, and at least the values of `IDENTITY`.
 

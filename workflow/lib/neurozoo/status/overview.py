@@ -13,7 +13,7 @@ from neurozoo.plan.changes import changed_settings, in_words
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.named_files import check_workdir
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import UNITS
 from neurozoo.status.evidence import gather, last_lines
 from neurozoo.status.judgement import STATES, RunStatus, State, status_of
@@ -103,7 +103,7 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
 
 def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
     """Says that a run had other settings than are planned; nothing if it had the same, or none are known."""
-    path = results / "runs" / run.name / "config.yaml"
+    path = config_of_run(results / "runs" / run.name)
     try:
         facts = path.stat()
         recorded = _read_settings(path, facts.st_mtime_ns, facts.st_size)

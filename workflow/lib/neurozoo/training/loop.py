@@ -21,6 +21,7 @@ from neurozoo.files import write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
+from neurozoo.records.kept_result import keep_result
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.backup import Backup, NoBackup, TakenOver, backup_of
@@ -183,7 +184,8 @@ def _train_owned(
     _restore(session, state)
     heartbeat.continue_from(session.progress)
     facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
-    write_text(context.run_dir / "config.yaml", yaml.safe_dump(facts, sort_keys=False))
+    for path in (state.folder / "config.yaml", context.run_dir / "config.yaml"):
+        write_text(path, yaml.safe_dump(facts, sort_keys=False))
     reporter = RunReporter(
         kept=state.text_log,
         shown=context.run_dir / "train.log",
@@ -228,6 +230,7 @@ def _train_owned(
         reporter.close()
     result.write(context.run_dir, context.identity, about)
     publish(state.log, context.run_dir / "log.jsonl")
+    keep_result(context.run_dir)
 
 
 def _check_folder(context: RunContext) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from neurozoo.agents.tags import PUBLISHED
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.training.loop import make_context, train
 from neurozoo.training.reporting import Terminal
 from neurozoo.training.state import read_spent
@@ -39,15 +39,21 @@ def resume(
             it.
     """
     run_dir = Path(run_dir)
-    if not (run_dir / "config.yaml").exists() and (run_dir / "genome.json").exists():
+    config, has_state = config_of_run(run_dir), (run_dir / "state" / "state.json").exists()
+    if not config.exists() and has_state:
+        raise NeurozooError(
+            f"{run_dir} has a state, but no config.yaml: Snakemake deletes it if a job fails. To continue, give the "
+            "snakemake command that began the run."
+        )
+    if not config.exists() and (run_dir / "genome.json").exists():
         raise NeurozooError(
             f"{run_dir} has an agent, but no state that training could continue from. To train it further, begin "
             "another run with it: load_population (ga) or load_from (es)."
         )
-    found = read_run_settings(run_dir / "config.yaml")
+    found = read_run_settings(config)
     algo = found["algo"]
     spec = get_algorithm(algo)
-    if not (run_dir / "state" / "state.json").exists():
+    if not has_state:
         raise NeurozooError(f"{run_dir} has no state/state.json to continue from; train the run again.")
     recorded = spec.settings.as_recorded(found)
     settings: dict[str, Any] = {
@@ -57,8 +63,7 @@ def resume(
         unit = spec.budget_unit
         if not isinstance(settings.get(unit), int):
             raise NeurozooError(
-                f"{run_dir / 'config.yaml'} should say the budget in {unit}, but says {settings.get(unit)!r}. "
-                "Restore the file."
+                f"{config} should say the budget in {unit}, but says {settings.get(unit)!r}. Restore the file."
             )
         if budget < settings[unit] and budget <= (spent := read_spent(run_dir)):
             raise NeurozooError(

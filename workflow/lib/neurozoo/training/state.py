@@ -12,7 +12,8 @@
   kill left behind: it is removed before the run continues, which may give its name to another content.
 
 A run that starts anew deletes nothing: the state before moves to `superseded/1` (or 2, 3, ...) with the folders in
-`KEPT`, and the results of the run, with all that was made of them, to `superseded/1/result`.
+`KEPT`, and the results of the run, with all that was made of them, to `superseded/1/result`. `kept_result` saves the
+results from Snakemake, which deletes them before the training starts.
 """
 
 import base64
@@ -34,6 +35,7 @@ from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
+from neurozoo.records.kept_result import bring_back
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_log import read_last_complete, read_last_record
 from neurozoo.records.run_result import OF_TRAINING
@@ -102,6 +104,7 @@ class RunState:
         self._last_report: Mapping | None = None  # complete; read before the first new one is written
         self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
         if is_new:  # before the first episode, so that its result is never used with other settings
+            bring_back(self.folder.parent)
             self._move_files_aside()  # they belong to the run before
             self.save(None, Clock().to_state())
 
