@@ -36,6 +36,15 @@ def test_an_empty_line_stands_before_every_table(page):
     assert [lines[number - 1] for number in heads if lines[number - 2].strip()] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, *ROOT], ids=lambda page: str(page.relative_to(PROJECT)))
+def test_an_empty_line_stands_before_every_list(page):
+    """Without it, the documentation site shows the list as a part of the paragraph before it."""
+    blocks = re.split(r"\n\s*\n", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    item = re.compile(r"^([-*] |\d+\. )", re.MULTILINE)
+    inside = re.compile(rf"{item.pattern}| ")  # a list, or a further paragraph of its last item
+    assert [block[:60] for block in blocks if item.search(block) and not inside.match(block.lstrip("\n"))] == []
+
+
 def test_the_index_and_the_site_name_every_page():
     index = PROJECT / "docs" / "README.md"
     pages = {str(page.relative_to(PROJECT / "docs")) for page in PAGES}

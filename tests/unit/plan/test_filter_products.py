@@ -28,7 +28,7 @@ def test_pictures_without_a_meaning_are_left_out():
     ]
 
 
-def test_of_keras_networks_the_convolutions_have_pictures():
+def test_of_keras_networks_convolutions_and_sections_have_pictures():
     files = product_files(get_architecture("impala_gym_simple"), ATARI, products=PRODUCTS)
     of_layers = ("weights", "patches", "synthetic", "inversion", "guided")
     assert set(files) == {
@@ -36,4 +36,7 @@ def test_of_keras_networks_the_convolutions_have_pictures():
         "filters/guided.html",
         "filters/lean.csv",
     }
-    assert product_files(get_architecture("impala_gym_deep"), ATARI, products=PRODUCTS) == ["filters/lean.csv"]
+    assert product_files(get_architecture("impala_gym_deep"), ATARI, products=PRODUCTS, layers=["section2"]) == [
+        *(f"filters/{product}_section2.png" for product in of_layers[1:]),
+        "filters/lean.csv",
+    ]

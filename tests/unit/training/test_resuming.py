@@ -36,9 +36,7 @@ def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):
         resume(tmp_path, **engine)
 
 
-def test_a_run_continues_without_the_outputs_that_snakemake_deleted(
-    uninterrupted, tmp_path, monkeypatch
-):
+def test_a_run_continues_without_the_outputs_that_snakemake_deleted(uninterrupted, tmp_path, monkeypatch):
     contexts = []
     monkeypatch.setattr(resuming, "train", lambda context, **choices: contexts.append(context))
     monkeypatch.setattr(resuming, "make_context", lambda **facts: facts)

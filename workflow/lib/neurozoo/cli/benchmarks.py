@@ -93,6 +93,8 @@ def _bench(options):
     if options.slots:
         raise NeurozooError("--slots is for the batched engine: give --engine batched, too.")
     if options.load:
+        if given := [name for name in ("networks", "games", "threads") if getattr(options, name)]:
+            raise NeurozooError(f"--load shows all that is in the file: leave out --{given[0]}.")
         report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
     else:
         choices = chosen(options, "networks", "games", "threads", "seconds", "ops", "noise")

@@ -201,7 +201,7 @@ def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
 
 
 def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
-    parser = _Parser(prog="impala_gym", description="See docs/impala.md.", allow_abbrev=False)
+    parser = _Parser(prog="python -m neurozoo impala_gym", description="See docs/impala.md.", allow_abbrev=False)
     kinds: dict[str, Callable[[str], object]] = {name: kind for name, (kind, _) in SETTINGS.items()}
     kinds |= {"total_environment_frames": float, "gradients_clipping": float, "test_num_episodes": int}
     texts = ("workers_csv_path", "logdir", "mode", "level_name", "agent_name", *WITHOUT_EFFECT, *OF_ONE_PROCESS)

@@ -24,7 +24,9 @@ def add_log_commands(commands: Commands) -> None:
     phases.add_argument(
         "source", type=Path, metavar="RUN_DIR", help="folder of a run, or its log.jsonl, or a CSV of simple_dqn"
     )
-    phases.add_argument("--output", type=Path, help="file to write (default: RUN_DIR/phases.csv)")
+    phases.add_argument(
+        "--output", type=Path, help="file to write (default: RUN_DIR/phases.csv; of a CSV, NAME.phases.csv beside it)"
+    )
 
     panels = add_command(commands, "panels", _panels, "plot a run's phases in panels: reward, Q-value, games, loss")
     panels.add_argument("source", type=Path, metavar="CSV_OR_RUN_DIR", help="a CSV of simple_dqn, or a run's folder")
@@ -81,7 +83,9 @@ def _phases(options):
     from neurozoo.records.simple_dqn_csv import write_statistics
 
     source = options.source
-    output = options.output or (source if source.is_dir() else source.parent) / "phases.csv"
+    of_csv = source.suffix == ".csv"
+    folder = source if source.is_dir() else source.parent
+    output = options.output or (source.with_suffix(".phases.csv") if of_csv else folder / "phases.csv")
     settings = source / "config.yaml" if source.is_dir() else source.with_name("config.yaml")
     known: dict[str, Any] = read_run_settings(settings) if settings.exists() else {}
     write_statistics(source, output, seed=known.get("seed"))

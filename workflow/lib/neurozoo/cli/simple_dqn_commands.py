@@ -69,7 +69,11 @@ def _parsed(
     command: str, arguments: Sequence[str], *positional: str, known: Kinds = OF_MAIN
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the positional arguments and the given options, both by name."""
-    parser = _Parser(prog=f"simple_dqn {command}", description="See docs/dqn.md for all options.", allow_abbrev=False)
+    parser = _Parser(
+        prog=f"python -m neurozoo simple_dqn {command}",
+        description="See docs/dqn.md for all options.",
+        allow_abbrev=False,
+    )
     for name in positional:
         parser.add_argument(name.strip("[]"), nargs="?" if name.startswith("[") else None)
     for name, kind in known.items():

@@ -62,9 +62,11 @@ def write_guided_page(
     frozen = check_pictures(open_frozen(frozen_folder))
     layers = [layer for layer in frozen.layers if layer.kind in CONVOLUTIONS]
     if not layers:
+        has_maps = [layer.name for layer in frozen.layers if len(layer.shape) == 3]
+        what = f"a section ({', '.join(has_maps)})" if has_maps else "a dense layer"
         raise NeurozooError(
-            f"The network {frozen.model!r} of {frozen.title} has no convolution, so it has no filters to show. Draw "
-            "a dense layer instead: python -m neurozoo filters guided --layer."
+            f"The network {frozen.model!r} of {frozen.title} has no layer that is one convolution, which this page "
+            f"shows. Draw {what} instead: python -m neurozoo filters guided RUN_DIR --layer NAME."
         )
     with open_recording(frozen, rollout) as recording:
         among = recording.settled(frozen.shape.stack)

@@ -18,7 +18,7 @@ from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_on
 from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.feature_visualization import objectives
-from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures, find_layer, model_to
+from neurozoo.feature_visualization.layers import check_pictures, find_layer, model_to
 from neurozoo.feature_visualization.objectives import Objective
 from neurozoo.feature_visualization.parameterisations import LEARNING_RATES, PARAMETERISATIONS
 from neurozoo.feature_visualization.patches import first_channels
@@ -236,7 +236,7 @@ def draw_synthetic(
     ascent = Ascent(**settings)
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)
-    has_maps = record.kind in CONVOLUTIONS
+    has_maps = len(record.shape) == 3
     if objective == "direction":
         vectors = _check_directions(directions, record)
         shown, goal = list(range(len(vectors))), objectives.direction(vectors)

@@ -24,8 +24,8 @@ def product_files(
     """Lists the pictures that have a meaning for a network.
 
     Args:
-        network: The architecture. Of Keras networks, convolutions have pictures: what follows them also depends on
-            earlier actions.
+        network: The architecture. Of Keras networks, convolutions and residual sections have pictures: what follows
+            them also depends on earlier actions.
         shape: Shape of its observations. Vectors have no pictures, and single frames no temporal lean.
         products: Names of `PRODUCTS`.
         layers: Names of layers; empty for all.
@@ -38,9 +38,9 @@ def product_files(
     if (shape.height, shape.width) != (1, 1):
         for product in products:
             shown = [layer for layer in network.layers if not layers or layer.name in layers]
-            shown = [layer for layer in shown if is_chain or layer.kind == "conv"]
+            shown = [layer for layer in shown if is_chain or layer.kind in ("conv", "residual")]
             if product in OF_CONVOLUTIONS:
-                shown = [layer for layer in shown if layer.kind != "dense"]
+                shown = [layer for layer in shown if layer.kind not in ("dense", "residual")]
             if product in (*OF_CONVOLUTIONS, *OF_LAYERS):
                 files += [f"filters/{product}_{layer.name}.png" for layer in shown]
         if "guided_page" in products and any("conv" in layer.kind for layer in network.layers):
