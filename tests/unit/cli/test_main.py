@@ -107,6 +107,9 @@ def test_the_benchmark_counts_frames_per_second_and_core(engine, tmp_path, capsy
     assert page.read_text().startswith(f"Before.\n{BEGIN}\n")
     assert "| small | pong | native | 1 |" in page.read_text()
     assert page.read_text().endswith(f"{END}\nAfter.\n")
+    with pytest.raises(SystemExit):
+        main(["bench", "--load", str(saved), "--networks", "small", *engine])
+    assert "--load shows all that is in the file: leave out --networks" in capsys.readouterr().err
 
 
 def test_the_benchmark_of_the_batched_engine_says_how_long_environments_were_stepped(engine, capsys):

@@ -103,6 +103,9 @@ def test_commands_take_a_table_or_a_folder(csv, tmp_path, capsys):
     header, row = (run / "phases.csv").read_text().splitlines()
     assert header.startswith(HEADER)
     assert row.endswith(",3")
+    (tmp_path / "pong.csv").write_bytes((run / "phases.csv").read_bytes())
+    main(["phases", str(tmp_path / "pong.csv")])  # beside others
+    assert (tmp_path / "pong.phases.csv").read_bytes() == (run / "phases.csv").read_bytes()
 
 
 def test_mistakes_are_refused_with_a_message(csv, tmp_path):
