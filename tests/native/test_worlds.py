@@ -1,5 +1,8 @@
 """The op plays every game like the Python environment: same planes, rewards, length and behaviour."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from neurozoo.environments.layouts import layout_of
@@ -161,3 +164,14 @@ def test_a_reference_is_drawn_the_same_each_time_and_shows_the_game():
     assert first[0, ..., :3].max() == 0  # three planes of zeros, and the first screen
     assert 0 < first[0, ..., 3].max() <= 1
     assert len({image.tobytes() for image in first}) > 100
+
+
+def test_a_pool_that_is_open_when_python_ends_says_nothing(ops):
+    code = (
+        "import builtins, sys; from neurozoo.environments.protocols import get_protocol; "
+        "from neurozoo.evaluation.world_pool import WorldPool; "
+        "how = {'protocol': get_protocol('river_fixed'), 'worlds': 2, 'threads': 1, 'behaviour': 'none'}; "
+        "builtins.pool = WorldPool(sys.argv[1], game='river_crossing', **how)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, ops], capture_output=True, text=True, check=True)
+    assert "Exception" not in ended.stderr

@@ -22,7 +22,7 @@ SUMS = "observation_sums"  # a behaviour of Gymnasium's environments, from which
 
 
 class StepwiseEvaluator:
-    """Plays episodes of any game in this process. Results of dense networks equal those of the native op.
+    """Plays episodes of any game in this process. Sums are rounded in another order than in the native op.
 
     Args:
         noise: Path of the noise table.

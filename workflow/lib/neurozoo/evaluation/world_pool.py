@@ -9,7 +9,7 @@ import numpy as np
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import shaped_behaviours, world_attributes
-from neurozoo.native import call_op, load_ops
+from neurozoo.native import call_op, import_tensorflow, load_ops
 
 BEGUN, PLAYING, ENDED = 1, 2, 3  # states that `advance` returns; 0: no episode
 
@@ -35,6 +35,7 @@ class WorldPool:
         self, ops: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
     ) -> None:
         self._ops = load_ops(ops)
+        self._tf = import_tensorflow()  # kept: nothing can be imported any more when Python ends
         self._protocol, self._behaviour = protocol, behaviour
         self._handle = call_op(
             self._ops.neurozoo_worlds,
@@ -88,9 +89,7 @@ class WorldPool:
     def close(self) -> None:
         """Ends the threads and frees the memory."""
         if self._handle is not None:
-            import tensorflow as tf
-
-            tf.raw_ops.DestroyResourceOp(resource=self._handle, ignore_lookup_error=True)
+            self._tf.raw_ops.DestroyResourceOp(resource=self._handle, ignore_lookup_error=True)
             self._handle = None
 
     def __del__(self) -> None:

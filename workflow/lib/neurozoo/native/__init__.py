@@ -56,7 +56,7 @@ def load_ops(library: str | os.PathLike) -> ModuleType:
 
     Raises:
         NeurozooError: The library or its build.json is missing or damaged, was built from other sources or for another
-            TensorFlow, or needs instructions that this processor lacks.
+            TensorFlow, or needs instructions that this processor lacks (which is known of `MARCH_FLAGS` only).
     """
     path = Path(library).resolve()
     return _load_ops(path, path.stat().st_mtime_ns if path.exists() else 0)
