@@ -515,6 +515,19 @@ def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     assert "| 3 [2, 4] | 2 |" in later
 
 
+def test_a_run_whose_time_is_only_known_at_first_has_no_part_in_equal_hours_and_is_named(project):
+    root = project({"shows": ["scores_at_equal_hours"]})
+    write_run(root, 1, [1.0, 2.0])  # half an hour of the processor
+    log = write_run(root, 2, [3.0, 4.0, 50.0, 60.0]) / "log.jsonl"
+    reports = [json.loads(line) for line in log.read_text().splitlines()]
+    for report in reports[1:]:
+        del report["ProcessorTimeTotal"]  # it continued on a Dask cluster
+    log.write_text("".join(json.dumps(report) + "\n" for report in reports))
+    make(root)
+    assert read_record(root / "docs/results/tiny").hours == {"pong": 0.5}
+    assert "or a processor time in the log: 1 of 2 runs of GA, small in Pong" in page(root)
+
+
 def test_scores_at_equal_frames_end_where_the_shortest_run_ends_and_unfinished_runs_cut_nothing(project):
     root = project({"shows": ["scores_at_equal_frames", "comparison", "scores"]})
     write_run(root, 1, [1.0, 2.0, 3.0], frames=3000)
@@ -804,7 +817,7 @@ def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
 
 
 def test_runs_without_times_have_no_part_in_equal_hours():
-    rows = [("pong", 1, 3600.0), ("pong", 2, None), ("skiing", 1, None)]
+    rows = [("pong", 1, 3600.0), ("pong", 2, None), ("pong", 3, 60.0), ("pong", 3, None), ("skiing", 1, None)]
     metrics = pd.DataFrame(
         [{"algo": "ga", "game": game, "model": "small", "run": run, "protocol": "uber2018",
           "ProcessorTimeTotal": seconds} for game, run, seconds in rows]

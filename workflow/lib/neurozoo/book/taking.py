@@ -237,14 +237,18 @@ def at_equal_hours(metrics: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float
         metrics: The merged table, with the column `ProcessorTimeTotal` in seconds.
 
     Returns:
-        The reports up to then, and the hours by game. Runs and games without this time are left out.
+        The reports up to then, and the hours by game. Runs and games without this time are left out, and so are runs
+        whose last report has none: they continued on a Dask cluster or in several processes, and needed more than the
+        last time that is known.
     """
     if PROCESSOR_SECONDS not in metrics:
         return metrics[:0], {}
     seconds = metrics[PROCESSOR_SECONDS].astype("Float64")
-    ends = seconds.groupby([metrics[name] for name in IDENTITY]).max().groupby("game").min().dropna()
+    totals = seconds.groupby([metrics[name] for name in IDENTITY]).transform(lambda reports: reports.iloc[-1])
+    ends = totals.groupby(metrics["game"]).min().dropna()
     limit = metrics["game"].map(ends.to_dict()).astype("Float64")
-    return metrics[(seconds <= limit).fillna(False)], {str(game): float(end) / 3600 for game, end in ends.items()}
+    is_early = (seconds <= limit).fillna(False) & totals.notna()
+    return metrics[is_early], {str(game): float(end) / 3600 for game, end in ends.items()}
 
 
 def _draw_curves(metrics: pd.DataFrame, config: Mapping, output: Path, *, project: Path, over: str = "frames") -> None:
