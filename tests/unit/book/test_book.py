@@ -584,6 +584,53 @@ def test_agents_have_the_label_that_the_configuration_has_now(project):
     assert "test score of 5 or more: small budget in 2 of 2 runs" in told
 
 
+def two_settings(label=None):
+    """Returns a configuration with runs 1 to 3 of one mutation power, and runs 4 to 6 of another."""
+    agent = CONFIG["experiments"]["learnt"] | ({"label": label} if label else {})
+    one = agent | {"overrides": agent["overrides"] | {"mutation_power": 0.1}}
+    other = agent | {"runs": [4, 5, 6], "overrides": agent["overrides"] | {"mutation_power": 0.5}}
+    return CONFIG | {"experiments": {"learnt": one, "strong": other}}
+
+
+@pytest.mark.parametrize(("label", "called"), [(None, "GA, small, "), ("robots", "GA, small, robots, ")])
+def test_runs_of_different_settings_are_counted_and_named_apart(project, label, called):
+    root = project({"reaches": 5, "shows": ["scores", "elites"]}, config=two_settings(label))
+    for number in (1, 2):
+        write_run(root, number, [4.0])
+        write_run(root, 3 + number, [6.0])
+    make(root)
+    weak, strong = "mutation_power 0.1", "mutation_power 0.5"
+    reached = f"test score of 5 or more: {called}{weak} in 0 of 2 runs, {called}{strong} in 2 of 2 runs"
+    assert reached in row(root)
+    assert f"| {called}{weak} | Pong | 4 [4, 4] | 2 |" in page(root)
+    assert f"| {called}{strong} | Pong | 6 [6, 6] | 2 |" in page(root)
+    assert f"| Pong, GA, small, {weak} (tiny) | 2 | 4.4 | 4 |" in page(root)
+    assert f"| Pong, GA, small, {strong} (tiny) | 2 | 6.6 | 6 |" in page(root)
+
+
+def test_a_label_that_two_settings_get_later_does_not_make_them_one(project):
+    root = project(config=two_settings())
+    for number in (1, 4):
+        write_run(root, number, [float(number)])
+    make(root)
+    project(config=two_settings("robots"))
+    told = render(root)["docs/results/tiny.md"]
+    assert "| GA, small, mutation_power 0.1 | Pong | 1 | 1 |" in told
+    assert "| GA, small, mutation_power 0.5 | Pong | 4 | 1 |" in told
+
+
+def test_runs_that_were_played_differently_are_not_counted_as_one_agent(project):
+    root = project({"shows": ["elites"]})
+    for number in (1, 2):
+        write_run(root, number, [10.0])
+    make(root)
+    record = read_record(root / "docs/results/tiny")
+    sticky = record.facts[record.runs[0].facts] | {"protocol_sticky_probability": "0.25"}
+    runs = [record.runs[0], record.runs[1].model_copy(update={"facts": "sticky"})]
+    both = record.model_copy(update={"runs": runs, "facts": record.facts | {"sticky": sticky}})
+    assert elites_of_records({"tiny": both})["source"].nunique() == 2
+
+
 def test_unfinished_agents_are_not_compared(project):
     config = json.loads(json.dumps(CONFIG))
     config["experiments"]["learnt"]["algo"] = "rs"

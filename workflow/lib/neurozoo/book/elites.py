@@ -8,7 +8,7 @@ import pandas as pd
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record
-from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text, with_interval
+from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text, variants_of, with_interval
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.figures.style import ENOUGH_RUNS, agent_name, number_range
@@ -46,7 +46,8 @@ def read_elites(path: Path) -> pd.DataFrame:
 def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
     """Returns the reported and the tested scores of all runs whose own score was the best of many.
 
-    `episodes` is the number of validation episodes behind a reported score.
+    `episodes` is the number of validation episodes behind a reported score. Runs of one claim with different settings
+    are different sources.
 
     Two kinds of runs do not count: those with a test of a single episode, as in the hard maze, where every episode is
     the same, and those in stages, whose own score is from the stages they had reached, but the test from all. If
@@ -54,6 +55,7 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
     """
     rows: dict[tuple, tuple] = {}  # by what is the same only in the same run
     for name, record in records.items():
+        variants = variants_of(record)
         for run in record.runs:
             if (
                 run.algo in ALGORITHMS
@@ -63,7 +65,7 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
                 and (run.test_episodes or 0) > 1
                 and record.facts[run.facts].get("settings_stage_threshold", "none") == "none"
             ):
-                source = f"{_source(run.game, run.algo, run.model)} ({name})"
+                source = f"{_source(run.game, run.algo, run.model, variants[run.name])} ({name})"
                 same = (run.name, run.facts, run.progress, run.score, run.test_score)
                 rows.setdefault(same, (run.game, source, run.score, run.test_score, run.score_episodes))
     return pd.DataFrame(rows.values(), columns=[*_COLUMNS, "episodes"])
@@ -103,8 +105,8 @@ def shown_elites(elites: pd.DataFrame) -> Shown:
     return Shown(title, head, rows, brief, is_narrow=is_narrow)
 
 
-def _source(game: str, algo: str, model: str) -> str:
-    return f"{game_title(game)}, {agent_name(algo, model)}"
+def _source(game: str, algo: str, model: str, variant: str = "") -> str:
+    return f"{game_title(game)}, {agent_name(algo, model, variant)}"
 
 
 def _has_share(runs: pd.DataFrame) -> bool:

@@ -12,7 +12,7 @@ from neurozoo.book.marks import Mark, is_finished, marks_of, planned_budgets
 from neurozoo.book.record import Record, TakenRun, read_record
 from neurozoo.book.shown import shown_cost, shown_of_earlier, shown_of_record, shown_speed
 from neurozoo.book.taking import FIGURE, HOURS_FIGURE, read_configuration
-from neurozoo.book.wording import NOTHING, Shown, machine_text, score_text, shortened
+from neurozoo.book.wording import NOTHING, Shown, machine_text, score_text, shortened, variants_of
 from neurozoo.environments.game_titles import game_title
 from neurozoo.figures.style import TOO_FEW_RUNS, agent_name, algo_name, number_range, si_label
 from neurozoo.files import read_text, write_text
@@ -201,14 +201,16 @@ def _reached(entry: Entry) -> str | None:
     if target is None or entry.record is None:
         return None
     runs = [run for run in entry.record.runs if is_finished(run, entry.budgets)]
+    variants = variants_of(entry.record, labels=entry.labels)
+    agents = {run.name: (run.algo, run.model, variants[run.name]) for run in runs}
+    briefly = {run.name: entry.labels.get(run.name) or algo_name(run.algo) for run in runs}
+    pairs = {(agents[run.name], briefly[run.name]) for run in runs}
     games = {run.game for run in runs}
-    agents = {(run.algo, run.model, entry.labels.get(run.name, "")) for run in runs}
     reached: dict[str, list[bool]] = {}
     for run in runs:
-        label = entry.labels.get(run.name, "")
-        names = label or algo_name(run.algo), agent_name(run.algo, run.model, label)
-        is_short = sum(names[0] == (other or algo_name(algo)) for algo, _, other in agents) == 1
-        agent = names[0] if is_short else names[1]
+        names = agents[run.name], briefly[run.name]
+        is_clear = sum(names[0] == agent or names[1] == brief for agent, brief in pairs) == 1
+        agent = names[1] if is_clear else agent_name(*names[0])
         place = f"{agent} in {game_title(run.game)}" if len(games) > 1 else agent
         if run.test_score is not None:
             reached.setdefault(place, []).append(run.test_score >= target)

@@ -19,6 +19,7 @@ from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import ENOUGH_RUNS, agent_name, algo_name, number_range, si_label
 from neurozoo.files import read_json
+from neurozoo.records.comparability import NOT_RECORDED, SETTINGS
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import ALL_GAMES
@@ -45,7 +46,7 @@ def shown_of_record(
     Raises:
         NeurozooError: A table is damaged.
     """
-    called = _labels_of_agents(record.runs, labels)
+    called = _labels_of_agents(record, labels)
     is_elsewhere = len({record.machines[run.machine].get("processor") for run in record.runs if run.machine}) > 1
     readers: Mapping[str, tuple[str, Callable[[Path, Claim], Shown]]] = {
         **{
@@ -85,12 +86,16 @@ def shown_of_record(
     return found
 
 
-def _labels_of_agents(runs: Sequence[TakenRun], labels: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Returns the labels by algorithm and network, where all runs of an agent have the same one."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for run in runs:
-        found.setdefault((run.algo, run.model), set()).add(labels.get(run.name, ""))
-    return {agent: names.pop() for agent, names in found.items() if len(names) == 1}
+def _labels_of_agents(record: Record, labels: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Returns the labels by algorithm and network, where all runs of an agent have the same one and equal settings.
+
+    Several settings keep the names that the tables have, which tell them apart.
+    """
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for run in record.runs:
+        settings = record.facts[run.facts].get(SETTINGS, NOT_RECORDED)
+        found.setdefault((run.algo, run.model), set()).add((labels.get(run.name, ""), settings))
+    return {agent: kinds.pop()[0] for agent, kinds in found.items() if len(kinds) == 1}
 
 
 def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from neurozoo.book.record import Record
 from neurozoo.number_text import number_label
+from neurozoo.records.comparability import LABEL, PLAYED, VARIANT, with_names
 
 NOTHING = "–"  # in a cell of a table
 RESTORE = "Restore it: git checkout."  # what to do about a damaged table
@@ -55,6 +58,29 @@ def machine_text(machine: Mapping[str, Any] | None) -> str:
         return "machine not recorded"
     cores = machine.get("physical_cores")
     return f"{machine.get('processor') or 'unknown processor'}, {cores} {'core' if cores == 1 else 'cores'}"
+
+
+def variants_of(record: Record, *, labels: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Names what tells the runs of a record from others of their algorithm and network, as the tables do, by run.
+
+    Two runs of an algorithm, network and game have the same name if and only if they may be pooled: their settings have
+    the same hash, and they were played in the same way.
+
+    Args:
+        record: The record.
+        labels: What the configuration calls runs, by name.
+    """
+    rows = [
+        run.model_dump(include={"algo", "model", "game", "protocol"})
+        | {LABEL: (labels or {}).get(run.name)}
+        | record.facts[run.facts]
+        for run in record.runs
+    ]
+    named = with_names(pd.DataFrame(rows))
+    ways = named.groupby(["algo", "model", "game", VARIANT])[PLAYED].transform("nunique")
+    with_way = named[VARIANT].str.cat(named[PLAYED], sep=", ").str.removeprefix(", ")
+    names = named[VARIANT].where(ways == 1, with_way)
+    return {run.name: name for run, name in zip(record.runs, names, strict=True)}
 
 
 def shortened(brief: Sequence[str], *, most: int = 4) -> list[str]:
