@@ -515,6 +515,30 @@ def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     assert "| 3 [2, 4] | 2 |" in later
 
 
+def test_equal_hours_say_when_machines_differ_or_are_not_known(project):
+    root = project({"shows": ["scores_at_equal_hours"]})
+    for number in (1, 2):
+        write_run(root, number, [1.0, 2.0])
+    write_run(root, 3, [1.0], frames=500, finished=False)
+    make(root)
+    folder = root / "docs/results/tiny"
+    claim, record = read_claims(root)["tiny"], read_record(folder)
+
+    def title(*machines):
+        runs = [run.model_copy(update={"machine": name}) for run, name in zip(record.runs, machines, strict=True)]
+        known = {name: {"processor": name} for name in machines if name}
+        now = record.model_copy(update={"runs": runs, "machines": known})
+        return shown_of_record(claim, now, folder, budgets={}, labels={})[0].title
+
+    known = title("First", "First", None)  # the unfinished run is not in the table
+    assert known == "At equal processor hours, with tests (Pong 0.5 h)"
+    assert title("First", "Second", None) == f"{known}; on different processors, so hours are not equal"
+    assert title("First", None, None) == (
+        f"{known}; the machines of 1 of 2 runs are not recorded, so hours may not be equal"
+    )
+    assert title(None, None, None) == f"{known}; the machines are not recorded, so hours may not be equal"
+
+
 def test_a_run_whose_time_is_only_known_at_first_has_no_part_in_equal_hours_and_is_named(project):
     root = project({"shows": ["scores_at_equal_hours"]})
     write_run(root, 1, [1.0, 2.0])  # half an hour of the processor

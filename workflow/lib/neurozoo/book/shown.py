@@ -47,7 +47,6 @@ def shown_of_record(
         NeurozooError: A table is damaged.
     """
     called = _labels_of_agents(record, labels)
-    is_elsewhere = len({record.machines[run.machine].get("processor") for run in record.runs if run.machine}) > 1
     readers: Mapping[str, tuple[str, Callable[[Path, Claim], Shown]]] = {
         **{
             kind: (f"{kind}.csv", lambda path, claim: read_scores_of(path, claim, called=called))
@@ -75,8 +74,7 @@ def shown_of_record(
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
             left_out = _left_out(folder / file, finished, "without a test up to then, or a processor time in the log")
-            warning = "; on different processors, so hours are not equal" if is_elsewhere else ""
-            title = f"At equal processor hours, with tests ({hours}){left_out}{warning}"
+            title = f"At equal processor hours, with tests ({hours}){left_out}{_doubts_about_hours(record, finished)}"
             shown = replace(shown, title=title, heading="At equal processor hours")
         elif kind == "comparison" and record.frames:
             shown = replace(shown, title=f"{shown.title}, at equal frames")
@@ -108,6 +106,19 @@ def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
             runs = "" if missing == count else f"{missing} of {count} runs of "
             told.append(f"{runs}{agent_name(algo, model)} in {game_title(game)}")
     return f"; {reason}: {', '.join(told)}" if told else ""
+
+
+def _doubts_about_hours(record: Record, finished: Sequence[TakenRun]) -> str:
+    """Says why hours of the processor may not be equal: of several processors, or of machines that are not known."""
+    if len({record.machines[run.machine].get("processor") for run in record.runs if run.machine}) > 1:
+        return "; on different processors, so hours are not equal"
+    unknown = [run for run in finished if not run.machine]
+    if not unknown:
+        return ""
+    whose = (
+        "the machines" if len(unknown) == len(finished) else f"the machines of {len(unknown)} of {len(finished)} runs"
+    )
+    return f"; {whose} are not recorded, so hours may not be equal"
 
 
 def read_scores_of(path: Path, claim: Claim, game: str = "", *, called: Mapping[tuple[str, str], str] = {}) -> Shown:
