@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.comparison import classify_states
+from neurozoo.comparison import classification, classify_states
 from neurozoo.comparison.classification import (
     _class_names,
     _cut_into_stretches,
@@ -12,6 +12,7 @@ from neurozoo.comparison.classification import (
     _fingerprints,
     _load,
     _near_test_records,
+    _thinned,
     split_stretches,
 )
 from neurozoo.comparison.compared_runs import read_compared_runs
@@ -148,6 +149,36 @@ def test_no_picture_of_a_test_is_in_the_training_of_its_class(run_folder):
             )
             assert len(tested) == 12
             assert not trained & tested
+
+
+@pytest.mark.parametrize("number_of_the_long_one", [0, 5])
+def test_short_stretches_keep_a_record_when_a_class_is_thinned(run_folder, monkeypatch, number_of_the_long_one):
+    """Else a class could be left without tests, and the accuracy would be unknown after all the training."""
+    monkeypatch.setattr(classification, "_MAX_RECORDS", 10)
+    lengths = [3, 3, 3, 3, 3]
+    lengths.insert(number_of_the_long_one, 185)  # of 200 records, every twentieth is kept
+    folders = []
+    for number in (1, 2):
+        pictures = np.random.default_rng(number).random((sum(lengths), 20, 20, 3)).astype(np.float32)
+        folders.append(run_folder("ga", number, episodes=lengths, pictures=pictures, **RIVER))
+    runs, _ = read_compared_runs(folders)
+    prints = [_fingerprints(run, "observations") for run in runs]
+    unit, stretches, _ = _cut_into_stretches(runs, [0, 1], prints)
+    assert unit == "episode"
+    for seed in range(4):
+        split = split_stretches(stretches, np.random.default_rng(seed))
+        _, records, _ = _load(runs, [0, 1], split, "observations", prints)
+        assert records.groupby(["label", "is_test"]).size().size == 4
+        assert sorted(set(records["stretch"])) == list(range(12))
+
+
+def test_thinning_counts_over_the_whole_rollout():
+    stretch = np.repeat([0, 1, 2, -1], 5)
+    is_wanted = stretch >= 0
+    assert np.flatnonzero(_thinned(is_wanted, stretch, 1)).tolist() == list(range(15))
+    assert np.flatnonzero(_thinned(is_wanted, stretch, 3)).tolist() == [0, 3, 6, 9, 12]
+    is_wanted[5:7] = False
+    assert np.flatnonzero(_thinned(is_wanted, stretch, 12)).tolist() == [0, 7, 12]
 
 
 def test_observations_of_different_kinds_are_refused_and_screens_are_not(run_folder, outputs):

@@ -258,9 +258,15 @@ def _load(
 ) -> tuple[np.ndarray, pd.DataFrame, int]:
     """Reads the records for training and testing.
 
+    Of a class with more than `_MAX_RECORDS`, these are every second, every third and so on, and at least one of each
+    stretch.
+
     Returns:
         Pictures, float32 (records, height, width, channels) in [0, 1]; rows with `label`, `stretch`, `is_test`; and the
         number of training records that are left out, because a test record of their class is equal.
+
+    Raises:
+        NeurozooError: A class has no records for training, or none for testing.
     """
     totals = (split["last"] - split["first"]).groupby(split["label"]).sum()
     places = [_places(split[split["run"] == number], run) for number, run in enumerate(runs)]
@@ -275,17 +281,26 @@ def _load(
         stretch, is_test = places[number]
         label = labels[number]
         wanted = (stretch >= 0) & (is_test | ~_near_test_records(is_test, run.episode))
-        stride = -(-int(totals[label]) // _MAX_RECORDS)
-        wanted &= np.arange(run.steps) % stride == 0
         is_seen = np.array([(label, print_) in tested for print_ in prints[number]]) & ~is_test
-        seen += int((wanted & is_seen).sum())
-        chosen = np.flatnonzero(wanted & ~is_seen)
+        stride = -(-int(totals[label]) // _MAX_RECORDS)
+        seen += int((wanted & is_seen)[::stride].sum())
+        chosen = np.flatnonzero(_thinned(wanted & ~is_seen, stretch, stride))
         pictures += [_picture(row, source) for row in run.rows(source, chosen)]
         rows.append(pd.DataFrame({"label": label, "stretch": stretch[chosen], "is_test": is_test[chosen]}))
     records = pd.concat(rows, ignore_index=True)
-    if records[~records["is_test"]]["label"].nunique() < len(totals):
-        raise NeurozooError(f"A class has no records left for training that differ from its tests. {_RECORD_MORE}")
+    for part, what in ((~records["is_test"], "training that differ from its tests"), (records["is_test"], "testing")):
+        if records[part]["label"].nunique() < len(totals):
+            raise NeurozooError(f"A class has no records left for {what}. {_RECORD_MORE}")
     return np.stack(pictures), records, seen
+
+
+def _thinned(is_wanted: np.ndarray, stretch: np.ndarray, stride: int) -> np.ndarray:
+    """Keeps every `stride`-th record if it is wanted, and the first wanted one of a stretch that would lose all."""
+    is_kept = is_wanted & (np.arange(len(is_wanted)) % stride == 0)
+    lost = np.flatnonzero(is_wanted & ~np.isin(stretch, stretch[is_kept]))
+    _, firsts = np.unique(stretch[lost], return_index=True)
+    is_kept[lost[firsts]] = True
+    return is_kept
 
 
 def _places(split: pd.DataFrame, run: ComparedRun) -> tuple[np.ndarray, np.ndarray]:
