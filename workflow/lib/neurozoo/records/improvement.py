@@ -50,9 +50,9 @@ def comparison_table(
             `comparability.with_names`; `variant` names the settings where there are several. `probability` is the
             probability that a run of the first agent scores more than a run of the other; for the reverse, take 1
             minus it. `runs`, `episodes` (the smallest number of test episodes behind a run's score; empty if unknown)
-            and `frames` (of the shortest run) belong to the first agent, `other_...` to the other. `probability_low`
-            and `probability_high` are the ends of a bootstrap interval over runs; they are empty if there is a single
-            run. Without any pair the table has only its header.
+            and `frames` (of the earliest last test) belong to the first agent, `other_...` to the other.
+            `probability_low` and `probability_high` are the ends of a bootstrap interval over runs; they are empty if
+            there is a single run. Without any pair the table has only its header.
         replications: Number of bootstrap resamples.
         confidence: Confidence of the intervals.
         seed: Seed of the bootstrap.

@@ -294,8 +294,8 @@ def score_table(
             names the settings where there are several, and `played` the way, see `comparability.with_names`. Per
             algorithm, network, settings and way it has one row for each game, and one with the game `all` over those
             games that have a human score: `runs` counts runs, `episodes` is the smallest number
-            of test episodes of a run (empty if unknown), `frames` the length of the shortest run,
-            `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
+            of test episodes of a run (empty if unknown), `frames` the smallest number of frames after which a run had
+            its last test, `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
             `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run. `settings` is the
             hash of the settings. The last columns are the facts of how the episodes were played. Both are
             `not recorded` for runs of earlier versions.
@@ -344,7 +344,7 @@ def extent(scores: pd.DataFrame) -> dict[str, int]:
         scores: Rows of `final_scores`.
 
     Returns:
-        The number of `runs`, and the smallest `episodes` (NA if any is unknown) and `frames` of a run.
+        The number of `runs`, and the smallest `episodes` (NA if any is unknown) and `frames` of a run's last test.
     """
     episodes = scores["test_episodes"].min(skipna=False)
     return {"runs": len(scores), "episodes": episodes, "frames": scores["frames"].min()}
