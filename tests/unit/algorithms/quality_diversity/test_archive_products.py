@@ -97,7 +97,11 @@ def test_runs_of_two_agents_under_one_name_are_not_pooled(results, tmp_path):
     assert sorted(zip(table["agent_sha256"], table["runs"], strict=True)) == [("aa", 1), ("bb", 1)]
     names = archive_comparison._search_names([read_run_result(folder) for folder in folders], folders)
     assert names == ["Domain randomization, plain, agent aa", "Domain randomization, plain, agent bb"]
-    assert archive_tests(folders, tmp_path / "tests.csv").empty
+    tests = archive_tests(folders, tmp_path / "tests.csv")
+    assert tests[["played", "left_out"]].to_numpy().tolist() == [
+        ["maze_walls_path_length, agent sha256 aa", "a single run"],
+        ["maze_walls_path_length, agent sha256 bb", "a single run"],
+    ]
 
 
 def test_levels_lie_where_the_archive_has_them(tmp_path):

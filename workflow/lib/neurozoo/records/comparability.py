@@ -48,7 +48,12 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
         NeurozooError: The file is missing or damaged.
     """
     found = read_run_settings(config)
-    return facts_of(found) | {OF_SETTINGS + name: str(found[name])[:_DIGITS] for name in STARTS if found.get(name)}
+    return facts_of(found) | {OF_SETTINGS + name: short_hash(found[name]) for name in STARTS if found.get(name)}
+
+
+def short_hash(digest: object) -> str:
+    """Returns as much of a file's hash as tells files apart."""
+    return str(digest)[:_DIGITS]
 
 
 def with_starts(metrics: pd.DataFrame) -> pd.DataFrame:

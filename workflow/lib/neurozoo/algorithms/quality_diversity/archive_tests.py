@@ -14,14 +14,17 @@ import pandas as pd
 
 from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.files import written_whole
+from neurozoo.records.comparability import OF_PROTOCOL, PLAYED, SETTINGS, read_facts, short_hash, with_names
 from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import read_run_result
 
 SCORES = ("qd_score", "coverage")
 COLUMNS = (
-    "game", "measures", "score", "test", "first", "second", "runs", "difference", "statistic", "p", "corrected_p",
+    "game", "measures", "played", "evaluations", "score", "test", "first", "second", "runs", "difference", "statistic",
+    "p", "corrected_p", "left_out",
 )  # fmt: skip
-_IDENTITY = ("game", "algo", "model", "settings_hash")
+_RESULT = ("game", "algo", "model", "protocol", "evaluations", *SCORES)
+_ALIKE = ["measures", PLAYED, "evaluations"]  # searches that are tested against each other agree in these
 _LEARNING = "dsage"
 # The variants of the two-way analysis: with and without each part.
 _FACTORIAL = ("full", "only_ancillary", "only_downsampling", "basic")
@@ -30,17 +33,22 @@ _FACTORIAL = ("full", "only_ancillary", "only_downsampling", "basic")
 def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike) -> pd.DataFrame:
     """Tests final scores of runs, and writes a row per test.
 
-    Of all searches: one-way analysis of variance and, if each has three runs, Levene's test of equal variances. Of
+    Only searches with the same game, measures and number of evaluations are tested against each other, whose levels
+    were played in the same way: with equal facts of the protocol (cells, agent, episodes ...) and equal files of agent
+    and generator.
+
+    Of all of these: one-way analysis of variance and, if each has three runs, Levene's test of equal variances. Of
     pairs: t-tests of `full` and `basic` with each search without a surrogate, and of both; p-values are corrected by
     Bonferroni's method for these pairs. Of the four variants with and without occupancy and downsampling: two-way
     analysis of variance with interaction, and t-tests of the pairs that differ in one part, corrected for these.
 
     Args:
         run_dirs: Folders of finished runs with `result.json`.
-        csv: The table to write, with `COLUMNS`. `difference` is mean of the first minus mean of the second; `runs` is
-            the number of runs in a test. A search with fewer than two runs, or with several settings or agents, is left
-            out.
-            Where all runs of two searches have one score, statistic and p are empty.
+        csv: The table to write, with `COLUMNS`. `played` is the way to play, see `comparability.with_names`.
+            `difference` is mean of the first minus mean of the second; `runs` is the number of runs in a test. Where
+            all runs of two searches have one score, statistic and p are empty. A search that is in no test has a row
+            without a test, in which `left_out` says why: it has a single run or several settings, or no other search
+            can be compared with it.
 
     Returns:
         The table.
@@ -48,32 +56,52 @@ def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike)
     Raises:
         NeurozooError: A file is missing or damaged.
     """
-    facts = [read_run_result(Path(folder)) for folder in run_dirs]
-    runs = pd.DataFrame([{name: each.get(name) for name in (*_IDENTITY, *SCORES)} for each in facts])
-    runs["measures"] = [_joined(each.get("measures")) for each in facts]
-    starts = [" ".join(start_hashes(folder).values()) for folder in run_dirs]
-    runs["settings"] = runs["settings_hash"].astype(str) + " " + pd.Series(starts, runs.index)
+    runs = pd.DataFrame([_facts(Path(folder)) for folder in run_dirs])
     rows: list[dict[str, Any]] = []
-    for ((game, measures), of_kind), score in itertools.product(runs.groupby(["game", "measures"], sort=False), SCORES):
-        arrays = {
-            (str(algo), str(model)): group[score].to_numpy(float)
-            for (algo, model), group in of_kind.groupby(["algo", "model"], sort=False)
-            if len(group) > 1 and group["settings"].nunique() == 1
-        }
-        common = {"game": game, "measures": measures, "score": score}
-        rows += [common | row for row in (*_of_all(arrays), *_of_pairs(arrays), *_of_parts(arrays))]
+    for game, of_game in runs.groupby("game", sort=False):
+        # What is named `played` in one game says nothing about another.
+        for kind, alike in with_names(of_game).groupby(_ALIKE, sort=False, dropna=False):
+            common = {"game": game, **dict(zip(_ALIKE, kind, strict=True))}
+            rows += [common | row for row in _of_comparable(alike)]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     with written_whole(csv) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
     return table
 
 
-def _joined(measures: object) -> str:
-    return " / ".join(map(str, measures)) if isinstance(measures, list | tuple) else ""
+def _facts(folder: Path) -> dict[str, Any]:
+    """Returns the scores of a run and what makes it comparable, by the names of columns."""
+    result, config = read_run_result(folder), folder / "config.yaml"
+    measures = result.get("measures")
+    return {
+        **(read_facts(config) if config.exists() else {}),
+        **{OF_PROTOCOL + name: short_hash(digest) for name, digest in start_hashes(folder).items() if digest},
+        **{name: result.get(name) for name in _RESULT},
+        "measures": " / ".join(map(str, measures)) if isinstance(measures, list | tuple) else "",
+        SETTINGS: result.get("settings_hash"),
+    }
 
 
 Name = tuple[str, str]  # algorithm and variant
 Groups = Mapping[Name, np.ndarray]  # scores of runs
+
+
+def _of_comparable(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Returns the tests of searches that can be compared, and which of them are in no test."""
+    searches = {(str(algo), str(model)): group for (algo, model), group in runs.groupby(["algo", "model"], sort=False)}
+    tested = {name: group for name, group in searches.items() if len(group) > 1 and group[SETTINGS].nunique() == 1}
+    rows: list[dict[str, Any]] = []
+    for score in SCORES:
+        arrays = {name: group[score].to_numpy(float) for name, group in tested.items()}
+        rows += [{"score": score} | row for row in (*_of_all(arrays), *_of_pairs(arrays), *_of_parts(arrays))]
+    for name, group in searches.items():
+        if name in tested and len(tested) > 1:
+            continue
+        reason = "no other search was played in this way for as many evaluations, in several runs with equal settings"
+        if name not in tested:
+            reason = "several settings" if group[SETTINGS].nunique() > 1 else "a single run"
+        rows.append({"first": "/".join(name), "runs": len(group), "left_out": reason})
+    return rows
 
 
 def _of_all(groups: Groups) -> list[dict[str, Any]]:
