@@ -863,6 +863,26 @@ def test_archives_of_several_games_have_a_baseline_each(project, tmp_path):
     assert len({row[0] for row in shown.rows}) == 4
 
 
+def test_a_search_is_related_to_the_baseline_with_as_many_evaluations(project, tmp_path):
+    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
+    rows = [
+        f"maze,{algo},plain,2,{evaluations},{score},,,{score},0.1"
+        for algo, evaluations, score in (("cma_me", 600, 6), ("map_elites", 600, 3), ("map_elites", 900, 9))
+    ]
+    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
+    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
+    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "model": "plain", "facts": "0"}
+    runs = [
+        TakenRun(**common, algo=algo, run=run, score=score, progress=evaluations, budget=evaluations)
+        for algo, evaluations, score, run in (
+            ("cma_me", 600, 6, 1), ("cma_me", 600, 6, 2), ("map_elites", 600, 3, 1), ("map_elites", 600, 3, 2),
+            ("map_elites", 900, 9, 3), ("map_elites", 900, 9, 4),
+        )
+    ]  # fmt: skip
+    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+    assert [row[4] for row in shown.rows] == ["2.00 [2.00, 2.00]", "1.00", "1.00"]
+
+
 def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
     head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
     (tmp_path / "archives.csv").write_text(

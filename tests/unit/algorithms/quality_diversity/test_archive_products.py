@@ -104,6 +104,17 @@ def test_runs_of_two_agents_under_one_name_are_not_pooled(results, tmp_path):
     ]
 
 
+def test_runs_with_different_budgets_are_not_pooled(results, tmp_path):
+    shutil.copytree(results, tmp_path / "results")
+    folders = sorted((tmp_path / "results").glob("runs/*/*/*/*"))
+    longer = read_run_result(folders[1]) | {"evaluations": 1000}
+    (folders[1] / "result.json").write_text(json.dumps(longer))
+    table = archive_table(folders, tmp_path / "archives.csv", replications=200)
+    assert sorted(zip(table["evaluations"], table["runs"], strict=True)) == [(50, 1), (1000, 1)]
+    names = archive_comparison._search_names([read_run_result(folder) for folder in folders], folders)
+    assert names == ["Domain randomization, plain, 50 evaluations", "Domain randomization, plain, 1,000 evaluations"]
+
+
 def test_levels_lie_where_the_archive_has_them(tmp_path):
     """The shares 0.5, 0.75 and 0.16 lie on borders of cells of 0.01, which doubles cannot hold."""
     settings = resolve_settings("map_elites", preset="demo", overrides={"measures": ["walls", "explored"]})
@@ -280,6 +291,26 @@ def test_a_configuration_plans_what_shows_archives():
     assert not [file for file in files if "frozen" in file or "learning_curves" in file or "scores" in file]
     experiment |= {"algo": "map_elites", "models": ["plain"]}
     assert not [file for file in planned_products(check_config({"experiments": {"e": experiment}})) if "pred" in file]
+
+
+def test_curves_are_only_of_runs_that_were_played_alike_for_as_long(tmp_path):
+    rows = [
+        {"algo": algo, "game": "maze", "model": "plain", "run": run, "protocol": "maze", "settings": algo,
+         "protocol_cells": cells, "evaluations": evaluations, "qd_score": 1.0, "coverage": 0.1}
+        for algo, run, cells, last in (
+            ("cma_me", 1, "16, 18", 50), ("map_elites", 1, "256, 162", 50), ("map_elites", 2, "256, 162", 1000)
+        )
+        for evaluations in (10, last)
+    ]  # fmt: skip
+    curves = archive_curves(pd.DataFrame(rows), confidence=0.95, seed=0)
+    assert curves.groupby("curve")["evaluations"].max().to_dict() == {
+        "CMA-ME, plain, maze, cells 16, 18": 50,
+        "MAP-Elites, plain, maze, cells 256, 162, 50 evaluations": 50,
+        "MAP-Elites, plain, maze, cells 256, 162, 1,000 evaluations": 1000,
+    }
+    with mock.patch.object(archives, "save_figure") as save:
+        archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
+    assert "here episodes were played differently (cells)" in save.call_args.args[0].labels.caption
 
 
 def test_settings_of_one_game_say_nothing_about_another(tmp_path, monkeypatch):

@@ -212,7 +212,7 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
 
     Args:
         path: The table.
-        claim: Names the search that others are related to.
+        claim: Names the search that others are related to, where it had as many evaluations.
         runs: Where they are known, ratios have intervals: the runs of both searches are drawn anew.
     """
     scores = ("qd_score", "qd_score_low", "qd_score_high", "corrected_qd_score", "coverage")
@@ -222,7 +222,8 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
     has_several_games = table["game"].nunique() > 1
     rows, brief = [], []
     for row in table.to_dict("records"):
-        base = table.loc[(table["algo"] == claim.baseline) & (table["game"] == row["game"]), "qd_score"]
+        is_like = (table[["game", "evaluations"]] == [row["game"], row["evaluations"]]).all(axis=1)
+        base = table.loc[is_like & (table["algo"] == claim.baseline), "qd_score"]
         agent = agent_name(row["algo"], row["model"])
         agent = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
         score = with_interval(row["qd_score"], row["qd_score_low"], row["qd_score_high"])
@@ -242,7 +243,8 @@ def _interval_of_ratio(row: Mapping[str, Any], baseline: str, runs: Sequence[Tak
     """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known."""
     if row["algo"] == baseline:
         return ""
-    taken = [run for run in runs if run.game == row["game"] and run.score is not None]
+    alike = [run for run in runs if (run.game, run.progress) == (row["game"], row["evaluations"])]
+    taken = [run for run in alike if run.score is not None]
     own = [run.score for run in taken if (run.algo, run.model) == (row["algo"], row["model"])]
     base = [run.score for run in taken if run.algo == baseline]
     if min(len(own), len(base)) < 2:

@@ -195,8 +195,8 @@ def _by_search(paths: Sequence[str | os.PathLike]) -> dict[_Kind, list[StoredArc
 def _search_names(every: Sequence[Mapping[str, object]], folders: Sequence[Path]) -> list[str]:
     """Returns the name of each run's search: runs have the same one if and only if they may be pooled.
 
-    It has the hash of the settings, agent or generator if a search of this name has several for this game and these
-    measures.
+    It has the hash of the settings, agent or generator, or the number of evaluations, if a search of this name has
+    several for this game and these measures.
 
     Args:
         every: What each run's result says of itself.
@@ -204,15 +204,18 @@ def _search_names(every: Sequence[Mapping[str, object]], folders: Sequence[Path]
     """
     kinds = [tuple(str(facts.get(name, "")) for name in ("game", "measures", "algo", "model")) for facts in every]
     found: dict[tuple[str, ...], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    hashes = []
+    differences = []
     for kind, facts, folder in zip(kinds, every, folders, strict=True):
         starts = {name.removesuffix("_sha256"): digest for name, digest in start_hashes(folder).items()}
-        hashes.append({"settings": str(facts.get("settings_hash", ""))} | starts)
-        for name, digest in hashes[-1].items():
-            found[kind][name].add(digest)
+        hashes = {"settings": str(facts.get("settings_hash", ""))} | starts
+        texts = {name: f"{name} {digest[:6]}" for name, digest in hashes.items()}
+        texts["evaluations"] = f"{facts.get('evaluations') or 0:,} evaluations"
+        differences.append(texts)
+        for name, text in texts.items():
+            found[kind][name].add(text)
     return [
-        agent_name(kind[2], kind[3], *(f"{name} {of[:6]}" for name, of in known.items() if len(found[kind][name]) > 1))
-        for kind, known in zip(kinds, hashes, strict=True)
+        agent_name(kind[2], kind[3], *(text for name, text in known.items() if len(found[kind][name]) > 1))
+        for kind, known in zip(kinds, differences, strict=True)
     ]
 
 

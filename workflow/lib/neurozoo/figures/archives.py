@@ -1,6 +1,7 @@
 """Draws archives: heat maps, and QD score and coverage over evaluations."""
 
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,14 +19,16 @@ from neurozoo.figures.style import (
     agent_name,
     categorical_colours,
     check_formats,
+    curve_labels,
     figure_theme,
     number_labels,
     number_range,
     percent,
+    reservations,
     save_figure,
     si_label,
 )
-from neurozoo.records.comparability import VARIANT, with_names, with_starts
+from neurozoo.records.comparability import with_names, with_starts
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
@@ -87,6 +90,8 @@ def draw_archive_curves(
 ) -> None:
     """Draws QD score and coverage over evaluations: means over runs with their bootstrap intervals.
 
+    Runs with other settings or another budget, or whose levels were played differently, never share a curve.
+
     Args:
         metrics: The merged table.
         outputs: The files to write; the suffix is the format. Equal data give equal bytes.
@@ -98,7 +103,8 @@ def draw_archive_curves(
     """
     check_formats(outputs)
     curves = archive_curves(metrics, confidence=confidence, seed=seed)
-    save_figure(_curves_figure(curves, confidence), outputs)
+    caption = " ".join(reservations(_named_reports(metrics), of="curves"))
+    save_figure(_curves_figure(curves, confidence, caption), outputs)
 
 
 def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd.DataFrame:
@@ -110,16 +116,13 @@ def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd
     Raises:
         NeurozooError: No run has an archive.
     """
-    wanted = ["evaluations", *PANELS]
-    reports = metrics.dropna(subset=wanted) if set(wanted) <= set(metrics) else metrics.iloc[:0]
-    if reports.empty:
-        raise NeurozooError(
-            "No run has an archive, so there is nothing to show. Plan runs such as map_elites or dsage."
-        )
-    # No search is pooled over games, and settings of mazes say nothing about platform levels.
-    reports = pd.concat([with_names(with_starts(of_game)) for _, of_game in reports.groupby("game", sort=False)])
+    reports = _named_reports(metrics)
+    reports = reports.assign(curve=curve_labels(reports, "algo_model"))
+    whole = reports.groupby(["game", "curve", "run"], sort=False)["evaluations"].transform("max").astype(int)
+    has_several = whole.groupby([reports["game"], reports["curve"]]).transform("nunique") > 1
+    budgets = whole.map("{:,} evaluations".format).where(has_several, "")
     parts = []
-    for (game, algo, model, variant), group in reports.groupby(["game", "algo", "model", VARIANT], sort=False):
+    for (game, curve, budget), group in reports.groupby(["game", "curve", budgets], sort=False):
         runs = [run for _, run in group.groupby("run", sort=False)]
         for panel, title in PANELS.items():
             grid, values = common_grid(
@@ -131,17 +134,33 @@ def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd
                 low, high = bootstrap_intervals(
                     [values], {"": mean_over_games}, replications=_RESAMPLES, confidence=confidence, seed=seed
                 )[""]
-            part = {"panel": title, "game": game, "curve": agent_name(str(algo), str(model), str(variant))}
+            part = {"panel": title, "game": game, "curve": ", ".join(filter(None, (str(curve), str(budget))))}
             points = {"runs": len(runs), "evaluations": grid, "mean": values.mean(axis=-1), "low": low, "high": high}
             parts.append(pd.DataFrame(part | points))
     return pd.concat(parts, ignore_index=True)
+
+
+def _named_reports(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Returns the reports about archives, with what `with_names` adds.
+
+    Raises:
+        NeurozooError: No run has an archive.
+    """
+    wanted = ["evaluations", *PANELS]
+    reports = metrics.dropna(subset=wanted) if set(wanted) <= set(metrics) else metrics.iloc[:0]
+    if reports.empty:
+        raise NeurozooError(
+            "No run has an archive, so there is nothing to show. Plan runs such as map_elites or dsage."
+        )
+    # No search is pooled over games, and settings of mazes say nothing about platform levels.
+    return pd.concat([with_names(with_starts(of_game)) for _, of_game in reports.groupby("game", sort=False)])
 
 
 def _labels(values: Sequence[Any]) -> list[str]:
     return [si_label(value) for value in values]
 
 
-def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
+def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.ggplot:
     names = list(dict.fromkeys(curves["curve"]))
     games = list(dict.fromkeys(curves["game"]))
     runs = curves["runs"]
@@ -176,5 +195,6 @@ def _curves_figure(curves: pd.DataFrame, confidence: float) -> p9.ggplot:
             fill=p9.guide_legend(ncol=legend_columns(names, _WIDTH)),
         )
         + p9.labs(title="Archives", subtitle=text, x="Evaluations", y="", colour="", fill="")
+        + p9.labs(caption=textwrap.fill(caption, int(16 * _WIDTH)))
         + figure_theme((_WIDTH, height), has_legend=True)
     )

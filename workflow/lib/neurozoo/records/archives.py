@@ -26,12 +26,12 @@ def archive_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Writes one row per algorithm, variant, settings, agent and generator: means over runs with bootstrap intervals.
+    """Writes a row per algorithm, variant, settings, agent, generator and budget: means over runs, with intervals.
 
     Args:
         run_dirs: Folders of finished runs with `result.json` and `corrected.json`.
-        csv: The table to write: `runs`, the fewest `evaluations` of a run, and for `qd_score`, `coverage` and both
-            corrected scores the mean, `..._low`, `..._high` (empty for a single run) and `..._error`, the standard
+        csv: The table to write: `runs`, the `evaluations` that each of them had, and for `qd_score`, `coverage` and the
+            two corrected scores the mean, `..._low`, `..._high` (empty for a single run) and `..._error`, the standard
             error of the mean, as the paper has it.
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
@@ -55,8 +55,9 @@ def archive_table(
     if not rows:
         raise NeurozooError("There is no archive to tabulate; plan at least one run of quality diversity.")
     table = []
-    for kind, group in pd.DataFrame(rows).groupby(_KIND, sort=False):
-        row = dict(zip(_KIND, kind, strict=True)) | {"runs": len(group), "evaluations": group["evaluations"].min()}
+    for kind, group in pd.DataFrame(rows).groupby([*_KIND, "evaluations"], sort=False, dropna=False):
+        *names, evaluations = kind
+        row = dict(zip(_KIND, names, strict=True)) | {"runs": len(group), "evaluations": evaluations}
         for name in _SCORES:
             values = group[name].to_numpy(float)
             row |= {name: values.mean(), f"{name}_low": np.nan, f"{name}_high": np.nan, f"{name}_error": np.nan}
