@@ -31,6 +31,17 @@ def test_an_integer_lies_in_the_cell_of_its_number_and_what_is_outside_at_the_bo
     assert cells(*((0, length) for length in range(648))) == [(0, length // 4) for length in range(648)]
 
 
+def test_a_share_lies_in_the_cell_of_its_percent_and_a_huge_prediction_at_the_border():
+    shares = [(top, bottom) for bottom in range(1, 257) for top in range(bottom + 1)]
+    archive = make_archive(MAZE, MapElitesSettings(measures=("walls", "explored")))
+    measures = np.array([(0, top / bottom) for top, bottom in shares], np.float32)
+    expected = [min(top * 100 // bottom, 99) for top, bottom in shares]  # exact, in whole numbers
+    assert archive.index_of(measures).tolist() == expected
+    assert cells((1e10, -1e12), (-1e30, 1e30)) == [(255, 0), (0, 161)]
+    with pytest.raises(ValueError, match="finite"):
+        archive.index_of(np.array([(np.nan, 0)]))
+
+
 def test_only_what_is_strictly_better_replaces_an_elite():
     archive, info = archive_with([(3, 3), (3, 3), (9, 9)], objectives=[0.5, 0.5, 1.0])
     assert info["status"].tolist() == [2, 2, 2]

@@ -1,7 +1,7 @@
 """Domains of levels: what a quality-diversity search varies, who is sent into a level, and what is measured there."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
@@ -134,6 +134,7 @@ class Play:
     threads: int = 1
 
 
+_LIFT = 1e-6  # added to measures before they are put into cells
 GRAMMAR = "grammar"  # the decoder that has not learned anything
 
 
@@ -205,6 +206,24 @@ def check_agent(domain: LevelDomain, agent: str) -> None:
             f"The agent {agent!r} cannot be sent into levels of {domain.name!r}. Set agent to "
             f"{' or '.join(domain.agents)}{files}, or choose a preset for {domain.name!r}."
         )
+
+
+def places_on_grid(measures: np.ndarray, *, dims: np.ndarray | Sequence[int], ranges: np.ndarray) -> np.ndarray:
+    """Returns in which cell of an archive's grid each level lies: int64, shape (levels, measures).
+
+    What is outside of a range lies in the cell at its border. The published small number lifts rounded measures, such
+    as a share of 0.39, over the border of their cell.
+
+    Args:
+        measures: Shape (levels, measures), finite.
+        dims: Cells along each measure.
+        ranges: Shape (measures, 2): lower and upper bound of each measure.
+
+    Source: section 3.1 of the description of DSAGE.
+    """
+    low, high = np.asarray(ranges, float).T
+    inside = np.clip(np.asarray(measures, float) + _LIFT, low, high - _LIFT)
+    return np.floor((inside - low) / (high - low) * dims).astype(np.int64)
 
 
 def measure_title(game: str, measure: str) -> str:

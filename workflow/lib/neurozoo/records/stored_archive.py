@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.level_domains import LevelDomain
+from neurozoo.environments.level_domains import LevelDomain, places_on_grid
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.npz_files import DAMAGE, read_npz
@@ -43,15 +43,12 @@ class StoredArchive:
         return str(first), str(second)
 
     def places(self, measures: np.ndarray) -> np.ndarray:
-        """Returns where levels lie on the grid, as pyribs has it: int, shape (levels, 2).
+        """Returns where levels lie on the grid: int64, shape (levels, 2).
 
         Args:
             measures: Shape (levels, 2), finite.
         """
-        low, high = self.ranges.T.astype(np.float32)
-        # In single precision, with pyribs' small number that lifts rounded measures over a border.
-        places = (np.array(self.dims) * (measures.astype(np.float32) - low) + np.float32(1e-6)) / (high - low)
-        return np.clip(places.astype(int), 0, np.array(self.dims) - 1)
+        return places_on_grid(measures, dims=self.dims, ranges=self.ranges)
 
     def grid(self, values: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
         """Returns values of elites on the grid: float64, shape (first measure, second measure), NaN where is none.
