@@ -25,7 +25,7 @@ from neurozoo.figures.archives import archive_curves, draw_heatmap
 from neurozoo.gallery.scan import read_manifest
 from neurozoo.gallery.videos import read_video
 from neurozoo.movies import archive_movie
-from neurozoo.movies.archive_movie import film_archive, replayed
+from neurozoo.movies.archive_movie import film_archive, replayed, shown_iterations
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.products import planned_products
 from neurozoo.randomness import Purpose, generator, run_entropy
@@ -129,10 +129,10 @@ def test_levels_lie_where_the_archive_has_them(tmp_path):
 def test_the_movie_ends_with_the_archive(run_dir, tmp_path):
     stored = read_stored_archive(run_dir / "archive.npz")
     levels = read_levels(run_dir / "levels.parquet", ["iteration", "objective", "failed", *stored.measures])
-    frames = replayed(stored, levels)
-    assert [number for number, _ in frames] == [1, 2, 3, 4]
-    np.testing.assert_array_equal(frames[-1][1], stored.grid(stored.objectives))
-    np.testing.assert_array_equal(frames[0][1], stored.grid(stored.objectives, stored.iterations < 1))
+    assert shown_iterations(levels["iteration"]) == [1, 2, 3, 4]
+    frames = list(replayed(stored, levels, [1, 2, 4]))
+    np.testing.assert_array_equal(frames[-1], stored.grid(stored.objectives))
+    np.testing.assert_array_equal(frames[0], stored.grid(stored.objectives, stored.iterations < 1))
     assert film_archive(run_dir / "archive.npz", run_dir / "levels.parquet", tmp_path / "a.mp4") == 4
 
 
@@ -160,6 +160,17 @@ def test_the_movie_has_room_for_its_words_whatever_the_measures(run_dir, dims):
     cells = canvas.draw(grid, 1)[canvas.cells]
     assert (cells != cells[-1, 0]).sum() == width // dims[0] * (height // dims[1])
     assert cells[0, -1] != cells[-1, 0]
+
+
+def test_a_long_movie_holds_one_picture_at_a_time():
+    numbers = shown_iterations(np.arange(1000))
+    assert (numbers[0], numbers[-1], len(numbers)) == (1, 1000, 250)
+    stored = StoredArchive({}, (2, 3), np.array([[0.0, 2], [0, 3]]), np.zeros(0, int), np.zeros(0), np.zeros(0))
+    levels = {"iteration": np.arange(1000), "objective": np.linspace(0, 1, 1000), "failed": np.zeros(1000, bool)}
+    levels |= dict.fromkeys(stored.measures, np.zeros(1000))
+    frames = replayed(stored, levels, numbers)
+    assert next(frames)[0, 0] == 0
+    assert list(frames)[-1][0, 0] == 1
 
 
 def test_the_heat_map_is_the_same_every_time(run_dir, tmp_path):

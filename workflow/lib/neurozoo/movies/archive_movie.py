@@ -1,6 +1,7 @@
 """Films how an archive fills, iteration after iteration."""
 
 import os
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -42,44 +43,54 @@ def film_archive(
     """
     check_fps(fps)
     stored = read_stored_archive(archive)
-    frames = replayed(stored, read_levels(levels, ["iteration", "objective", "failed", *stored.measures]))
+    columns = read_levels(levels, ["iteration", "objective", "failed", *stored.measures])
+    numbers = shown_iterations(columns["iteration"])
     canvas = _Canvas(stored)
     height, width = canvas.frame.shape
-    times = max(1, round(_LEAST_SECONDS * fps / max(1, len(frames))))
+    times = max(1, round(_LEAST_SECONDS * fps / max(1, len(numbers))))
     with video_written_whole(output, width=width, height=height, fps=fps, is_packed=True, poster_at=1) as show:
-        for number, grid in frames:
+        for number, grid in zip(numbers, replayed(stored, columns, numbers), strict=True):
             picture = canvas.draw(grid, number)
-            for _ in range(times if number < frames[-1][0] else times + _LAST_SECONDS * fps):
+            for _ in range(times if number < numbers[-1] else times + _LAST_SECONDS * fps):
                 show(picture)
-    return len(frames)
+    return len(numbers)
 
 
-def replayed(stored: StoredArchive, levels: dict[str, np.ndarray]) -> list[tuple[int, np.ndarray]]:
+def shown_iterations(iterations: np.ndarray) -> list[int]:
+    """Returns the numbers of the iterations after which there is a picture, from 1: all, or 250 of them.
+
+    Args:
+        iterations: Those of all levels, from 0.
+    """
+    count = int(iterations.max()) + 1 if len(iterations) else 0
+    return (np.unique(np.linspace(0, count - 1, min(count, _MOST_FRAMES)).round().astype(int)) + 1).tolist()
+
+
+def replayed(stored: StoredArchive, levels: dict[str, np.ndarray], numbers: Sequence[int]) -> Iterator[np.ndarray]:
     """Fills the archive again from the levels.
 
     Args:
         stored: The archive, for its cells.
         levels: `iteration`, `objective`, `failed` and both measures of all levels.
+        numbers: Numbers of iterations, from 1, ascending.
 
-    Returns:
-        Numbers of iterations, from 1, and objectives on the grid after them, NaN where there is no elite.
+    Yields:
+        Objectives on the grid after each of these iterations, NaN where there is no elite.
     """
     measures = np.stack([levels[name] for name in stored.measures], axis=1)
     good = ~levels["failed"].astype(bool)
     places = np.zeros(measures.shape, int)
     places[good] = stored.places(measures[good])
     grid = np.full(stored.dims, np.nan)
-    count = int(levels["iteration"].max()) + 1 if len(measures) else 0
-    shown = set(np.unique(np.linspace(0, count - 1, min(count, _MOST_FRAMES)).round().astype(int)).tolist())
-    frames = []
-    for iteration in range(count):
-        for level in np.flatnonzero(good & (levels["iteration"] == iteration)):
+    begin = 0
+    for number in numbers:
+        is_new = (levels["iteration"] >= begin) & (levels["iteration"] < number)
+        for level in np.flatnonzero(good & is_new):
             place = tuple(places[level])
             if not levels["objective"][level] <= grid[place]:
                 grid[place] = levels["objective"][level]
-        if iteration in shown:
-            frames.append((iteration + 1, grid.copy()))
-    return frames
+        yield grid.copy()
+        begin = number
 
 
 class _Canvas:
