@@ -26,6 +26,7 @@ from neurozoo.gallery.scan import read_manifest
 from neurozoo.gallery.videos import read_video
 from neurozoo.movies import archive_movie
 from neurozoo.movies.archive_movie import film_archive, replayed, shown_iterations
+from neurozoo.movies.themes import colour_table
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.products import planned_products
 from neurozoo.randomness import Purpose, generator, run_entropy
@@ -171,6 +172,19 @@ def test_a_long_movie_holds_one_picture_at_a_time():
     frames = replayed(stored, levels, numbers)
     assert next(frames)[0, 0] == 0
     assert list(frames)[-1][0, 0] == 1
+
+
+def test_cells_share_pixels_where_there_are_too_many(run_dir, tmp_path):
+    dims = (4001, 10)
+    stored = replace(read_stored_archive(run_dir / "archive.npz"), dims=dims)
+    canvas = archive_movie._Canvas(stored)
+    grid = np.full(dims, np.nan)
+    grid[4, 0], grid[5, 0], grid[-1, -1] = 0.25, 1.0, 0.5
+    cells = canvas.draw(grid, 1)[canvas.cells]
+    assert cells.shape == (400, 1334)  # three cells share a pixel
+    assert (cells != cells[-1, 0]).sum() == 2 * 40
+    assert cells[-1, 1] == colour_table("viridis")[255]
+    assert cells[0, -1] == colour_table("viridis")[127]
 
 
 def test_the_heat_map_is_the_same_every_time(run_dir, tmp_path):

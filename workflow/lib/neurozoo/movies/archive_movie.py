@@ -17,6 +17,7 @@ _HEAD, _FOOT, _SIDE, _EDGE = 56, 48, 48, 20  # pixels above, below, left and rig
 _TITLE, _TEXT = 20, 15  # points
 _KEY = 90  # pixels of the colours of objectives
 _LEAST = 600, 400  # pixels of the archive: width, height
+_MOST_PIXELS = 2000  # of the archive along an axis; ffmpeg refuses very long ones
 _MOST_FRAMES = 250  # as in the paper's movies
 _LEAST_SECONDS, _LAST_SECONDS = 6, 2  # of the movie, and of its last picture
 _THEME = THEMES["dark"]
@@ -94,11 +95,16 @@ def replayed(stored: StoredArchive, levels: dict[str, np.ndarray], numbers: Sequ
 
 
 class _Canvas:
-    """What all frames share: the axes with their titles and bounds."""
+    """What all frames share: the axes with their titles and bounds.
+
+    A cell has at least one pixel, unless there are too many of them: then several share one.
+    """
 
     def __init__(self, stored: StoredArchive) -> None:
-        self.zooms = [-(-least // cells) for least, cells in zip(_LEAST, stored.dims, strict=True)]
-        width, height = (cells * zoom for cells, zoom in zip(stored.dims, self.zooms, strict=True))
+        self.sharing = [-(-cells // _MOST_PIXELS) for cells in stored.dims]  # cells along each measure
+        shown = [-(-cells // sharing) for cells, sharing in zip(stored.dims, self.sharing, strict=True)]
+        self.zooms = [-(-least // places) for least, places in zip(_LEAST, shown, strict=True)]
+        width, height = (places * zoom for places, zoom in zip(shown, self.zooms, strict=True))
         self.frame = np.full((even(_HEAD + height + _FOOT), even(_SIDE + width + _EDGE)), packed(_THEME.paper))
         self.frame[_HEAD - 1 : _HEAD + height + 1, _SIDE - 1 : _SIDE + width + 1] = packed(_THEME.line)
         self.cells = slice(_HEAD, _HEAD + height), slice(_SIDE, _SIDE + width)
@@ -132,8 +138,11 @@ class _Canvas:
     def draw(self, grid: np.ndarray, number: int) -> np.ndarray:
         """Returns a frame: packed pixels, uint32, shape (height, width)."""
         frame = self.frame.copy()
-        colours = colour_table("viridis")[(np.clip(np.nan_to_num(grid), 0, 1) * 255).astype(int)]
-        colours[np.isnan(grid)] = packed(_THEME.paper)
+        best = grid
+        for axis, sharing in enumerate(self.sharing):  # the best elite of the cells that share a pixel
+            best = np.fmax.reduceat(best, np.arange(0, best.shape[axis], sharing), axis=axis)
+        colours = colour_table("viridis")[(np.clip(np.nan_to_num(best), 0, 1) * 255).astype(int)]
+        colours[np.isnan(best)] = packed(_THEME.paper)
         frame[self.cells] = colours.T[::-1].repeat(self.zooms[0], axis=1).repeat(self.zooms[1], axis=0)
         filled = int(np.isfinite(grid).sum())
         text = f"Iteration {number}: {filled:,} of {grid.size:,} cells"
