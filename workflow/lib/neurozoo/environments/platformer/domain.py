@@ -35,9 +35,9 @@ class PlatformerDomain:
     """Levels of a platform game; see `LevelDomain`.
 
     A solution has 32 real numbers, which a decoder turns into a level. A finish at the left of the start would win at
-    once, so both are taken out of such a level. The objective is the share of the way that the agent comes along, on
-    average over its runs, of which each draws its budget. An evolved network would do the same in all runs, so it has
-    one.
+    once, so both are taken out of such a level. The objective is the share of the way to the finish where the agent
+    ends, on average over its runs, of which each draws its budget. As published, the share counts from column 0, so a
+    late start begins with most of it. An evolved network would do the same in all runs, so it has one.
 
     The measures are those of the published archives: `sky_tiles` (tiles in the upper nine rows that are not air),
     `jumps` and `kills` (means over the runs).

@@ -30,8 +30,9 @@ class PlatformerEnvironment(gymnasium.Env):
     Otherwise it has 227 numbers from -1 to 1 (see `senses.look_around`).
 
     An action holds the buttons of `ACTIONS` for four ticks. Whoever holds JUMP jumps once; it must be let go before the
-    next jump. The reward is the way gained, in percent of the way to the finish, so whoever wins scores nearly 100.
-    The episode ends when the game does, after 167 steps at most.
+    next jump. The reward is the way gained, in percent of the way from column 0 to the finish: whoever starts at the
+    left and wins scores nearly 100, and a late start has less left to gain. The episode ends when the game does, after
+    167 steps at most.
 
     `info` has `status` (1 won, 2 lost, 3 time is out), `completion`, `ticks` and `is_won`. `reset` returns `level`, the
     level as text, besides.
