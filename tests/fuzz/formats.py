@@ -190,6 +190,8 @@ def _write_others(folder: Path, identity: dict) -> None:
     build_noise_table(folder / "noise.f32", size=10_000)
     experiment = {"algo": "ga", "preset": "demo", "games": ["frostbite"], "models": ["small"], "runs": 1}
     _write(folder / "config.yaml", {"experiments": {"demo": experiment}})
+    agent = {**identity, "file": "a.npz", "sha256": 64 * "0", "licence": "MIT", "command": "a", "evaluation": "b"}
+    _write(folder / "agents/index.yaml", {"agents": {"maze": agent | {"score": {"mean": 1.5, "low": 1, "count": 9}}}})
     _write(folder / ".snakemake/sge/7.json", {"time": 1.0, "token": "a", "output": ["x"]})
     runs = [{"title": "a", "algo": "ga", "model": "small", "run": 1, "protocol": "uber2018", "steps": 4}]
     about = {"game": "frostbite", "runs": runs, "keys": ["ram"], "methods": ["pca"], "explained": {"ram": [0.5, 0.2]},
@@ -218,6 +220,15 @@ def _run_settings(project: Path, path: Path) -> None:
 
     read_facts(path)
     write_provenance([path], html=project / "out/a.html", json=project / "out/a.json")
+
+
+def _index(project: Path, path: Path) -> None:
+    from neurozoo.agents.trained_agents import as_table, as_text, read_index
+
+    agents = read_index(path)
+    as_table(agents, path)
+    for name, agent in agents.items():
+        as_text(name, agent)
 
 
 def _genome(project: Path, path: Path) -> None:
@@ -468,6 +479,7 @@ def _start(project: Path, path: Path) -> None:
 FORMATS = (
     Format("config.yaml of the workflow", "config.yaml", _config),
     Format("config.yaml of a run", f"{RUN}/config.yaml", _run_settings),
+    Format("index.yaml of agents", "agents/index.yaml", _index),
     Format("genome.json", f"{RUN}/genome.json", _genome),
     Format("published genome", "genome.txt", _published_genome),
     Format("result.json", f"{RUN}/result.json", _result),

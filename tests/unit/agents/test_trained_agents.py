@@ -74,6 +74,9 @@ def shop(tmp_path):
             "the file of maze should be a checkpoint (.npz) of a run, or a genome (.json) with the algo",
         ),
         ({"algo": "imported"}, "the file of maze should be a checkpoint"),
+        ({"algo": "../escaped"}, "maze.algo should look like ga or another name of an algorithm, but is '../"),
+        ({"algo": "/tmp/escaped"}, "maze.algo should look like ga or another name of an algorithm, but is '/tmp/escap"),
+        ({"run": 0}, "agents.maze.run should be at least 1, but is 0."),
     ],
 )
 def test_a_wrong_entry_is_refused_with_a_sentence(shop, changes, sentence):
@@ -107,6 +110,17 @@ def test_a_file_that_is_not_the_one_of_the_index_is_not_unpacked(shop):
     with pytest.raises(NeurozooError, match=r"trained agent 'mase' is unknown; did you mean 'maze'\?"):
         unpack(index, name="mase")
     assert not (index.parent / "runs").exists()
+
+
+def test_an_agent_is_not_unpacked_outside_of_the_results(shop):
+    with pytest.raises(NeurozooError, match=r"maze is ga/\.\./\.\./\.\./escaped/simple/3, which is no folder in"):
+        unpack(shop(game="../../../escaped"))
+    index = shop()
+    evil = replace(read_checkpoint(index.parent / "maze.npz"), algo="../../../escaped")
+    write_checkpoint(index.parent / "maze.npz", evil)
+    with pytest.raises(NeurozooError, match=r"'\.\./\.\./\.\./escaped' should be a name"):
+        unpack(shop(sha256=sha256_of(index.parent / "maze.npz")))
+    assert {path.name for path in index.parent.iterdir()} == {"index.yaml", "maze.npz"}
 
 
 def test_an_earlier_version_of_an_agent_is_named_with_what_to_do(shop):

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO, TextIO
 from neurozoo.errors import NeurozooError, explained
 
 MOST_TEXT = 2**28  # bytes of a file that is read whole: 256 MiB
+PLAIN_NAME = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$"  # what may become part of a path: no slash, and no dot in front
 
 
 @contextlib.contextmanager
@@ -57,6 +59,17 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 def write_json(path: str | os.PathLike, value: object) -> None:
     """Writes JSON atomically. NaN and infinity raise a ValueError, because they are not valid JSON."""
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def plain_name(name: object) -> str:
+    """Returns a name that a stranger's file gives, after checking that as part of a path it leads nowhere else.
+
+    Raises:
+        ValueError: It is not text, or has a slash, a dot in front or other characters that paths here do not have.
+    """
+    if not isinstance(name, str) or not re.fullmatch(PLAIN_NAME, name):
+        raise ValueError(f"{str(name)[:80]!r} should be a name of letters, digits, '_', '-' and '.'")
+    return name
 
 
 def open_file(path: str | os.PathLike) -> BinaryIO:

@@ -14,7 +14,7 @@ from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import AnyLayout, any_layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
-from neurozoo.files import parse_json, written_whole
+from neurozoo.files import parse_json, plain_name, written_whole
 from neurozoo.npz_files import read_npz
 from neurozoo.records.run_result import FILES
 
@@ -90,6 +90,9 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         reference = arrays.get("reference")
         about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
+        plain_name(checkpoint.algo)  # it names a folder; a later version may have other algorithms
+        if type(checkpoint.run) is not int or checkpoint.run < 1:
+            raise ValueError(f"the run {checkpoint.run!r}")
         if type(checkpoint.num_actions) is not int or checkpoint.num_actions < 1:
             raise ValueError(f"{checkpoint.num_actions!r} actions")
         if checkpoint.action_rule not in ACTION_RULES:

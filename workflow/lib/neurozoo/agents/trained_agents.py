@@ -20,7 +20,7 @@ from neurozoo.agents.frozen import RECORD_FILE, outdated
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, naming, unknown_name
-from neurozoo.files import sha256_of
+from neurozoo.files import PLAIN_NAME, sha256_of
 from neurozoo.records.run_result import describe_result
 from neurozoo.validation import FROM_YAML, Number, Whole, explain, json_schema
 from neurozoo.yaml_files import read_yaml
@@ -54,7 +54,11 @@ class TrainedAgent(_Entry):
     )
     sha256: str = Field(pattern="^[0-9a-f]{64}$", examples=["the output of sha256sum"], description="Hash of the file.")
     licence: Text = Field(description="Licence of the weights, such as MIT.")
-    algo: Text = Field(description="Algorithm such as ga; imported for published genomes.")
+    algo: str = Field(
+        pattern=PLAIN_NAME,
+        examples=["ga or another name of an algorithm"],
+        description="Algorithm such as ga; imported for published genomes.",
+    )
     game: Text = Field(description="Game id.")
     model: Text = Field(description="Network.")
     run: Whole = Field(default=1, ge=1, description="Number of the run.")
@@ -137,7 +141,7 @@ def unpack_agent(
 
     Raises:
         NeurozooError: The agent is unknown, its file is missing or is not the one that the index describes, or the
-            folder holds another agent.
+            folder holds another agent or would lie outside of the results.
     """
     agents = read_index(index)
     if name not in agents:
@@ -146,6 +150,8 @@ def unpack_agent(
     path = Path(index).parent / agent.file
     check_file(path, agent.sha256)
     runs = Path(results, "runs")
+    if not Path(os.path.abspath(runs / agent.title)).is_relative_to(os.path.abspath(runs)):
+        raise NeurozooError(f"{index}: {name} is {agent.title}, which is no folder in {runs}. Correct its entry.")
     if path.suffix == GENOME:
         folder = import_genome(
             path,
