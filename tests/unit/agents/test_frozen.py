@@ -44,12 +44,21 @@ def test_a_damaged_or_foreign_model_json_is_refused(own_copy):
         ({"layers": [{"name": "conv1"}]}, "incomplete or damaged .KeyError: 'kind'"),
         ({"protocol": {"name": "uber2018"}}, "incomplete or damaged"),
         ({"game": "braekout"}, "did you mean 'breakout'"),
+        ({"algo": "../../../escaped"}, "should be a name of letters, digits"),
+        ({"model": "/tmp/escaped"}, "should be a name of letters, digits"),
         ({"layers": []}, "should name at least one layer and one action"),
     ],
 )
 def test_an_incomplete_model_json_is_refused(own_copy, values, sentence):
     change(own_copy, **values)
     with pytest.raises(NeurozooError, match=sentence):
+        open_frozen(own_copy)
+
+
+def test_a_layer_whose_name_would_lead_out_of_the_folder_is_refused(own_copy):
+    layers = json.loads((own_copy / "model.json").read_text())["layers"]
+    change(own_copy, layers=[layers[0] | {"name": "../../../escaped"}, *layers[1:]])
+    with pytest.raises(NeurozooError, match=r"'\.\./\.\./\.\./escaped' should be a name of letters, digits"):
         open_frozen(own_copy)
 
 

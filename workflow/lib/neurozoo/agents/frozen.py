@@ -19,7 +19,7 @@ from neurozoo.environments.games import check_game
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_file, parse_json, read_json
+from neurozoo.files import open_file, parse_json, plain_name, read_json
 from neurozoo.npz_files import GROWTH, MOST_TEXT
 from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.records.run_result import FILES, GENOME, read_run_result
@@ -265,8 +265,8 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
         frozen = FrozenModel(
             folder=folder,
             game=check_game(record["game"]),
-            model=_typed(record["model"], str),
-            algo=_typed(record["algo"], str),
+            model=plain_name(record["model"]),
+            algo=plain_name(record["algo"]),
             run=_typed(record["run"], int),
             protocol=Protocol.from_record(_typed(record["protocol"], dict)),
             actions=tuple(_typed(name, str) for name in _typed(record["actions"], list)),
@@ -336,6 +336,7 @@ def _layer(value: Any) -> LayerRecord:
     }
     if len(shape := _shape(value["shape"])) not in (1, 3):
         raise ValueError(f"the shape {list(shape)} of an activation should be [units] or [height, width, channels]")
+    plain_name(record["name"])  # it becomes part of the names of files
     return LayerRecord(**record, shape=shape)
 
 
