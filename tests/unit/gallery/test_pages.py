@@ -1,5 +1,6 @@
 import html
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -202,6 +203,20 @@ def test_names_from_files_cannot_become_markup(results):
         assert "onerror='" not in text
         assert text.count("</script>") == text.count("<script")
     assert tags == plain
+
+
+def test_a_name_that_is_not_utf_8_is_left_out_and_named(results):
+    runs, run = os.fsencode(results / "runs"), os.fsencode(results / RUN)
+    shutil.copy(run + b"/lineage.png", run + b"/gr\xfc\xdfe.png")
+    shutil.copytree(runs + b"/es", runs + b"/\xff")
+    manifest = build_site(results, replications=100)
+    named = {entry.path for entry in manifest.missing if "not UTF-8" in entry.reason}
+    assert f"{RUN}/gr\\xfc\\xdfe.png" in named
+    assert "runs/\\xff/frostbite/virtual_bn/1" in named
+    assert [run.id for run in manifest.runs if "frostbite" in run.id] == [
+        "es/frostbite/virtual_bn/1", "ga/frostbite/small/1", "ga/frostbite/small/2"
+    ]  # fmt: skip
+    assert "gr\\xfc\\xdfe.png" in (results / "site" / "index.html").read_text()
 
 
 def test_the_pages_of_what_is_gone_go(results):

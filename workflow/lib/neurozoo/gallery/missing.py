@@ -11,6 +11,11 @@ from neurozoo.gallery.manifest import Missing
 REMAKE = "Delete it and make it again."
 
 
+def _printable(text: str) -> str:
+    r"""Returns a text in which the bytes of names that are not UTF-8 are written out, such as `gr\xfc\xdfe.png`."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace(r"\udc", r"\x")
+
+
 class MissingList:
     """Collects damaged and missing files in `entries`.
 
@@ -26,8 +31,14 @@ class MissingList:
         self._leaves_out_links = leaves_out_links
 
     def has(self, path: Path) -> bool:
-        """Says whether a file or folder is there and may be shown; notes it if it lies outside of the results."""
+        """Says whether a file or folder is there and may be shown.
+
+        Notes it if it lies outside of the results, or if its name cannot be written into a page.
+        """
         if not path.exists():
+            return False
+        if (name := str(path.relative_to(self._results))) != _printable(name):
+            self.note(path, "Its name is not UTF-8, so no page can link to it. Rename it.", is_damaged=True)
             return False
         if self._leaves_out_links and not path.resolve().is_relative_to(self._results.resolve()):
             reason = "This is a link to something outside of these results. It was left out of the copy."
@@ -42,7 +53,8 @@ class MissingList:
 
     def note(self, path: Path, reason: str, *, is_damaged: bool) -> None:
         """Adds an entry, unless it is on the list already."""
-        entry = Missing(path.relative_to(self._results).as_posix(), reason, is_damaged)
+        place = path.relative_to(self._results).as_posix()
+        entry = Missing(_printable(place), _printable(reason), is_damaged)
         self._entries[entry] = None
 
     def note_error(self, path: Path, reason: str) -> None:

@@ -266,12 +266,13 @@ class _Scan:
             return run
         record = read_json(path, REMAKE)
         scores = [float(episode["score"]) for episode in record["episodes"]]
-        if not scores or not np.isfinite(scores).all() or not isinstance(record["protocol"]["name"], str):
+        name = record["protocol"]["name"]
+        if not scores or not np.isfinite(scores).all() or not isinstance(name, str) or not name.isprintable():
             raise ValueError("its episodes should have finite scores, and its protocol a name")
         is_same = is_one_game(record["episodes"], record["protocol"])
         ends = (None, None) if is_same else self.interval(scores)
         score = Score(float(np.mean(scores)), *ends, len(scores), "evaluation", is_one_game=is_same)
-        return replace(run, score=score, protocol=run.protocol or str(record["protocol"]["name"]))
+        return replace(run, score=score, protocol=run.protocol or name)
 
     def _note_missing_files(self, run: Run, folder: Path) -> None:
         if run.state == "no results":
