@@ -36,6 +36,13 @@ def test_a_single_report_is_a_dot():
     assert points(line) == [(100, 50), (100, 50)]
 
 
+def test_a_single_report_after_no_frames_is_a_dot_at_the_start():
+    chart = draw_chart([series([0, 0], [5, 5], "level"), series([0], [3])], points=60, summary="")
+    assert [point[0] for line in chart.lines for point in points(line)] == [0, 0, 0, 0]
+    assert chart.x_ticks == ((0, "0"),)
+    assert chart.values()["last"] == 1  # which pages divide by
+
+
 def test_reports_at_uneven_frames_are_drawn_where_they_are():
     (line,) = draw_chart([series([0, 10, 100], [0, 10, 0])], points=60, summary="").lines
     assert [x for x, _ in points(line)] == [0, 10, 100]

@@ -94,8 +94,8 @@ class Chart:
         Other runs, drawn faintly, are left out: they have pages of their own.
 
         Returns:
-            `limits`, the `last` frame of the chart, and `lines` from the front to the back, with `label`, `colour`,
-            `role`, and `frames` and `scores`, both of shape (reports,), rounded to 7 digits.
+            `limits`, the `last` frame of the chart (1 if all reports are at 0), and `lines` from the front to the back,
+            with `label`, `colour`, `role`, and `frames` and `scores`, both of shape (reports,), rounded to 7 digits.
         """
         lines = [
             {
@@ -109,7 +109,7 @@ class Chart:
             if line.role != "other"
         ]
         last = max(float(line.series.frames[-1]) for line in self.lines)
-        return {"limits": list(self.limits), "last": last, "lines": lines}
+        return {"limits": list(self.limits), "last": last or 1, "lines": lines}
 
 
 def _rounded(values: np.ndarray) -> list[float]:
@@ -170,7 +170,7 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
         if len(frames) > points:
             frames, columns = common_grid([(frames, scores)], points)
             scores = columns[:, 0]
-        x, y = 100 * frames / last, 100 - 100 * (scores - bottom) / (top - bottom)
+        x, y = 100 * frames / (last or 1), 100 - 100 * (scores - bottom) / (top - bottom)
         if len(x) == 1:  # a line of length 0 with round ends is drawn as a dot
             x, y = np.repeat(x, 2), np.repeat(y, 2)
         points_text = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, y, strict=True))
@@ -179,7 +179,7 @@ def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
     scale = zip(ticks, number_labels(ticks), strict=True)
     return Chart(
         tuple(lines),
-        tuple((100 * tick / last, si_label(tick)) for tick in _ticks(0, last, 5)),
+        tuple((100 * tick / (last or 1), si_label(tick)) for tick in _ticks(0, last, 5)),
         tuple((100 * (tick - bottom) / (top - bottom), label) for tick, label in scale),
         summary,
         (float(bottom), float(top)),
