@@ -10,9 +10,10 @@ from neurozoo.gallery.explanations import (
 )
 
 
-def run(game="pong", score=None, *, is_filmed=True, unit="frames"):
+def run(game="pong", score=None, *, is_filmed=True, tag="final", unit="frames"):
     score = None if score is None else SimpleNamespace(mean=score)
-    return SimpleNamespace(game=game, score=score, movies=("movie",) if is_filmed else (), unit=unit)
+    movies = (SimpleNamespace(tag=tag),) if is_filmed else ()
+    return SimpleNamespace(game=game, score=score, movies=movies, unit=unit)
 
 
 def test_a_score_is_compared_with_random_play_and_a_human():
@@ -37,6 +38,9 @@ def test_the_page_opens_with_the_best_agent_that_has_a_movie():
     archive = run("maze", unit="evaluations")
     assert best_run((archive,)) is None
     assert best_run((archive, untested)) is untested
+    early = run(score=20.0, tag="initial")  # its only movie is not of the agent with this score
+    assert best_run((early, poor)) is poor
+    assert best_run((early,)) is None
 
 
 def test_codes_are_explained():

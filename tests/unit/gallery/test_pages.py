@@ -26,7 +26,7 @@ class Links(HTMLParser):
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         self.tags.append(tag)
-        self.found += [attributes[name] for name in ("href", "src", "poster") if name in attributes]
+        self.found += [attributes[name] for name in ("href", "src", "poster", "data-loop") if name in attributes]
         if tag == "img" and not attributes.get("alt"):
             self.without_text.append(attributes)
 
@@ -378,6 +378,20 @@ def test_codes_are_explained_in_words_for_those_without_a_mouse(site, page):
 def test_a_bundle_has_the_loops(results, tmp_path):
     bundle_site(results, tmp_path / "bundle", replications=100)
     assert (tmp_path / "bundle" / "files" / RUN / "loop.webp").exists()
+
+
+def test_a_movie_of_a_tag_says_so_on_its_card_and_does_not_head_the_page(results, tmp_path):
+    shutil.rmtree(results / "runs/ga/frostbite/small/2")
+    place = results / RUN / "tags" / "initial"
+    place.mkdir(parents=True)
+    for name in ("frozen", "activation.mp4", "loop.webp"):
+        shutil.move(results / RUN / name, place / name)
+    bundle_site(results, tmp_path / "bundle", replications=100)
+    assert [page.broken() for page in pages_of(tmp_path / "bundle")] == [[]] * len(pages_of(tmp_path / "bundle"))
+    assert (tmp_path / "bundle" / "files" / RUN / "tags/initial/loop.webp").exists()
+    assert 'class="hero"' not in (tmp_path / "bundle" / "index.html").read_text()
+    card = card_of(tmp_path / "bundle", "ga/frostbite/small/1")
+    assert "90 steps (initial)" in card
 
 
 def test_dotted_lines_are_named_as_far_as_they_are_drawn(results):

@@ -1,6 +1,7 @@
 """Words for the codes on the pages: what an algorithm, a network or a protocol is, and what a score is worth."""
 
 from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.tags import FINAL
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import reference_scores
 from neurozoo.environments.protocols import PROTOCOLS
@@ -45,12 +46,12 @@ def share_of_human(run: Run) -> float | None:
 
 
 def best_run(runs: "tuple[Run, ...]") -> Run | None:
-    """Returns the run that the page opens with: the best of those with a movie, by its human-normalised score.
+    """Returns the run that the page opens with: the best of those whose result has a movie, by human-normalised score.
 
     Without any such score, it is the best by its score if all play one game, and else the first. Archives are no
-    agents.
+    agents, and a movie of an earlier tag does not show what the score is about.
     """
-    agents = [run for run in runs if run.movies and run.unit == "frames"]
+    agents = [run for run in runs if run.unit == "frames" and any(movie.tag == FINAL for movie in run.movies)]
     filmed = [run for run in agents if run.score is not None]
     compared = [run for run in filmed if share_of_human(run) is not None]
     if compared:

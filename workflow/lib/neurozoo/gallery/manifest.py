@@ -114,7 +114,7 @@ class Run:
         settings_hash: Hash of the settings, or `not recorded`.
         variant: Name of the settings, where other runs of this algorithm and network have other settings.
         played: How episodes are played: the protocol, and what tells it from others of the same name.
-        movies: Movies of the result and of other tags.
+        movies: Movies of the result, and after them those of other tags.
         pictures: Figures and filters.
         files: Everything else.
         problem: What is wrong with its files, in a sentence; empty if nothing is.

@@ -133,7 +133,8 @@ def _fill_bundle(results: Path, folder: Path, url: str, **statistics: Unpack[Res
 
 def _bundled_paths(manifest: Manifest) -> set[str]:
     files = [file for part in _parts(manifest) for file in (*part.movies, *part.pictures, *part.files)]
-    return {file.path for file in files if file.path.endswith(BUNDLED)}
+    loops = {movie.loop for part in _parts(manifest) for movie in part.movies if movie.loop}
+    return {file.path for file in files if file.path.endswith(BUNDLED)} | loops
 
 
 def _parts(manifest: Manifest) -> list[Collection | Run]:
