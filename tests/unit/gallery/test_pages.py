@@ -394,6 +394,13 @@ def test_a_movie_of_a_tag_says_so_on_its_card_and_does_not_head_the_page(results
     assert "90 steps (initial)" in card
 
 
+def test_a_score_just_below_random_play_is_0_percent_of_human(tmp_path, add_run):
+    add_run(tmp_path, "ga/pong/small/1", [-20.75])  # -0.14 %: random play has -20.7, a human 14.6
+    build_site(tmp_path, replications=100)
+    card = card_of(tmp_path / "site", "ga/pong/small/1")
+    assert ">0 % of human<" in card
+
+
 def test_dotted_lines_are_named_as_far_as_they_are_drawn(results):
     build_site(results, replications=100)
     text = " ".join((results / "site" / f"{RUN}.html").read_text().split())

@@ -253,7 +253,7 @@ def _templates(files: str, url: str) -> jinja2.Environment:
 def _human_label(run: Run) -> str:
     """Returns a run's human-normalised score, such as "3 % of human"; empty if it is unknown."""
     share = share_of_human(run)
-    return "" if share is None else f"{100 * share:.0f} % of human".replace("-", "−")
+    return "" if share is None else f"{round(100 * share)} % of human".replace("-", "−")
 
 
 def _algo_label(algo: str) -> str:
