@@ -33,7 +33,13 @@ def test_models_are_found_by_run_and_tag_and_sorted_with_the_result_first(tmp_pa
 
 
 def test_folders_that_are_not_runs_or_not_frozen_are_skipped(tmp_path):
-    make(tmp_path, "ga/frostbite/large/notes", "ga/frostbite/large/1/generations/3")
+    make(
+        tmp_path,
+        "ga/frostbite/large/notes",
+        "ga/frostbite/large/01",
+        "ga/frostbite/large/²",
+        "ga/frostbite/large/1/generations/3",
+    )
     (tmp_path / "runs/ga/frostbite/large/5").mkdir()
     assert find_models(tmp_path) == []
     assert find_models(tmp_path / "nowhere") == []

@@ -266,6 +266,20 @@ def test_what_is_damaged_is_named_and_the_rest_is_still_there(results):
     assert runs["ga/frostbite/small/1"].score.mean == 60
 
 
+def test_a_copy_of_a_run_with_another_way_to_write_its_number_counts_in_no_mean(results):
+    place = results / "runs/ga/frostbite/small"
+    for name in ("01", "²"):
+        shutil.copytree(place / "1", place / name)
+    (place / "1 (copy)").mkdir()
+    manifest = read(results)
+    assert [run.id for run in manifest.runs if run.algo == "ga" and run.game == "frostbite"] == [
+        "ga/frostbite/small/1", "ga/frostbite/small/2"
+    ]  # fmt: skip
+    assert manifest.runs[1].over_runs.count == 2
+    assert set(damaged(manifest)) == {"runs/ga/frostbite/small/01", "runs/ga/frostbite/small/²"}
+    assert "is not the number of a run" in damaged(manifest)["runs/ga/frostbite/small/01"]
+
+
 def test_files_that_are_being_written_are_left_alone(results):
     (results / RUN / ".activation.123.mp4").write_bytes(b"half")
     assert read(results).missing == read(results).missing

@@ -57,6 +57,11 @@ def check_results(results: str | os.PathLike) -> Path:
     return Path(results)
 
 
+def is_run_number(name: str) -> bool:
+    """Says whether a folder's name is the number of a run; `01`, perhaps a copy of 1, would count as a second run 1."""
+    return name.isascii() and name.isdigit() and str(int(name)) == name
+
+
 def find_models(results: str | os.PathLike) -> list[ZooModel]:
     """Finds all frozen agents below a folder of results.
 
@@ -75,7 +80,7 @@ def find_models(results: str | os.PathLike) -> list[ZooModel]:
         *runs.glob(f"*/*/*/*/{TAGS}/*/frozen/{RECORD_FILE}"),
     ):
         algo, game, model, run, *rest = record.relative_to(runs).parts
-        if run.isascii() and run.isdigit():
+        if is_run_number(run):
             tag = FINAL if rest[0] != TAGS else rest[1]
             models.append(ZooModel(algo, game, model, int(run), tag, runs / algo / game / model / run))
     return sorted(models, key=lambda m: (m.algo, m.game, m.model, m.run, m.tag != FINAL, m.tag))

@@ -127,12 +127,14 @@ def check_run_dirs(options: argparse.Namespace) -> None:
 
 
 def _check_is_run(folder: Path) -> None:
+    from neurozoo.agents.zoo_models import is_run_number
+
     if not folder.is_dir():
         reason = "is a file" if folder.exists() else "does not exist"
         raise NeurozooError(f"{folder} {reason}. Give the folder of a run, such as {SOME_RUN}.")
     if any((folder / name).exists() for name in RUN_FILES):
         return
-    runs = sorted((each for each in folder.glob("*") if each.name.isdigit()), key=lambda each: int(each.name))
+    runs = sorted((each for each in folder.glob("*") if is_run_number(each.name)), key=lambda each: int(each.name))
     if runs:
         held = "the run" if len(runs) == 1 else f"{len(runs)} runs. Name one, such as"
         raise NeurozooError(f"{folder} is not the folder of a run, but holds {held} {runs[0]}.")

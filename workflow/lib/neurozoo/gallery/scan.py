@@ -14,7 +14,7 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.scoring import is_one_game
 from neurozoo.agents.tags import FINAL, TAGS
-from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
+from neurozoo.agents.zoo_models import ZooModel, check_results, find_models, is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.figures.learning_curves import common_grid, is_curve_of_tests
 from neurozoo.files import read_json
@@ -81,7 +81,7 @@ def read_manifest(
     models = defaultdict(list)
     for model in find_models(results):
         models[model.folder].append(model)
-    runs = [scan.run(folder, models[folder]) for folder in _run_folders(results) if scan.missing.has(folder)]
+    runs = [scan.run(folder, models[folder]) for folder in scan.run_folders() if scan.missing.has(folder)]
     runs.sort(key=lambda run: (run.game, run.algo, run.model, run.run))
     runs = _with_scores_over_runs(_with_names(runs, labels), scan.interval)
     games = {game: scan.of_game(game) for game in dict.fromkeys(run.game for run in runs)}
@@ -94,11 +94,6 @@ def read_manifest(
         confidence=confidence,
         made_by=provenance(),
     )
-
-
-def _run_folders(results: Path) -> list[Path]:
-    folders = (results / "runs").glob("*/*/*/*")
-    return [folder for folder in folders if folder.name.isascii() and folder.name.isdigit() and folder.is_dir()]
 
 
 def comparable(runs: Sequence[Run], labels: Mapping[str, str] = NO_LABELS) -> pd.DataFrame:
@@ -157,6 +152,15 @@ class _Scan:
         """Does beforehand what can be done for several runs at once."""
         self._media.prepare("runs/*/*/*/*/*.mp4", f"runs/*/*/*/*/{TAGS}/*/*.mp4", "movies/*.mp4")
 
+    def run_folders(self) -> list[Path]:
+        """Returns the folders of runs, and notes those whose names look like numbers but are none of a run."""
+        folders = [folder for folder in self._results.glob("runs/*/*/*/*") if folder.is_dir()]
+        for folder in folders:
+            if folder.name.isdigit() and not is_run_number(folder.name):
+                reason = "Its name is not the number of a run, such as 1. Rename the folder, or move it away."
+                self.missing.note(folder, reason, is_damaged=True)
+        return [folder for folder in folders if is_run_number(folder.name)]
+
     def interval(self, scores: Sequence[float]) -> tuple[float | None, float | None]:
         """Returns the bootstrap interval of a mean; None for both ends if there is only one score."""
         if len(scores) < 2:
@@ -208,7 +212,7 @@ class _Scan:
     def overall(self) -> Collection:
         """Describes files about all games."""
         figures, tables = self._results / "figures", self._results / "tables"
-        games = {folder.parts[-3] for folder in _run_folders(self._results)}
+        games = {folder.parts[-3] for folder in self.run_folders()}
         movies = [
             movie
             for movie in self._media.movies(self._results / "movies", tag=FINAL)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from neurozoo.agents.zoo_models import is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
@@ -50,7 +51,7 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
     for target in targets:
         path = Path(target).resolve()
         parts = path.relative_to(runs).parts if path.is_relative_to(runs) else ()
-        if len(parts) < 5 or parts[0] not in ALGORITHMS or not parts[3].isdigit() or path.exists():
+        if len(parts) < 5 or parts[0] not in ALGORITHMS or not is_run_number(parts[3]) or path.exists():
             continue
         run = PlannedRun(parts[0], parts[1], parts[2], int(parts[3]))
         name = "/".join(parts[6:] if parts[4] == "tags" else parts[4:])
