@@ -342,7 +342,13 @@ def test_no_command_writes_over_a_file_of_another_kind(words, tmp_path, capsys):
         (["--loop", "--theme", "light"], "--theme cannot be used with --loop"),
         (["--loop", "--fps", "30"], "--fps cannot be used with --loop"),
         (["--loop", "--output", "pong.mp4"], "should end in .webp"),
+        (["--loop", "--max-steps", "5"], "--max-steps cannot be used with --loop"),
+        (["--loop", "--no-overlay"], "--no-overlay cannot be used with --loop"),
         (["--game", "--fps", "30"], "--fps cannot be used with --game"),
+        (["--game", "--layout", "classic"], "--layout cannot be used with --game"),
+        (["--layer", "fc", "--rows", "720"], "--rows cannot be used with --layer"),
+        (["--layout", "classic", "--theme", "dark"], "--theme cannot be used with --layout classic"),
+        (["--no-overlay"], "--no-overlay cannot be used with a movie of all layers"),
     ],
 )
 def test_looks_that_do_not_go_together_are_refused_before_an_agent_plays(words, complaint, monkeypatch, capsys):
@@ -350,6 +356,14 @@ def test_looks_that_do_not_go_together_are_refused_before_an_agent_plays(words, 
     with pytest.raises(SystemExit):
         main(["zoo", "movie", "pong-published", *words])
     assert complaint in capsys.readouterr().err
+
+
+def test_a_grid_refuses_what_it_does_not_use(tmp_path, capsys):
+    (tmp_path / "config.yaml").touch()
+    for words in (["--theme", "light"], ["--rollout", "rollout.npz"]):
+        with pytest.raises(SystemExit):
+            main(["movie", "--grid", str(tmp_path), *words])
+        assert f"{words[0]} cannot be used with --grid" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["status"], ["book", "pqn_pong"]])

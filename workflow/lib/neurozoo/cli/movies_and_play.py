@@ -24,6 +24,15 @@ from neurozoo.errors import NeurozooError
 from neurozoo.number_text import number_label
 
 LOOKS = ("layout", "theme", "rows")  # of an activation movie
+# What each kind of movie does not use, and why.
+UNUSED = {
+    "--grid": ((*LOOKS, "rollout"), "which shows the screens in the rollout.npz of each folder"),
+    "--game": ((*LOOKS, "fps"), "which shows the game alone, at its own speed"),
+    "--loop": ((*LOOKS, "fps", "max_steps", "overlay"), "which is cut out of a finished movie"),
+    "--layer": (LOOKS, "which has one look"),
+    "--layout classic": (("theme", "rows", "overlay"), "which has one look, with score, step and action"),
+    "a movie of all layers": (("overlay",), "which always shows score, step and action"),
+}
 
 
 def add_movie_and_play_commands(commands: Commands) -> None:
@@ -93,9 +102,14 @@ def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
     command.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
     command.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
     command.add_argument("--fps", type=positive, help="pictures per second, not with --game (default: 60)")
-    command.add_argument("--max-steps", type=natural, default=0, help="number of steps to show (default: all)")
     command.add_argument(
-        "--no-overlay", dest="overlay", action="store_false", help="do not show score, step and action"
+        "--max-steps", type=natural, default=0, help="number of steps to show, not with --loop (default: all)"
+    )
+    command.add_argument(
+        "--no-overlay",
+        dest="overlay",
+        action="store_false",
+        help="do not show score, step and action: with --layer, --game or --grid",
     )
     return kind
 
@@ -128,18 +142,16 @@ def check_movie_options(options: argparse.Namespace) -> None:
     if len(options.run_dir) > 1 and not options.grid:
         first, second, *_ = options.run_dir
         raise NeurozooError(f"Several runs, here {first} and {second}, need --grid. Add it, or name one run.")
-    if options.game and options.fps is not None:
-        raise NeurozooError("--fps cannot be used with --game, which plays at the game's own speed. Leave --fps out.")
-    if options.grid and options.rollout:
-        raise NeurozooError(
-            "--rollout cannot be used with --grid, which shows the rollout.npz of each folder. Leave --rollout out."
-        )
     if options.loop:
         check_outputs((options.output, ".webp"))
-        if given := [f"--{name}" for name in (*LOOKS, "fps") if getattr(options, name) is not None]:
-            raise NeurozooError(
-                f"{given[0]} cannot be used with --loop, which is cut out of a finished movie. Leave {given[0]} out."
-            )
+    kind = next((f"--{name}" for name in ("grid", "game", "loop", "layer") if getattr(options, name)), "")
+    kind = kind or ("--layout classic" if options.layout == "classic" else "a movie of all layers")
+    names, reason = UNUSED[kind]
+    usual = {"max_steps": 0, "overlay": True}
+    for name in names:
+        if getattr(options, name) != usual.get(name):
+            given = "--no-overlay" if name == "overlay" else f"--{name.replace('_', '-')}"
+            raise NeurozooError(f"{given} cannot be used with {kind}, {reason}. Leave {given} out.")
 
 
 def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> None:
