@@ -1,6 +1,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import yaml
 from neurozoo.agents.agent import play_as, read_agent
 from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
-from neurozoo.agents.genome_import import MOST_BYTES, import_genome, parse_genome
+from neurozoo.agents.genome_import import MOST_BYTES, import_genome, parse_genome, read_text
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -39,6 +40,22 @@ needs_cshenton = pytest.mark.skipif("cshenton" not in NETWORKS, reason="the netw
 )
 def test_a_genome_is_read_in_every_published_form(text):
     assert parse_genome(text) == GENOME
+
+
+@pytest.mark.parametrize("name", ["(1) genome.json", "[frostbite].json", "{genome}", "Current elite: 3"])
+def test_a_file_whose_name_begins_like_a_genome_is_opened(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_text("(1, (2, 0.002))")
+    monkeypatch.chdir(tmp_path)
+    assert parse_genome(read_text(name)) == parse_genome(read_text(Path(name))) == GENOME
+    (tmp_path / name).unlink()
+    assert read_text(name) == name
+    with pytest.raises(NeurozooError, match="cannot be read as a file"):
+        read_text(Path(name))
+
+
+def test_a_genome_longer_than_any_path_is_no_name_of_a_file():
+    genome = f"(1, {', '.join(['(2, 0.002)'] * 10_000)})"
+    assert read_text(genome) == genome
 
 
 def test_a_json_object_is_left_to_the_reader_of_genome_files():

@@ -42,13 +42,14 @@ EXPECTED = (
 
 
 def read_text(source: str | os.PathLike) -> str:
-    """Returns the text in a file, or `source` itself if it is a genome and not a path.
+    """Returns the text in a file, or `source` itself if it is a genome and neither a path nor the name of a file.
 
     Raises:
         NeurozooError: The file is missing, too large or not text.
     """
     text = os.fspath(source)
-    if text.lstrip()[:1] in ("(", "[", "{") or MARK in text:
+    is_path = not isinstance(source, str) or os.path.isfile(source)  # names of files may begin like genomes
+    if not is_path and (text.lstrip()[:1] in ("(", "[", "{") or MARK in text):
         return text
     try:
         with open_text(text) as file:
