@@ -56,9 +56,13 @@ def test_algorithms_are_rows_and_runs_are_columns(runs, tmp_path, decode):
 @pytest.mark.parametrize(
     ("agents", "lines"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (6, [3, 3]), (10, [4, 3, 3])]
 )
-def test_a_single_run_of_each_fills_even_rows(agents, lines):
+@pytest.mark.parametrize("step", [0, 1, -1])
+def test_a_single_run_of_each_fills_even_rows_whatever_its_number(agents, lines, step):
     frozen = [
-        SimpleNamespace(algo=f"algo{n:02}", model="small", run=1, generation=None, title="a/1") for n in range(agents)
+        SimpleNamespace(
+            algo=f"algo{n:02}", model="small", run=50 + n * step, generation=None, title=f"a/{50 + n * step}"
+        )
+        for n in range(agents)
     ]
     places = [(entry.row, entry.column) for entry in _placed(frozen)]
     assert places == [(row, column) for row, count in enumerate(lines) for column in range(count)]

@@ -129,7 +129,7 @@ def film_grid(
 def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
     """Gives each agent its place: a row per algorithm and network, a column per run and its generation or tag.
 
-    If all have the same run, even rows are filled instead of one long column.
+    If each algorithm and network has a single run, even rows are filled instead, whatever the numbers of the runs.
     """
 
     def row_of(agent: FrozenModel) -> tuple[str, str]:
@@ -145,12 +145,13 @@ def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
         label, note = " ".join(row_of(agent)), f"run {column_of(agent)[2]}"
         if (other := entries.setdefault((row, column), Entry(agent, label, note, row, column)).frozen) is not agent:
             raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name only one of them.")
-    if len(columns) != 1:
+    if not rows or len(entries) > len(rows):
         return list(entries.values())
+    singles = sorted(entries.values(), key=lambda entry: entry.row)
     widest = max(3, math.ceil(math.sqrt(len(rows))))
     lines = np.array_split(range(len(rows)), math.ceil(len(rows) / widest))
     places = [(row, column) for row, line in enumerate(lines) for column in range(len(line))]
-    return [replace(entries[agent, 0], row=row, column=column) for agent, (row, column) in enumerate(places)]
+    return [replace(entry, row=row, column=column) for entry, (row, column) in zip(singles, places, strict=True)]
 
 
 def film_together(
