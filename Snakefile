@@ -43,7 +43,6 @@ include: "workflow/rules/site.smk"
 
 onstart:
     in_a_sentence(check_folders, folders_to_make())
-    keep_results(folders_of_runs())
     in_a_sentence(
         check_scheduler, workflow.executor_plugin.name, getattr(workflow.executor_settings, "submit_cmd", None)
     )

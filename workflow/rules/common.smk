@@ -32,7 +32,7 @@ from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
 from neurozoo.plan.run_targets import check_run_targets
-from neurozoo.records.kept_result import keep_results
+from neurozoo.records.kept_result import keep_result
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.tried_environments import try_environments
 from neurozoo.plan.planned_runs import (
@@ -188,14 +188,6 @@ def folders_to_make():
     return [results, *paths, *(Path(file).parent for file in requested_files())]
 
 
-def folders_of_runs():
-    """Returns the folders of runs that are planned, or of which the command line names a file."""
-    runs = Path(config["pathvars"]["results"], "runs")
-    named = [Path(file).relative_to(runs).parts for file in requested_files() if Path(file).is_relative_to(runs)]
-    of_targets = {runs.joinpath(*parts[:4]) for parts in named if len(parts) > 4 and parts[0] != IMPORTED}
-    return {*(runs / run.name for run in PLANNED_RUNS), *of_targets}
-
-
 if IS_STARTED_BY_USER:
     in_a_sentence(check_folders, folders_to_make(), are_needed=False)
     if not HAS_FILES_HERE:
@@ -228,10 +220,21 @@ def resources_of(wildcards):
     return in_a_sentence(run_resources, config, **dict(wildcards.items()))
 
 
+def folder_of(wildcards):
+    """Returns the folder of a run."""
+    return Path(config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run)
+
+
 def outlook_of(wildcards):
-    """Returns what a plan says of a run whose settings have changed: that it goes on, or starts anew."""
-    run = Path(config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run)
-    return in_a_sentence(outlook, config, run, **dict(wildcards.items())) if workflow.dryrun else ""
+    """Returns what a plan says of a run whose settings have changed: that it goes on, or starts anew.
+
+    Snakemake asks for it just before it runs the job, too, and deletes its outputs then. So the result is kept here.
+    """
+    if workflow.dryrun:
+        return in_a_sentence(outlook, config, folder_of(wildcards), **dict(wildcards.items()))
+    if workflow.is_main_process:
+        in_a_sentence(keep_result, folder_of(wildcards))
+    return ""
 
 
 def backup_address(wildcards):
@@ -239,8 +242,7 @@ def backup_address(wildcards):
     settings = workflow.storage_settings
     if settings.default_storage_provider != "s3":
         return ""
-    run = Path(config["pathvars"]["results"], "runs", wildcards.algo, wildcards.game, wildcards.model, wildcards.run)
-    return os.path.join(settings.default_storage_prefix, run, "backup")
+    return os.path.join(settings.default_storage_prefix, folder_of(wildcards), "backup")
 
 
 def result_of(wildcards):

@@ -44,7 +44,6 @@ def state_of(run_dir):
 def test_a_run_leaves_all_its_files_and_they_agree(uninterrupted, small_noise_table):
     assert {path.name for path in uninterrupted.iterdir()} == {
         "config.yaml", "train.log", "log.jsonl", "checkpoint.npz", "genome.json", "result.json", "snapshots", "state",
-        ".result",
     }  # fmt: skip
     records = read_log(uninterrupted / "log.jsonl")
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.records.kept_result import keep_result, keep_results
+from neurozoo.records.kept_result import keep_result
 from neurozoo.training.state import RunState
 
 RULES = Path(__file__).parents[3] / "workflow" / "rules"
@@ -388,16 +389,35 @@ def test_results_that_snakemake_has_deleted_move_out_of_the_way_too(tmp_path, ha
     }
 
 
-def test_the_last_result_is_kept_without_a_copy(tmp_path):
+def test_the_newest_result_is_kept_without_a_copy(tmp_path):
+    kept = tmp_path / ".result" / "checkpoint.npz"
     (tmp_path / "checkpoint.npz").write_bytes(b"first")
     keep_result(tmp_path)
+    assert kept.samefile(tmp_path / "checkpoint.npz")
     (tmp_path / "checkpoint.npz").unlink()
+    keep_result(tmp_path)  # before another attempt, which finds nothing
+    assert kept.read_bytes() == b"first"
     (tmp_path / "checkpoint.npz").write_bytes(b"second")
-    keep_results([tmp_path, tmp_path / "of nothing"])
-    assert (tmp_path / ".result" / "checkpoint.npz").read_bytes() == b"first"
     keep_result(tmp_path)
-    assert (tmp_path / ".result" / "checkpoint.npz").samefile(tmp_path / "checkpoint.npz")
-    assert not (tmp_path / "of nothing").exists()
+    assert kept.read_bytes() == b"second"
+    assert names(tmp_path) == [".result", "checkpoint.npz"]
+    keep_result(tmp_path / "of nothing")
+    assert names(tmp_path) == [".result", "checkpoint.npz"]
+
+
+def test_a_kept_result_survives_a_kill_while_it_moves_out_of_the_way(tmp_path, monkeypatch):
+    save_generation(open_state(tmp_path), 1)
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "checkpoint.npz").write_bytes(b"old")
+    keep_result(tmp_path)
+    (tmp_path / "checkpoint.npz").unlink()  # by Snakemake, as it would again before the next start
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            open_state(tmp_path, identity={"seed": 1})
+    open_state(tmp_path, identity={"seed": 1})
+    (found,) = (tmp_path / "superseded").rglob("checkpoint.npz")
+    assert found.read_bytes() == b"old"
 
 
 def test_settings_that_change_within_the_first_generation_do_not_inherit_its_episodes(tmp_path):

@@ -101,7 +101,7 @@ def test_an_update_has_the_loss_of_the_twin(model):
 )
 @pytest.mark.parametrize("has_ranks", [False, True], ids=["alone", "of several learners"])
 def test_an_update_in_shards_is_that_of_the_whole_batch_up_to_rounding(model, dtype, error, has_ranks):
-    changes = {"decay_rate": 1.0, "optimizer_epsilon": 0.0, "max_gradient_norm": None, "dtype": dtype}
+    changes = {"decay_rate": 1.0, "optimizer_epsilon": 1e-30, "max_gradient_norm": None, "dtype": dtype}
     ranks = SimpleNamespace(add_up=lambda gradient: None) if has_ranks else None  # the others add nothing
     layout, whole = make(model, ranks, **changes)
     _, divided = make(model, ranks, shards=BATCH, **changes)
@@ -116,7 +116,7 @@ def test_an_update_in_shards_is_that_of_the_whole_batch_up_to_rounding(model, dt
 
 def test_an_update_goes_down_the_gradient_of_finite_differences():
     # The average of RMSProp stays 1, so a step is the gradient times the learning rate.
-    layout, network = make(decay_rate=1.0, optimizer_epsilon=0.0, max_gradient_norm=None)
+    layout, network = make(decay_rate=1.0, optimizer_epsilon=1e-30, max_gradient_norm=None)
     rollout = rollout_of(layout)
     before = network.theta().astype(np.float64)
     _, fixed, _ = twin_loss(SETTINGS, *said(layout, network.online, rollout), rollout)
@@ -140,7 +140,7 @@ def test_an_update_goes_down_the_gradient_of_finite_differences():
 
 
 def test_the_gradient_is_bounded_in_its_norm():
-    layout, network = make(decay_rate=1.0, optimizer_epsilon=0.0, max_gradient_norm=0.01)
+    layout, network = make(decay_rate=1.0, optimizer_epsilon=1e-30, max_gradient_norm=0.01)
     before = network.theta().astype(np.float64)
     figures = network.update(rollout_of(layout).batch(slice(None)), learning_rate=1.0)
     assert figures["grad_norm"] > 0.1
@@ -186,7 +186,7 @@ def test_a_restored_network_goes_on_as_the_saved_one(dtype):
 @pytest.mark.parametrize("model", ["impala_shallow", pytest.param("impala_deep", marks=pytest.mark.long)])
 def test_losses_and_gradients_in_bfloat16_are_near_those_in_float32(model):
     exact, rounded = (
-        make(model, dtype=dtype, decay_rate=1.0, optimizer_epsilon=0.0, max_gradient_norm=None)
+        make(model, dtype=dtype, decay_rate=1.0, optimizer_epsilon=1e-30, max_gradient_norm=None)
         for dtype in ("float32", "mixed_bfloat16")
     )
     rollout = rollout_of(exact[0])

@@ -222,8 +222,8 @@ def places_on_grid(measures: np.ndarray, *, dims: np.ndarray | Sequence[int], ra
     Source: section 3.1 of the description of DSAGE.
     """
     low, high = np.asarray(ranges, float).T
-    inside = np.clip(np.asarray(measures, float) + _LIFT, low, high - _LIFT)
-    return np.floor((inside - low) / (high - low) * dims).astype(np.int64)
+    shares = (np.asarray(measures, float) + _LIFT - low) / (high - low)
+    return np.clip(np.floor(shares * dims), 0, np.asarray(dims) - 1).astype(np.int64)
 
 
 def measure_title(game: str, measure: str) -> str:

@@ -25,6 +25,7 @@ from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 from neurozoo.plan.sweeps import member_with_run, members_of
 from neurozoo.records.comparability import facts_of
+from neurozoo.records.run_config import config_of_run
 
 
 @dataclass(frozen=True)
@@ -351,7 +352,7 @@ def check_new_run(
         NeurozooError: It does not fit.
     """
     choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
-    if choice is not config["algorithms"][algo] or (Path(run_dir) / "config.yaml").exists():
+    if choice is not config["algorithms"][algo] or config_of_run(run_dir).exists():
         return
     try:
         get_algorithm(algo).check_fit(game, settings_of(algo, choice))

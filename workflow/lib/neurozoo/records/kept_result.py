@@ -1,56 +1,57 @@
-"""Keeps the result of a finished run under second names, which Snakemake does not know.
+"""Keeps the result of a run that is trained further or anew, until the training ends.
 
-Snakemake deletes the outputs of a job before the job starts, so a run that starts anew would find nothing to move to
-`superseded/`. Hard links in `.result/` take no space on the disk.
+Snakemake deletes the outputs of a job before the job starts. So the files of the result get second names in `.result/`,
+which Snakemake does not know: hard links, which take no space.
 """
 
-import contextlib
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
+from neurozoo.errors import explained
 from neurozoo.records.run_result import FILES, OF_TRAINING
 
 FOLDER = ".result"
 
 
 def keep_result(run_dir: Path) -> None:
-    """Links the files of a result into `.result/`, or copies them where the file system has no hard links.
+    """Links the files of a result into `.result/`, or copies them where that is not possible.
 
-    Nothing fails if this does: the result itself is there.
-
-    Args:
-        run_dir: Folder of a finished run.
-    """
-    with contextlib.suppress(OSError):
-        shutil.rmtree(run_dir / FOLDER, ignore_errors=True)
-        (run_dir / FOLDER).mkdir()
-        for path in _files_in(run_dir):
-            try:
-                os.link(path, run_dir / FOLDER / path.name)
-            except OSError:
-                shutil.copy2(path, run_dir / FOLDER / path.name)
-
-
-def keep_results(run_dirs: Iterable[Path]) -> None:
-    """Keeps the results of runs that finished before `.result/` was introduced; has to precede Snakemake's first job.
+    What is kept already stays if there is no newer result.
 
     Args:
-        run_dirs: Folders of runs; those without a result are left alone.
+        run_dir: Folder of a run, which need not exist.
+
+    Raises:
+        NeurozooError: The folder may not be written, or the disk is full.
     """
-    for run_dir in run_dirs:
-        if not (run_dir / FOLDER).exists() and any((run_dir / name).exists() for name in FILES.values()):
-            keep_result(run_dir)
+    if not any((run_dir / name).exists() for name in FILES.values()):
+        return
+    begun = run_dir / f"{FOLDER}.begun"
+    shutil.rmtree(begun, ignore_errors=True)
+    try:
+        begun.mkdir()
+        for name in OF_TRAINING:
+            if (path := run_dir / name).exists():
+                _link_or_copy(path, begun / name)
+        drop_kept_result(run_dir)
+        begun.rename(run_dir / FOLDER)
+    except OSError as error:
+        raise explained(error, begun) from error
 
 
-def bring_back(run_dir: Path) -> None:
-    """Gives the files in `.result/` their names again, unless these are taken, and removes the folder."""
-    for path in _files_in(run_dir / FOLDER):
-        if not (run_dir / path.name).exists():
-            os.replace(path, run_dir / path.name)
+def _link_or_copy(path: Path, target: Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:  # another user's file, or a file system without hard links
+        shutil.copy2(path, target)
+
+
+def kept_files(run_dir: Path) -> list[Path]:
+    """Returns the files in `.result/`."""
+    return sorted((run_dir / FOLDER).glob("*"))
+
+
+def drop_kept_result(run_dir: Path) -> None:
+    """Removes `.result/`: there is a newer result, or it has been moved elsewhere."""
     shutil.rmtree(run_dir / FOLDER, ignore_errors=True)
-
-
-def _files_in(folder: Path) -> list[Path]:
-    return [path for name in OF_TRAINING if (path := folder / name).exists()]

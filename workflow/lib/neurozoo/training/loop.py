@@ -21,8 +21,8 @@ from neurozoo.files import write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.randomness import NEW_RULE, EntropyRule
-from neurozoo.records.kept_result import keep_result
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.kept_result import drop_kept_result
+from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.backup import Backup, NoBackup, TakenOver, backup_of
 from neurozoo.training.clock import Clock
@@ -230,12 +230,12 @@ def _train_owned(
         reporter.close()
     result.write(context.run_dir, context.identity, about)
     publish(state.log, context.run_dir / "log.jsonl")
-    keep_result(context.run_dir)
+    drop_kept_result(context.run_dir)
 
 
 def _check_folder(context: RunContext) -> None:
     """Raises `NeurozooError` if the folder holds another run, or a `config.yaml` of something else, as of a project."""
-    path = context.run_dir / "config.yaml"
+    path = config_of_run(context.run_dir)
     if not path.exists():
         return
     try:

@@ -12,8 +12,8 @@
   kill left behind: it is removed before the run continues, which may give its name to another content.
 
 A run that starts anew deletes nothing: the state before moves to `superseded/1` (or 2, 3, ...) with the folders in
-`KEPT`, and the results of the run, with all that was made of them, to `superseded/1/result`. `kept_result` saves the
-results from Snakemake, which deletes them before the training starts.
+`KEPT`, and the results of the run, with all that was made of them, to `superseded/1/result`. What Snakemake has deleted
+before the training started comes from `.result/`, see `records.kept_result`.
 """
 
 import base64
@@ -35,7 +35,7 @@ from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
-from neurozoo.records.kept_result import bring_back
+from neurozoo.records.kept_result import drop_kept_result, kept_files
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_log import read_last_complete, read_last_record
 from neurozoo.records.run_result import OF_TRAINING
@@ -104,7 +104,6 @@ class RunState:
         self._last_report: Mapping | None = None  # complete; read before the first new one is written
         self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
         if is_new:  # before the first episode, so that its result is never used with other settings
-            bring_back(self.folder.parent)
             self._move_files_aside()  # they belong to the run before
             self.save(None, Clock().to_state())
 
@@ -169,7 +168,8 @@ class RunState:
     def _move_files_aside(self) -> None:
         """Moves the files of the run before; if no training has left any, others stay, because they are the user's."""
         run_dir, folder = self.folder.parent, self.superseded or next_superseded(self.folder.parent)
-        if self.superseded is None and not any((run_dir / name).exists() for name in (*OF_TRAINING, *KEPT)):
+        of_run = any((run_dir / name).exists() for name in (*OF_TRAINING, *KEPT)) or kept_files(run_dir)
+        if self.superseded is None and not of_run:
             return
         result = folder / "result"
         # Last what a training leaves, so that after a kill the next start finds the rest.
@@ -177,6 +177,11 @@ class RunState:
             for path in sorted({path for pattern in patterns for path in run_dir.glob(pattern)}):
                 place.mkdir(parents=True, exist_ok=True)
                 shutil.move(path, place / path.name)
+        for path in kept_files(run_dir):
+            if not (result / path.name).exists():
+                result.mkdir(parents=True, exist_ok=True)
+                os.replace(path, result / path.name)
+        drop_kept_result(run_dir)
         self.superseded = folder
         self.why_superseded = self.why_superseded or "There is no state to continue from"
 

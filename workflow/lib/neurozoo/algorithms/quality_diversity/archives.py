@@ -23,11 +23,11 @@ class LevelArchive(GridArchive):
         32-bit index of a very large prediction is that of the lowest cell.
 
         Raises:
-            ValueError: A measure is not finite.
+            ValueError: A measure is not finite, or one is missing.
         """
         measures = np.asarray(measures, self.dtypes["measures"])
-        if not np.isfinite(measures).all():
-            raise ValueError("measures should be finite")
+        if measures.shape[1:] != (self.measure_dim,) or not np.isfinite(measures).all():
+            raise ValueError(f"measures should be finite and of shape (levels, {self.measure_dim})")
         ranges = np.stack([self.lower_bounds, self.upper_bounds], axis=1)
         return self.grid_to_int_index(places_on_grid(measures, dims=self.dims, ranges=ranges))
 

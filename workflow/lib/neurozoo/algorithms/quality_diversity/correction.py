@@ -75,7 +75,10 @@ def correct_archive(
     archive = make_archive(domain, settings, dtype=arrays["solutions"].dtype.type, keeps_best=True)
     if len(again):
         archive.add(arrays["solutions"], again[:, 0], again[:, 1:], evaluation=np.arange(len(again)))
-    cells = np.asarray(archive.index_of(again[:, 1:])) if len(again) else np.zeros(0, int)
+    cells, cells_before = (
+        np.asarray(archive.index_of(measures)) if len(again) else np.zeros(0, int)
+        for measures in (again[:, 1:], arrays["measures"])
+    )
     offset, before = float(archive.qd_score_offset), np.asarray(arrays["objectives"], float)
     kept = np.asarray(archive.data("objective"), float)
     shift = np.abs(again[:, 1:] - arrays["measures"]).mean(axis=0) if len(again) else np.zeros(len(axes))
@@ -85,7 +88,7 @@ def correct_archive(
         "qd_score": float(np.sum(kept - offset)),
         "coverage": len(kept) / int(archive.cells),
         "elites": len(kept),
-        "moved": float(np.mean(cells != arrays["metadata_cell"])) if len(cells) else 0.0,
+        "moved": float(np.mean(cells != cells_before)) if len(cells) else 0.0,
         "mean_shift": dict(zip(axes, map(float, shift), strict=True)),
         "replayed": {
             "cell": cells.tolist(),
