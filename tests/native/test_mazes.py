@@ -156,7 +156,8 @@ def test_episodes_depend_neither_on_threads_nor_on_other_mazes(ops):
     agent = lively()
     starts = starts_in(random_walls(30, seed=7, least=0.5), copies=5, episodes=2, counting=6)
     whole = play_in_op(agent, starts, ops=ops)
-    check_same(play_in_op(agent, starts, ops=ops, threads=3), whole)
+    for threads in (3, 100_000):  # no more are started than there are mazes
+        check_same(play_in_op(agent, starts, ops=ops, threads=threads), whole)
     some = np.array([29, 3, 11])
     parts = (getattr(starts, name)[some] for name in ("walls", "start", "goal", "direction", "seed"))
     alone = play_in_op(agent, Starts(*parts, starts.num_counting), ops=ops)

@@ -129,7 +129,7 @@ def freeze_run(
 def _snapshot_agent(run_dir: Path, frames: int) -> tuple[Checkpoint, Genome, Path, dict]:
     path = snapshot_path(run_dir, frames)
     if not path.exists():
-        kept = sorted(int(file.stem) for file in path.parent.glob("*.npz") if file.stem.isdigit())
+        kept = sorted(int(file.stem) for file in path.parent.glob("*.npz") if file.stem.isdecimal())
         raise NeurozooError(
             f"{run_dir} has no snapshot of {frames:,} frames. Its snapshots: {', '.join(map(str, kept)) or 'none'}. "
             "The setting snapshot_frames says how often a run keeps one."

@@ -90,7 +90,7 @@ def population_paths(run_dir: str | os.PathLike) -> dict[int, Path]:
     Raises:
         NeurozooError: There are none.
     """
-    found = {int(path.stem): path for path in sorted(Path(run_dir, FOLDER).glob("*.npz")) if path.stem.isdigit()}
+    found = {int(path.stem): path for path in sorted(Path(run_dir, FOLDER).glob("*.npz")) if path.stem.isdecimal()}
     if not found:
         raise NeurozooError(
             f"{run_dir} has no {FOLDER}/: the behaviour of its individuals was not kept. Train a run with "

@@ -78,7 +78,7 @@ def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, thre
         agent: One that the op plays.
         starts: What is played.
         ops: The op library.
-        threads: Number of threads.
+        threads: Number of threads; no more are started than there are mazes.
 
     Raises:
         NeurozooError: The library is missing or was built from other sources, or the numbers make no sense.
@@ -92,7 +92,7 @@ def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, thre
         seeds=starts.seed.astype(np.int64),
         parameters=agent.op_parameters,
         num_counting=starts.num_counting,
-        num_threads=threads,
+        num_threads=min(threads, max(len(starts.walls), 1)),
     )
     return Finished.of(fields.numpy(), visits.numpy())
 
