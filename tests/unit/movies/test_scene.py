@@ -80,6 +80,23 @@ def test_no_layer_is_drawn_over_another_or_beyond_the_frame():
                 assert top + height <= rows, (name, rows)
 
 
+@pytest.mark.parametrize(("convolutions", "has_notes"), [(4, True), (5, False), (7, False)])
+def test_the_maps_of_many_layers_can_be_seen(convolutions, has_notes):
+    from neurozoo.agents.frozen import FrozenModel, LayerRecord
+    from neurozoo.environments.protocols import protocol_of
+
+    shapes = [(f"conv{number + 1}", "conv", (10, 10, 64)) for number in range(convolutions)]
+    shapes += [("fc", "dense", (256,)), ("out", "dense", (18,))]
+    layers = tuple(LayerRecord(name, kind, shape, "relu", 1, name, "", "") for name, kind, shape in shapes)
+    actions = tuple(f"ACTION_{number}" for number in range(18))
+    frozen = FrozenModel(None, "frostbite", "deep", "ga", 1, protocol_of("frostbite"), actions, layers)
+    layout = SceneLayout(frozen, screen_shape=SCREEN)
+    assert layout.has_notes == has_notes
+    boxes = [place.box for place in layout.places]
+    assert min(width for _, _, width, _ in boxes) > 25
+    assert all(left + width < after for (left, _, width, _), (after, *_) in itertools.pairwise(boxes))
+
+
 def test_the_chosen_action_is_marked_and_no_other(composed):
     for scene, step, picture in composed():
         card = picture[place_of(scene, "out")]

@@ -80,6 +80,7 @@ class SceneLayout:
         width: Pixels.
         height: Pixels.
         places: Positions of the screen, the observation and the layers, for pages that show them alone.
+        has_notes: Whether sizes stand below the names of the layers; those of many layers have no room side by side.
     """
 
     def __init__(self, frozen: FrozenModel, *, screen_shape: tuple[int, int, int], rows: int = ROWS[0]):
@@ -107,9 +108,12 @@ class SceneLayout:
         self.middle = (top + bottom) // 2
         self.output = self._centred(right - self.card.width, self.card.width, self.card.height)
         stages = stages_of(frozen, height=bottom - top, unit=unit)
-        least = [self._text_width(stage) for stage in stages]
         room_for_stages = self.output.left - left - self.px(_LEAST_GAP) * len(stages)
-        forms = choose_forms(stages, least, width=room_for_stages)
+        for self.has_notes in (True, False):
+            least = [self._text_width(stage) for stage in stages]
+            forms = choose_forms(stages, least, width=room_for_stages)
+            if sum(max(text, form.width) for text, form in zip(least, forms, strict=True)) <= room_for_stages:
+                break
         self.stages = self._placed(stages, forms, least, left=left)
         self.legend = _Box(left, bottom + self.px(10), right - left, self.px(_LEGEND))
         self.places = self._places(frozen)
@@ -119,10 +123,8 @@ class SceneLayout:
         return round(length * self.unit)
 
     def _text_width(self, stage: Stage) -> int:
-        return max(
-            width_of(stage.title, self.px(13), bold=True),
-            width_of(stage.note, self.px(10.5)),
-        )
+        title, note = width_of(stage.title, self.px(13), bold=True), width_of(stage.note, self.px(10.5))
+        return max(title, note) if self.has_notes else title
 
     def _centred(self, left: int, width: int, height: int) -> _Box:
         return _Box(left, self.middle - height // 2, width, height)
@@ -239,7 +241,8 @@ class Scene:
         for name, note, box in [*texts, ("action", layout.meaning, layout.output)]:
             middle, top = box.left + box.width // 2, box.top - px(_LABEL)
             self._label(name, middle, top + px(9), px(13), bold=True)
-            self._label(note, middle, top + px(25), px(10.5), bold=False)
+            if layout.has_notes:
+                self._label(note, middle, top + px(25), px(10.5), bold=False)
 
     def _label(self, text: str, x: int, y: int, size: int, *, bold: bool) -> None:
         ink = self._theme.ink if bold else self._theme.quiet
