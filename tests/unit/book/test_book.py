@@ -573,6 +573,17 @@ def test_without_finished_runs_there_is_no_table_at_equal_frames_or_hours(projec
     assert "Final test scores" in page(root)
 
 
+def test_words_that_are_older_than_the_results_are_called_so(project):
+    root = project({"written_for": 1})
+    write_run(root, 1, [4.0])
+    write_run(root, 2, [5.0], frames=500, finished=False)
+    make(root)
+    assert "These words" not in page(root)
+    write_run(root, 3, [5.0])
+    make(root)
+    assert "were written for 1 finished run; now there are 2." in page(root)
+
+
 def test_fields_and_runs_that_reach_a_score_are_counted(project):
     root = project({"fields": ["Iteration"], "reaches": 5})
     for number, score in enumerate((4.0, 5.0, 6.0), start=1):

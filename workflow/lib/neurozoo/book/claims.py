@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.plan.config_sections import Section
-from neurozoo.validation import Number, explain, json_schema
+from neurozoo.validation import Number, Whole, explain, json_schema
 from neurozoo.yaml_files import read_yaml
 
 FOLDER = Path("docs", "results")  # of pages and records, in the project
@@ -49,6 +49,11 @@ class Claim(Section):
 
     title: Text = Field(description="The claim in one line.")
     about: Text = Field(description="What is claimed and what is tested, for somebody who does not know the paper.")
+    written_for: Whole | None = Field(
+        default=None,
+        ge=0,
+        description="How many finished runs `about` and `deviates` speak of; with others, the page says so.",
+    )
     published: Annotated[list[Published], Field(min_length=1)] = Field(description="Published values.")
     configuration: str = Field(
         default="", description="The configuration whose results are taken; empty if nothing is trained."

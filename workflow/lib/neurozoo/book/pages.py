@@ -51,7 +51,8 @@ _ADDING = """
 Write an entry into `docs/results/book.yaml`: the title, published values with their sources, a configuration, and what
 is shown of its results. Without results, `python -m neurozoo book` makes its page with the command. With results, it
 takes what is small: tables, figures, reports, and a record of runs, settings, versions, times and machines. Then commit
-`docs/results/`. Results in another folder: `python -m neurozoo book CLAIM --directory FOLDER`.
+`docs/results/`. Results in another folder: `python -m neurozoo book CLAIM --directory FOLDER`. If your words quote
+results, `written_for` says how many finished runs they speak of; with others, the page says that the words are old.
 
 You can make the runs of a claim one by one, in several nights or on several machines: pull, take, commit, push. Runs
 that only the record has stay in it as long as the configuration plans them. Archives and imported genomes are the
@@ -255,7 +256,7 @@ def _seconds(record: Record) -> float | None:
 def page_of(entry: Entry) -> str:
     """Returns the page of one claim."""
     claim = entry.claim
-    parts = [f"# {claim.title}\n", claim.about.strip() + "\n", "## Published\n"]
+    parts = [f"# {claim.title}\n", claim.about.strip() + "\n", *_age_of_text(entry), "## Published\n"]
     parts.append(markdown_table(("value", "what", "source"), [(p.value, p.what, p.source) for p in claim.published]))
     parts += ["## Here\n", *_results(entry)]
     if entry.record is not None:
@@ -275,6 +276,16 @@ def page_of(entry: Entry) -> str:
             if earlier.figure:
                 parts.append(f"![{claim.title}: {earlier.how}]({_relative(earlier.figure)})\n")
     return GENERATED + "\n".join([*parts, "[All claims](README.md)\n"])
+
+
+def _age_of_text(entry: Entry) -> list[str]:
+    """Says that the words of a claim are older than its results, whose tables are always those of today."""
+    wanted, runs = entry.claim.written_for, (entry.record.runs if entry.record else [])
+    found = sum(is_finished(run, entry.budgets) for run in runs)
+    if wanted in (None, found):
+        return []
+    runs_then = f"{wanted} finished {'run' if wanted == 1 else 'runs'}"
+    return [f"> These words, and what deviates, were written for {runs_then}; now there are {found}.\n"]
 
 
 def _commands(entry: Entry) -> str:
