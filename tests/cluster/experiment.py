@@ -188,8 +188,8 @@ def copy_project(folder: Path, *, frames: int) -> None:
     write_config(folder, frames=frames)
 
 
-def write_config(folder: Path, *, frames: int) -> None:
+def write_config(folder: Path, **overrides: int) -> None:
     """Writes the configuration of the experiment."""
     settings = copy.deepcopy(EXPERIMENT)
-    settings["experiments"]["hurt"]["overrides"]["frames"] = frames
+    settings["experiments"]["hurt"]["overrides"] |= overrides
     (folder / "hurt.yaml").write_text(yaml.safe_dump(settings))

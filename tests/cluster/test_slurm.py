@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from experiment import RUN
+from experiment import RUN, write_config
 from machine import USER, wait_until
 
 FIRST = "rule_train_wildcards_ga_frostbite_small_1"
@@ -31,6 +31,18 @@ def test_a_training_comes_out_as_on_this_machine(slurm, undisturbed):
     for name in (checkpoint, genome):
         assert (experiment.folder / name).read_bytes() == undisturbed(experiment.frames)[name]
     assert not experiment.cluster.queue()
+
+
+@pytest.mark.long
+def test_a_training_with_other_settings_keeps_the_result_before(slurm):
+    experiment = slurm()
+    checkpoint = experiment.folder / RUN.format(1) / "checkpoint.npz"
+    experiment.run(f"{RUN.format(1)}/checkpoint.npz")
+    before = checkpoint.read_bytes()
+    write_config(experiment.folder, frames=experiment.frames, seed=1)
+    experiment.run(f"{RUN.format(1)}/checkpoint.npz")
+    assert checkpoint.read_bytes() != before
+    assert (checkpoint.parent / "superseded" / "1" / "result" / "checkpoint.npz").read_bytes() == before
 
 
 @pytest.mark.long
