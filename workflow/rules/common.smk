@@ -226,13 +226,13 @@ def folder_of(wildcards):
 
 
 def outlook_of(wildcards):
-    """Returns what a plan says of a run whose settings have changed: that it goes on, or starts anew.
+    """Returns what a plan says of a run whose settings have changed: that it goes on, or starts anew."""
+    return in_a_sentence(outlook, config, folder_of(wildcards), **dict(wildcards.items())) if workflow.dryrun else ""
 
-    Snakemake asks for it just before it runs the job, too, and deletes its outputs then. So the result is kept here.
-    """
-    if workflow.dryrun:
-        return in_a_sentence(outlook, config, folder_of(wildcards), **dict(wildcards.items()))
-    if workflow.is_main_process:
+
+def keeping_result(wildcards):
+    """Keeps a run's earlier result, and returns nothing. Snakemake asks for resources just before it deletes outputs."""
+    if workflow.is_main_process and not workflow.dryrun:
         in_a_sentence(keep_result, folder_of(wildcards))
     return ""
 

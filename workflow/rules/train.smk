@@ -77,6 +77,8 @@ rule train:
         terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
         # What the terminal says of it in a plan.
         outlook=outlook_of,
+        # No resource, but the last moment before Snakemake deletes an earlier result.
+        kept_result=keeping_result,
     params:
         settings=recorded_settings_of,
     script:
