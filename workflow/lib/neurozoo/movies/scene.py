@@ -109,11 +109,12 @@ class SceneLayout:
         self.output = self._centred(right - self.card.width, self.card.width, self.card.height)
         stages = stages_of(frozen, height=bottom - top, unit=unit)
         room_for_stages = self.output.left - left - self.px(_LEAST_GAP) * len(stages)
-        for self.has_notes in (True, False):
-            least = [self._text_width(stage) for stage in stages]
-            forms = choose_forms(stages, least, width=room_for_stages)
-            if sum(max(text, form.width) for text, form in zip(least, forms, strict=True)) <= room_for_stages:
-                break
+        titles = [width_of(stage.title, self.px(13), bold=True) for stage in stages]
+        least = list(map(max, titles, (width_of(stage.note, self.px(10.5)) for stage in stages)))
+        forms = choose_forms(stages, least, width=room_for_stages)
+        self.has_notes = sum(map(max, least, (form.width for form in forms))) <= room_for_stages
+        if not self.has_notes:
+            least, forms = titles, choose_forms(stages, titles, width=room_for_stages)
         self.stages = self._placed(stages, forms, least, left=left)
         self.legend = _Box(left, bottom + self.px(10), right - left, self.px(_LEGEND))
         self.places = self._places(frozen)
@@ -121,10 +122,6 @@ class SceneLayout:
     def px(self, length: float) -> int:
         """Converts a length at 720 rows to pixels."""
         return round(length * self.unit)
-
-    def _text_width(self, stage: Stage) -> int:
-        title, note = width_of(stage.title, self.px(13), bold=True), width_of(stage.note, self.px(10.5))
-        return max(title, note) if self.has_notes else title
 
     def _centred(self, left: int, width: int, height: int) -> _Box:
         return _Box(left, self.middle - height // 2, width, height)
@@ -237,12 +234,11 @@ class Scene:
         right = self.width - px(_MARGIN)
         write(self._image, note, x, y + px(4), px(13), ink=theme.quiet, paper=theme.paper)
         write(self._image, "Neurozoo", right, y + px(4), px(13), ink=theme.quiet, paper=theme.paper, align="right")
-        texts = [(each.stage.title, each.stage.note, each.box) for each in layout.stages]
+        texts = [(each.stage.title, each.stage.note if layout.has_notes else "", each.box) for each in layout.stages]
         for name, note, box in [*texts, ("action", layout.meaning, layout.output)]:
             middle, top = box.left + box.width // 2, box.top - px(_LABEL)
             self._label(name, middle, top + px(9), px(13), bold=True)
-            if layout.has_notes:
-                self._label(note, middle, top + px(25), px(10.5), bold=False)
+            self._label(note, middle, top + px(25), px(10.5), bold=False)
 
     def _label(self, text: str, x: int, y: int, size: int, *, bold: bool) -> None:
         ink = self._theme.ink if bold else self._theme.quiet
