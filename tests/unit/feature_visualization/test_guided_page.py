@@ -105,3 +105,10 @@ def test_a_network_without_filters_is_refused(frozen_folder, rollout_file, monke
     with pytest.raises(NeurozooError, match="'small' of ga/breakout/small/1 has no layer that is one convolution"):
         write_guided_page(frozen_folder("small"), rollout_file("small"), tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_network_of_sections_is_told_what_draws_them(policy_folder, tmp_path):
+    with pytest.raises(
+        NeurozooError, match=r"Draw a section \(section1, section2, section3\) instead"
+    ):
+        write_guided_page(policy_folder("impala_deep"), tmp_path / "none.npz", tmp_path / "page.html")

@@ -5,7 +5,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization import objectives
 from neurozoo.feature_visualization.inversion import invert
 from neurozoo.feature_visualization.layers import find_layer, kernel_of, model_to
-from neurozoo.feature_visualization.synthetic import Ascent, _shift, synthesise
+from neurozoo.feature_visualization.synthetic import Ascent, _shift, draw_synthetic, synthesise
 from neurozoo.networks.catalogue import get_network
 
 FRAMES, COLOURS = ObservationShape(20, 20, 1, 4), ObservationShape(20, 20, 3)
@@ -166,3 +166,10 @@ def test_bad_settings_silent_layers_and_vectors_are_refused(small, make_frozen):
     vector = make_frozen(get_network("simple"), ObservationShape(1, 1, 11))
     with pytest.raises(NeurozooError, match="sees 11 numbers"):
         synthesise(vector, vector.layers[0], objectives.channel_mean([0]), count=1)
+
+
+def test_a_section_has_units_at_places(policy_folder, tmp_path):
+    """Its maps have 42 rows and columns."""
+    unit = {"layer": "section1", "objective": "unit", "position": (42, 0)}
+    with pytest.raises(NeurozooError, match=r"'section1' has 42 rows and 42 columns, but got the position \(42, 0\)"):
+        draw_synthetic(policy_folder("impala_deep"), tmp_path / "none.npz", tmp_path / "unit.png", **unit)
