@@ -108,7 +108,5 @@ def test_a_network_without_filters_is_refused(frozen_folder, rollout_file, monke
 
 
 def test_a_network_of_sections_is_told_what_draws_them(policy_folder, tmp_path):
-    with pytest.raises(
-        NeurozooError, match=r"Draw a section \(section1, section2, section3\) instead"
-    ):
+    with pytest.raises(NeurozooError, match=r"Draw a section \(section1, section2, section3\) instead"):
         write_guided_page(policy_folder("impala_deep"), tmp_path / "none.npz", tmp_path / "page.html")
