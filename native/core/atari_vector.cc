@@ -104,7 +104,7 @@ void AtariVector::Reset(const std::int64_t* seeds, const std::uint8_t* is_chosen
 
 void AtariVector::Send(const std::int32_t* actions, std::uint8_t* stacks, AtariEpisode::Facts* facts) {
   std::copy_n(actions, actions_.size(), actions_.begin());
-  threads_.Begin(static_cast<int>(episodes_.size()), [this, stacks, facts](int i) {
+  step_ = threads_.Begin(static_cast<int>(episodes_.size()), [this, stacks, facts](int i) {
     episodes_[i]->Step(actions_[i]);
     Write(i, stacks, facts);
   });

@@ -81,13 +81,16 @@ class AtariVector {
 
   // Starts a step of all environments, and returns at once. The arrays are written until Receive returns.
   void Send(const std::int32_t* actions, std::uint8_t* stacks, AtariEpisode::Facts* facts);
-  void Receive() { threads_.Wait(); }
+  void Receive() {
+    if (step_) threads_.Wait(step_.get());
+  }
 
  private:
   void Write(int environment, std::uint8_t* stacks, AtariEpisode::Facts* facts) const;
 
   std::vector<std::unique_ptr<AtariEpisode>> episodes_;
   std::vector<std::int32_t> actions_;
+  std::shared_ptr<WorkerThreads::Job> step_;
   WorkerThreads threads_;  // the last member: they end first
 };
 

@@ -30,45 +30,41 @@ void WorkerThreads::Stop() {
 }
 
 void WorkerThreads::Work() {
-  std::int64_t last_job = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    has_job_.wait(lock, [&] { return job_ != last_job || should_stop_; });
+    has_job_.wait(lock, [this] { return !jobs_.empty() || should_stop_; });
     if (should_stop_) return;
-    last_job = job_;
-    const std::function<void(int)>& function = function_;
-    const int count = count_;
+    const std::shared_ptr<Job> job = jobs_.front();
+    ++job->workers_;
     lock.unlock();
     std::exception_ptr failure;
     try {
-      for (int i = next_++; i < count; i = next_++) function(i);
+      for (int i = job->next_++; i < job->count_; i = job->next_++) job->function_(i);
     } catch (...) {
       failure = std::current_exception();
-      next_ = count;
+      job->next_ = job->count_;
     }
     lock.lock();
-    if (failure && !failure_) failure_ = failure;
-    if (--busy_ == 0) is_done_.notify_one();
+    if (failure && !job->failure_) job->failure_ = failure;
+    if (!jobs_.empty() && jobs_.front() == job) jobs_.pop_front();
+    if (--job->workers_ == 0) is_done_.notify_all();
   }
 }
 
-void WorkerThreads::Begin(int count, std::function<void(int)> function) {
+std::shared_ptr<WorkerThreads::Job> WorkerThreads::Begin(int count, std::function<void(int)> function) {
+  auto job = std::make_shared<Job>(count, std::move(function));
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    function_ = std::move(function);
-    count_ = count;
-    busy_ = static_cast<int>(threads_.size());
-    next_ = 0;
-    failure_ = nullptr;
-    ++job_;
+    jobs_.push_back(job);
   }
   has_job_.notify_all();
+  return job;
 }
 
-void WorkerThreads::Wait() {
+void WorkerThreads::Wait(Job* job) {
   std::unique_lock<std::mutex> lock(mutex_);
-  is_done_.wait(lock, [this] { return busy_ == 0; });
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  is_done_.wait(lock, [job] { return job->next_ >= job->count_ && job->workers_ == 0; });
+  if (job->failure_) std::rethrow_exception(std::exchange(job->failure_, nullptr));
 }
 
 }  // namespace neurozoo

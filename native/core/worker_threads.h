@@ -3,20 +3,39 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace neurozoo {
 
 // Threads that wait for jobs. A job is a function that they call with 0 ... count - 1, in any order.
 //
-// One caller at a time: Begin and Wait alternate. The destructor lets the threads finish the job that they have.
+// Any thread may give them jobs. They are begun one after the other, but may overlap: a thread for which nothing is
+// left of one job goes on with the next. The destructor lets the threads finish the jobs that they have.
 class WorkerThreads {
  public:
+  // What Begin returns and Wait takes.
+  class Job {
+   public:
+    Job(int count, std::function<void(int)> function) : function_(std::move(function)), count_(count) {}
+
+   private:
+    friend class WorkerThreads;
+
+    // The mutex of the threads guards `workers_` and `failure_`.
+    const std::function<void(int)> function_;
+    const int count_;
+    std::atomic<int> next_{0};
+    int workers_ = 0;  // threads that call the function
+    std::exception_ptr failure_;
+  };
+
   // Throws std::invalid_argument for less than 1 thread, and std::runtime_error if a thread cannot be started.
   explicit WorkerThreads(int num_threads);
   ~WorkerThreads();
@@ -24,30 +43,21 @@ class WorkerThreads {
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
   // Gives the threads a job, and returns at once.
-  void Begin(int count, std::function<void(int)> function);
+  std::shared_ptr<Job> Begin(int count, std::function<void(int)> function);
 
-  // Waits for the end of the job, and rethrows its first exception. Calls that had not begun by then are left out.
-  void Wait();
+  // Waits for the end of a job, and rethrows its first exception. Calls that had not begun by then are left out.
+  void Wait(Job* job);
 
-  void Run(int count, std::function<void(int)> function) {
-    Begin(count, std::move(function));
-    Wait();
-  }
+  void Run(int count, std::function<void(int)> function) { Wait(Begin(count, std::move(function)).get()); }
 
  private:
   void Work();
   void Stop();
 
-  // The job. `mutex_` guards all of it but `next_`.
-  std::mutex mutex_;
+  std::mutex mutex_;  // of `jobs_` and `should_stop_`
   std::condition_variable has_job_, is_done_;
-  std::function<void(int)> function_;
-  int count_ = 0;
-  int busy_ = 0;
-  std::int64_t job_ = 0;
+  std::deque<std::shared_ptr<Job>> jobs_;  // those of which something is left to begin
   bool should_stop_ = false;
-  std::exception_ptr failure_;
-  std::atomic<int> next_{0};
   std::vector<std::thread> threads_;
 };
 

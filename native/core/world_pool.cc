@@ -15,20 +15,39 @@ WorldPool::WorldPool(const WorldPoolOptions& options) : behaviour_(options.behav
   threads_.Run(options.num_worlds - 1, [&](int i) { worlds_[i + 1].world = options.make_world(); });
 }
 
-WorldPool::Slot& WorldPool::At(int world) {
-  if (world < 0 || world >= num_worlds()) {
+WorldPool::Use::Use(WorldPool* pool, int first, int count) : pool_(pool), first_(first), count_(count) {
+  for (const int world : {first, first + count - 1}) {
+    if (world >= 0 && world < pool->num_worlds()) continue;
     throw std::out_of_range("World " + std::to_string(world) + " does not exist; there are " +
-                            std::to_string(num_worlds()) + ".");
+                            std::to_string(pool->num_worlds()) + ".");
   }
-  return worlds_[world];
+  std::unique_lock<std::mutex> lock(pool->use_mutex_);
+  pool->is_free_.wait(lock, [this] {
+    for (int i = 0; i < count_; ++i) {
+      if ((*this)[i].is_used) return false;
+    }
+    return true;
+  });
+  Mark(true);
+}
+
+WorldPool::Use::~Use() {
+  {
+    std::lock_guard<std::mutex> lock(pool_->use_mutex_);
+    Mark(false);
+  }
+  pool_->is_free_.notify_all();
+}
+
+void WorldPool::Use::Mark(bool is_used) {
+  for (int i = 0; i < count_; ++i) (*this)[i].is_used = is_used;
 }
 
 void WorldPool::Start(int world, const EpisodeStart& start) {
   if (start.max_frames < 1) throw std::out_of_range("An episode needs at least 1 frame.");
-  std::lock_guard<std::mutex> lock(use_mutex_);
-  Slot& slot = At(world);
-  slot.start = start;
-  slot.state = kStarted;
+  Use use(this, world, 1);
+  use[0].start = start;
+  use[0].state = kStarted;
 }
 
 WorldPool::State WorldPool::AdvanceOne(Slot* slot, const float* outputs, float* plane, double* reward) const {
@@ -62,20 +81,18 @@ WorldPool::State WorldPool::AdvanceOne(Slot* slot, const float* outputs, float* 
 
 void WorldPool::Advance(int first, int count, const float* outputs, float* planes, double* rewards,
                         std::uint8_t* states) {
-  std::lock_guard<std::mutex> lock(use_mutex_);
   if (count < 1) throw std::out_of_range("At least 1 world should be advanced.");
-  At(first);
-  At(first + count - 1);
+  Use use(this, first, count);
   const std::int64_t plane_size = shape().plane_size();
   const std::int64_t num_outputs = this->num_outputs();
   threads_.Run(count, [&](int i) {
-    states[i] = AdvanceOne(&worlds_[first + i], outputs + i * num_outputs, planes + i * plane_size, rewards + i);
+    states[i] = AdvanceOne(&use[i], outputs + i * num_outputs, planes + i * plane_size, rewards + i);
   });
 }
 
 EpisodeOutcome WorldPool::Take(int world) {
-  std::lock_guard<std::mutex> lock(use_mutex_);
-  Slot& slot = At(world);
+  Use use(this, world, 1);
+  Slot& slot = use[0];
   if (slot.state != kEnded) throw std::logic_error("No episode has ended in world " + std::to_string(world) + ".");
   slot.state = kIdle;
   return std::move(slot.outcome);

@@ -1,6 +1,7 @@
 #ifndef NEUROZOO_CORE_WORLD_POOL_H_
 #define NEUROZOO_CORE_WORLD_POOL_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,8 +24,9 @@ struct WorldPoolOptions {
 // Many worlds of one kind, played in lockstep, for callers that compute the outputs of many networks at once.
 //
 // Each world plays one episode at a time. What it plays depends on its start and its outputs only, not on the number of
-// threads. The threads are the pool's own. All methods may be called from any thread; Start, Advance and Take wait for
-// each other. An exception of a world is thrown by Advance, after which the pool should not be used any more.
+// threads. The threads are the pool's own. All methods may be called from any thread. Start, Advance and Take wait for
+// each other if they are about the same worlds; others may be advanced at the same time. An exception of a world is
+// thrown by Advance, after which the pool should not be used any more.
 class WorldPool {
  public:
   // What Advance did to a world.
@@ -58,14 +60,33 @@ class WorldPool {
     EpisodeStart start;
     State state = kIdle;  // kStarted: waits for its reset
     EpisodeOutcome outcome;
+    bool is_used = false;
+  };
+
+  // Keeps other threads from using some worlds as long as it lives; waits for those that use them. Throws
+  // std::out_of_range for worlds that do not exist.
+  class Use {
+   public:
+    Use(WorldPool* pool, int first, int count);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+    Slot& operator[](int i) { return pool_->worlds_[first_ + i]; }
+
+   private:
+    void Mark(bool is_used);
+
+    WorldPool* const pool_;
+    const int first_, count_;
   };
 
   State AdvanceOne(Slot* slot, const float* outputs, float* plane, double* reward) const;
-  Slot& At(int world);
 
   const Behaviour behaviour_;
   std::vector<Slot> worlds_;
-  std::mutex use_mutex_;
+  std::mutex use_mutex_;  // of `is_used`
+  std::condition_variable is_free_;
   WorkerThreads threads_;  // the last member: they end first
 };
 

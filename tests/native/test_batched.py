@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
 import keras
 import numpy as np
@@ -80,7 +81,7 @@ def answers(layout, thetas, planes, reference=None):
     networks = SlotNetworks(layout, slots=len(thetas), backend=backend)
     device_reference = None if reference is None else backend.array(reference[None])
     for slot, theta in enumerate(thetas):
-        networks.load(slot, theta, device_reference)
+        networks.load(slot, networks.on_device(theta), device_reference)
     begun = np.arange(planes.shape[1]) == 0
     outputs = [networks.step(planes[:, t], np.full(len(thetas), begun[t])) for t in range(planes.shape[1])]
     return np.stack([np.asarray(step) for step in outputs], axis=1)
@@ -248,34 +249,49 @@ def test_the_networks_of_one_half_are_computed_while_the_worlds_of_the_other_are
     evaluator = engines(BatchedEvaluator, slots=4)
     evaluator.pin(PARENTS)
     play(evaluator, families())
-    computed = {0: threading.Event(), 2: threading.Event()}
-    calls, overlaps = itertools.count(1), []
+    called, advanced, overlaps, change = {0: 0, 2: 0}, {0: 0, 2: 0}, [], threading.Condition()
     step_worlds, step_networks = WorldPool.advance, SlotNetworks.step
     half_of = {id(half.networks): half.first for half in evaluator._halves}
 
     def advance(self, first, outputs):
-        other = computed[2 - first]
-        # 20 steps and a reset for each half. The last one would wait in vain, when the other half has finished.
-        if next(calls) < 2 * 21:
-            # Goes on only when the other half's networks are asked meanwhile.
-            overlaps.append(other.wait(timeout=60))
-        other.clear()
+        with change:
+            advanced[first] += 1
+            # 20 steps and a reset for each half; the first half is one call ahead, and asks no more after its last step.
+            expected = min(21, advanced[first] + (first == 2))
+            # Goes on only when the other half's networks are called meanwhile.
+            overlaps.append(change.wait_for(lambda: called[2 - first] >= expected, timeout=60))
         return step_worlds(self, first, outputs)
 
     def step(self, *given):
         outputs = step_networks(self, *given)
-        computed[half_of[id(self)]].set()
+        with change:
+            called[half_of[id(self)]] += 1
+            change.notify_all()
         return outputs
 
     monkeypatch.setattr(WorldPool, "advance", advance)
     monkeypatch.setattr(SlotNetworks, "step", step)
     play(evaluator, {n: Episode(PARENTS[n % 3], 1, 0, 80) for n in range(4)})
-    assert overlaps == [True] * (2 * 21 - 1)
+    assert overlaps == [True] * (2 * 21)
+
+
+def test_both_halves_step_at_once_and_the_time_is_counted_once(engines, monkeypatch):
+    evaluator = engines(BatchedEvaluator, slots=4)
+    evaluator.pin(PARENTS)
+    meeting, step_worlds = threading.Barrier(2, timeout=60), WorldPool.advance
+
+    def advance(self, first, outputs):
+        meeting.wait()  # until the other half is here, too
+        time.sleep(0.01)
+        return step_worlds(self, first, outputs)
+
+    monkeypatch.setattr(WorldPool, "advance", advance)
+    begin = time.perf_counter()
+    play(evaluator, {n: Episode(PARENTS[0], 1, 0, 80) for n in range(4)})
+    assert 21 * 0.01 < evaluator.usage.world_seconds < time.perf_counter() - begin
 
 
 def test_receive_ends_in_time_and_waits_if_nothing_is_queued(quick):
-    import time
-
     quick.pin(PARENTS)
     begin = time.monotonic()
     assert quick.receive(timeout=0.3) == {}
@@ -376,8 +392,9 @@ def test_the_number_of_slots_that_would_fit_is_told_and_fits(engines, monkeypatc
     layout = layout_of("frostbite", "large", protocol_of("frostbite"))
     # By hand: 4 bytes for each weight, two observations of 84 * 84 * 4, and 21 * 21 patches of 8 * 8 * 4.
     assert memory_needed(layout, 10) == 40 * (layout.parameter_count + 2 * 28_224 + 441 * 256)
+    assert memory_needed(layout, 10, waiting=3) == memory_needed(layout, 10) + 12 * layout.parameter_count
     backend = type(make_backend())
-    monkeypatch.setattr(backend, "free_bytes", lambda self: memory_needed(layout, 7))
+    monkeypatch.setattr(backend, "free_bytes", lambda self: memory_needed(layout, 7, waiting=1))
     with pytest.raises(NeurozooError, match="Use at most 6 slots"):
         engines(BatchedEvaluator, model="large", slots=8)
     assert (

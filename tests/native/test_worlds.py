@@ -1,7 +1,10 @@
 """The op plays every game like the Python environment: same planes, rewards, length and behaviour."""
 
+import contextlib
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
+from neurozoo.evaluation.world_pool import BEGUN, ENDED, PLAYING, WorldPool
 from neurozoo.genomes.genome import Genome, Mutation, Weights
 
 WORLDS = [
@@ -175,3 +179,33 @@ def test_a_pool_that_is_open_when_python_ends_says_nothing(ops):
     )
     ended = subprocess.run([sys.executable, "-c", code, ops], capture_output=True, text=True, check=True)
     assert "Exception" not in ended.stderr
+
+
+@pytest.fixture
+def slow_pool(ops):
+    """Two worlds; the first is at its reset, which takes a second or more."""
+    how = {"worlds": 2, "threads": 2, "behaviour": "none"}
+    with contextlib.closing(WorldPool(ops, game="pong", protocol=protocol_of("pong"), **how)) as pool:
+        pool.start([0], [Episode(Genome(0), 20_000, 0, 400)])
+        with ThreadPoolExecutor(1) as other:
+            reset = other.submit(pool.advance, 0, NOTHING)
+            time.sleep(0.2)
+            yield pool, reset
+
+
+NOTHING = np.zeros((1, 6), np.float32)
+
+
+def test_worlds_are_started_and_advanced_while_another_is_still_at_its_step(slow_pool):
+    pool, reset = slow_pool
+    pool.start([1], [Episode(Genome(0), 0, 0, 8)])
+    assert [pool.advance(1, NOTHING)[2].item() for _ in range(3)] == [BEGUN, PLAYING, ENDED]
+    assert len(pool.outcomes([1])) == 1
+    assert not reset.done()
+    assert reset.result()[2].item() == BEGUN
+
+
+def test_what_is_asked_of_a_world_waits_for_its_step(slow_pool):
+    pool, reset = slow_pool
+    assert pool.advance(0, NOTHING)[2].item() == PLAYING  # without the wait: in the middle of a reset
+    assert reset.result(timeout=600)[2].item() == BEGUN

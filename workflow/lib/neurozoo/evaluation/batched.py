@@ -1,10 +1,12 @@
 """The batched engine: plays many episodes in lockstep, with environments in C++ and all networks as one Keras batch."""
 
+import contextlib
 import itertools
 import os
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +48,7 @@ class _Job:
     episode: Episode
     make: Callable[[], np.ndarray]  # makes its weights
     reference: object  # reference batch of virtual batch norm
-    theta: Future | None = None  # the weights, once `make` has been started
+    weights: Future | None = None  # the weights on the device, once `make` has been started
 
 
 @dataclass
@@ -71,7 +73,8 @@ class BatchedEvaluator:
     differ. They do not depend on the number of threads.
 
     Episodes only advance during `receive`, which steps the two halves of the slots in turn: threads step the
-    environments of one half while the device computes the networks of the other.
+    environments of one half while the device computes the networks of the other. A thread that finds no environment left
+    goes on with the other half, if its outputs are there.
 
     Args:
         ops: Path of the op library.
@@ -127,7 +130,7 @@ class BatchedEvaluator:
         shape = observation_shape(game, protocol)
         self._repeats_first = shape.repeats_first
         self._plane_shape = (shape.height, shape.width, shape.channels)
-        self.announcement = self._check_memory(slots)
+        self.announcement = self._check_memory(slots, threads)
         self._pool: dict[str, Any] = {"game": game, "protocol": protocol, "threads": threads, "behaviour": behaviour}
         self._worlds = WorldPool(ops, worlds=slots, **self._pool)
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
@@ -137,8 +140,10 @@ class BatchedEvaluator:
         self._tracer: tuple[_Half, WorldPool] | None = None
         self._threads = threads
         self._makers = ThreadPoolExecutor(threads)
-        self._stepper = ThreadPoolExecutor(1)
+        self._steppers = ThreadPoolExecutor(len(self._halves))
         self.usage = Usage()
+        self._usage_lock = threading.Lock()
+        self._stepping, self._since = 0, 0.0  # halves whose environments are stepped, and when that number changed
         self._is_open = True
 
     def _check_fit(self, game: str) -> None:
@@ -151,11 +156,12 @@ class BatchedEvaluator:
                 f"The network has {self.layout.num_actions} outputs, but the game has {actions} actions."
             )
 
-    def _check_memory(self, slots: int) -> str:
-        needed, free = memory_needed(self.layout, slots), self._backend.free_bytes()
+    def _check_memory(self, slots: int, threads: int) -> str:
+        needed, free = memory_needed(self.layout, slots, waiting=threads), self._backend.free_bytes()
         name = self.layout.network.name
         if needed > free:
-            most = int(free / needed * slots) // 2 * 2
+            waiting = memory_needed(self.layout, 0, waiting=threads)
+            most = max(0, int((free - waiting) / (needed - waiting) * slots)) // 2 * 2
             advice = f"Use at most {most} slots" if most else "Use engine: native"
             raise NeurozooError(
                 f"{slots} slots of network {name!r} need {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free on "
@@ -248,16 +254,32 @@ class BatchedEvaluator:
         self._refill(half)
         if half.playing:
             outputs = half.networks.step(half.planes, half.states == BEGUN)
-            half.step = self._stepper.submit(self._step, half.first, outputs)
+            half.step = self._steppers.submit(self._step, half.first, outputs)
         return results
 
     def _step(self, first: int, outputs: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values = np.asarray(outputs)  # waits for the device
-        begin = time.perf_counter()
-        news = self._worlds.advance(first, values)
-        self.usage.world_seconds += time.perf_counter() - begin
-        self.usage.decisions += int(np.count_nonzero(news[2] >= PLAYING))
+        with self._counted():
+            news = self._worlds.advance(first, values)
+        with self._usage_lock:
+            self.usage.decisions += int(np.count_nonzero(news[2] >= PLAYING))
         return news
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Counts the time in which environments are stepped; once, if both halves are stepped."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        with self._usage_lock:
+            now = time.perf_counter()
+            if self._stepping:
+                self.usage.world_seconds += now - self._since
+            self._stepping, self._since = self._stepping + change, now
 
     def _finished(self, half: _Half) -> dict[int, EpisodeResult]:
         ended = np.flatnonzero(half.states == ENDED).tolist()
@@ -282,12 +304,15 @@ class BatchedEvaluator:
         upcoming = [*jobs, *itertools.islice(self._queue, self._threads)]
         for index, (slot, job) in enumerate(zip(slots, jobs, strict=True)):
             for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each needs the memory of a slot
-                soon.theta = soon.theta or self._makers.submit(soon.make)
-            assert job.theta is not None  # this job is the first of the upcoming ones
-            half.networks.load(slot, job.theta.result(), job.reference)
+                soon.weights = soon.weights or self._makers.submit(self._weights_of, soon)
+            assert job.weights is not None  # this job is the first of the upcoming ones
+            half.networks.load(slot, job.weights.result(), job.reference)
             half.playing[slot] = job, time.monotonic()
-            job.theta = None
+            job.weights = None
         self._worlds.start([half.first + slot for slot in slots], [job.episode for job in jobs])
+
+    def _weights_of(self, job: _Job) -> dict[str, Any]:
+        return self._halves[0].networks.on_device(job.make())
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
@@ -302,7 +327,7 @@ class BatchedEvaluator:
         if self._tracer is None:
             self._tracer = self._make_half(0, 1), WorldPool(self._ops, worlds=1, **self._pool | {"threads": 1})
         half, worlds = self._tracer
-        half.networks.load(0, theta, self._reference)
+        half.networks.load(0, half.networks.on_device(theta), self._reference)
         worlds.start([0], [episode])
         planes, outputs, rewards = [], [], []
         news = worlds.advance(0, np.zeros((1, self.layout.num_actions), np.float32))
@@ -319,7 +344,7 @@ class BatchedEvaluator:
             return
         self._is_open = False
         self._queue.clear()
-        self._stepper.shutdown(wait=True, cancel_futures=True)
+        self._steppers.shutdown(wait=True, cancel_futures=True)
         self._makers.shutdown(wait=True, cancel_futures=True)
         for worlds in (self._worlds, *(self._tracer or ())[1:]):
             worlds.close()

@@ -40,17 +40,24 @@ class SlotNetworks:
         self._stack = backend.zeros((slots, *layout.observation_shape))
         self._run, self._measure = _programs(layout, backend, repeats_first)
 
-    def load(self, slot: int, theta: np.ndarray, reference: Any = None) -> None:
+    def on_device(self, theta: np.ndarray) -> dict[str, Any]:
+        """Copies weights to the device, for `load`. Any thread may call it.
+
+        Args:
+            theta: float32, (parameters,).
+        """
+        return {
+            name: self._backend.array(theta[place].reshape(1, *shape)) for name, (place, shape) in self._places.items()
+        }
+
+    def load(self, slot: int, new: Mapping[str, Any], reference: Any = None) -> None:
         """Gives a slot new weights.
 
         Args:
             slot: Index of the slot.
-            theta: float32, (parameters,).
+            new: The weights, on the device.
             reference: Reference batch of virtual batch norm, (1, batch, height, width, channels), on the device.
         """
-        new = {
-            name: self._backend.array(theta[place].reshape(1, *shape)) for name, (place, shape) in self._places.items()
-        }
         if self._moments:
             self._moments = self._backend.with_slot(self._moments, slot, self._measure(new, reference))
         self._weights = self._backend.with_slot(self._weights, slot, new)
@@ -88,12 +95,13 @@ def _programs(
     return backend.compiled(run, reuse=True), backend.compiled(measure)
 
 
-def memory_needed(layout: Layout, slots: int) -> int:
+def memory_needed(layout: Layout, slots: int, *, waiting: int = 0) -> int:
     """Estimates the memory in bytes of weights, observations, and the largest patches of one half of the slots.
 
     Args:
         layout: The network.
         slots: Number of agents, in two halves.
+        waiting: Number of agents whose weights are there before a slot is free.
     """
     patches = [
         math.prod(placed.out_shape[:2]) * math.prod(placed.weight_shape[:-1])
@@ -101,4 +109,4 @@ def memory_needed(layout: Layout, slots: int) -> int:
         if placed.layer.kind != "dense"
     ]
     values = layout.parameter_count + 2 * math.prod(layout.observation_shape) + max(patches, default=0)
-    return 4 * slots * values
+    return 4 * (slots * values + waiting * layout.parameter_count)
