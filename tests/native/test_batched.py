@@ -1,7 +1,6 @@
 """The batched engine plays like the native engine, on the Keras backend of this process and then on JAX."""
 
 import dataclasses
-import itertools
 import os
 import shutil
 import subprocess
@@ -256,7 +255,7 @@ def test_the_networks_of_one_half_are_computed_while_the_worlds_of_the_other_are
     def advance(self, first, outputs):
         with change:
             advanced[first] += 1
-            # 20 steps and a reset for each half; the first half is one call ahead, and asks no more after its last step.
+            # 20 steps and a reset for each half. The first half is one call ahead, until its last step.
             expected = min(21, advanced[first] + (first == 2))
             # Goes on only when the other half's networks are called meanwhile.
             overlaps.append(change.wait_for(lambda: called[2 - first] >= expected, timeout=60))

@@ -73,8 +73,8 @@ class BatchedEvaluator:
     differ. They do not depend on the number of threads.
 
     Episodes only advance during `receive`, which steps the two halves of the slots in turn: threads step the
-    environments of one half while the device computes the networks of the other. A thread that finds no environment left
-    goes on with the other half, if its outputs are there.
+    environments of one half while the device computes the networks of the other. A thread that finds no environment
+    left goes on with the other half, if its outputs are there.
 
     Args:
         ops: Path of the op library.
