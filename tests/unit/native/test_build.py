@@ -153,6 +153,7 @@ def test_the_emulator_is_patched_and_a_new_patch_is_applied_to_fresh_sources(pro
     (project / "sources" / "ale_patch" / "ale.patch").write_text(PATCH.replace("PATCHED 1", "PATCHED 2"))
     make(project)
     assert answer_of(project) == 2
+    assert len(list((project / "build").glob("ale_py*"))) == 1
 
 
 TRAINING = """

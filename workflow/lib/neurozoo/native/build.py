@@ -127,6 +127,9 @@ def build_native_op(
     ale = build_dir / f"ale_py-{ALE_VERSION}-{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
     if not ale.exists():
         _unpack(source, ale, patch=patch)
+    for old in build_dir.glob("ale_py-*"):
+        if old != ale:  # of another version or patch: nothing is compiled from it any more
+            shutil.rmtree(old)
     _forget_moved_cache(build_dir)
     compile_flags, link_flags = tf.sysconfig.get_compile_flags(), tf.sysconfig.get_link_flags()
     configure = [
