@@ -17,7 +17,8 @@ namespace neurozoo {
 // Threads that wait for jobs. A job is a function that they call with 0 ... count - 1, in any order.
 //
 // Any thread may give them jobs. They are begun one after the other, but may overlap: a thread for which nothing is
-// left of one job goes on with the next. The destructor lets the threads finish the jobs that they have.
+// left of one job goes on with the next. The destructor waits for the jobs that have begun, and drops the others;
+// nobody should wait for those.
 class WorkerThreads {
  public:
   // What Begin returns and Wait takes.

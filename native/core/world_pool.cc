@@ -16,10 +16,11 @@ WorldPool::WorldPool(const WorldPoolOptions& options) : behaviour_(options.behav
 }
 
 WorldPool::Use::Use(WorldPool* pool, int first, int count) : pool_(pool), first_(first), count_(count) {
-  for (const int world : {first, first + count - 1}) {
-    if (world >= 0 && world < pool->num_worlds()) continue;
-    throw std::out_of_range("World " + std::to_string(world) + " does not exist; there are " +
-                            std::to_string(pool->num_worlds()) + ".");
+  const int worlds = pool->num_worlds();
+  if (first < 0 || first >= worlds || count > worlds - first) {
+    const int missing = first < 0 || first >= worlds ? first : worlds;
+    throw std::out_of_range("World " + std::to_string(missing) + " does not exist; there are " +
+                            std::to_string(worlds) + ".");
   }
   std::unique_lock<std::mutex> lock(pool->use_mutex_);
   pool->is_free_.wait(lock, [this] {

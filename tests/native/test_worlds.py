@@ -183,13 +183,13 @@ def test_a_pool_that_is_open_when_python_ends_says_nothing(ops):
 
 @pytest.fixture
 def slow_pool(ops):
-    """Two worlds; the first is at its reset, which takes a second or more."""
+    """Two worlds; the first is at its reset, which takes about two seconds."""
     how = {"worlds": 2, "threads": 2, "behaviour": "none"}
     with contextlib.closing(WorldPool(ops, game="pong", protocol=protocol_of("pong"), **how)) as pool:
-        pool.start([0], [Episode(Genome(0), 20_000, 0, 400)])
+        pool.start([0], [Episode(Genome(0), 40_000, 0, 400)])
         with ThreadPoolExecutor(1) as other:
             reset = other.submit(pool.advance, 0, NOTHING)
-            time.sleep(0.2)
+            time.sleep(0.5)
             yield pool, reset
 
 

@@ -151,9 +151,13 @@ def test_the_emulator_is_patched_and_a_new_patch_is_applied_to_fresh_sources(pro
     make(project)
     assert answer_of(project) == 1
     (project / "sources" / "ale_patch" / "ale.patch").write_text(PATCH.replace("PATCHED 1", "PATCHED 2"))
+    folder = project / "build"
+    (folder / "old-ale_py-half").mkdir()  # a removal was killed
+    (folder / "ale_py-of-somebody.tar.gz").touch()
     make(project)
     assert answer_of(project) == 2
-    assert len(list((project / "build").glob("ale_py*"))) == 1
+    assert len([path for path in folder.glob("*ale_py*") if path.is_dir()]) == 1
+    assert (folder / "ale_py-of-somebody.tar.gz").exists()
 
 
 TRAINING = """

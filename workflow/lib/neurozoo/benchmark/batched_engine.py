@@ -3,7 +3,7 @@
 import itertools
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from neurozoo.benchmark.workload import make_workload
 from neurozoo.evaluation import DEFAULT_SLOTS
@@ -25,7 +25,8 @@ class BatchedSpeed:
         episodes: Episodes that ended during the measurement.
         frames_per_second: Emulator frames per second of wall time. If the frame skip is random, its mean is used.
         decisions_per_second: Decisions of all agents.
-        emulator_share: Share of the time in which environments were stepped. For the rest they waited for networks.
+        emulator_share: Share of the time in which at least one environment was stepped. For the rest, all waited for
+            networks.
     """
 
     network: str
@@ -92,10 +93,10 @@ def measure_batched(
         submit(3 * slots)  # for each slot one episode that plays and two that wait
         while evaluator.usage.decisions < 10 * slots:
             play_on()
-        begin, before, episodes = time.perf_counter(), replace(evaluator.usage), 0
+        begin, before, episodes = time.perf_counter(), evaluator.usage, 0
         while (wall := time.perf_counter() - begin) < seconds:
             episodes += play_on()
-        after, device = replace(evaluator.usage), evaluator.device
+        after, device = evaluator.usage, evaluator.device
     decisions = after.decisions - before.decisions
     fewest, most = load.protocol.least_frame_skip or load.protocol.frame_skip, load.protocol.frame_skip
     return BatchedSpeed(

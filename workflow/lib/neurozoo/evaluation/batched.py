@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,6 @@ class BatchedEvaluator:
         layout: The network.
         announcement: A sentence about the device and its memory.
         device: The device that computes the networks, such as `cuda:0`.
-        usage: Counters of steps and time.
 
     Raises:
         NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not have the
@@ -136,12 +135,12 @@ class BatchedEvaluator:
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
         self._queue: deque[_Job] = deque()
         self._reference: object = None
-        self._failure: NeurozooError | None = None
+        self._failure: Exception | None = None
         self._tracer: tuple[_Half, WorldPool] | None = None
         self._threads = threads
         self._makers = ThreadPoolExecutor(threads)
         self._steppers = ThreadPoolExecutor(len(self._halves))
-        self.usage = Usage()
+        self._usage = Usage()
         self._usage_lock = threading.Lock()
         self._stepping, self._since = 0, 0.0  # halves whose environments are stepped, and when that number changed
         self._is_open = True
@@ -157,10 +156,10 @@ class BatchedEvaluator:
             )
 
     def _check_memory(self, slots: int, threads: int) -> str:
-        needed, free = memory_needed(self.layout, slots, waiting=threads), self._backend.free_bytes()
+        needed, free = memory_needed(self.layout, slots, waiting=threads + 1), self._backend.free_bytes()
         name = self.layout.network.name
         if needed > free:
-            waiting = memory_needed(self.layout, 0, waiting=threads)
+            waiting = memory_needed(self.layout, 0, waiting=threads + 1)
             most = max(0, int((free - waiting) / (needed - waiting) * slots)) // 2 * 2
             advice = f"Use at most {most} slots" if most else "Use engine: native"
             raise NeurozooError(
@@ -237,7 +236,7 @@ class BatchedEvaluator:
                     results |= self._play_on(half)
                 if time.monotonic() >= end or not (self._queue or any(half.playing for half in self._halves)):
                     break
-        except NeurozooError as error:
+        except Exception as error:  # also of a device without memory: episodes are half placed
             self._failure = error
             raise
         if not results:
@@ -262,8 +261,15 @@ class BatchedEvaluator:
         with self._counted():
             news = self._worlds.advance(first, values)
         with self._usage_lock:
-            self.usage.decisions += int(np.count_nonzero(news[2] >= PLAYING))
+            self._usage.decisions += int(np.count_nonzero(news[2] >= PLAYING))
         return news
+
+    @property
+    def usage(self) -> Usage:
+        """Counters of steps and time up to now; a copy."""
+        self._count(0)
+        with self._usage_lock:
+            return replace(self._usage)
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
@@ -278,7 +284,7 @@ class BatchedEvaluator:
         with self._usage_lock:
             now = time.perf_counter()
             if self._stepping:
-                self.usage.world_seconds += now - self._since
+                self._usage.world_seconds += now - self._since
             self._stepping, self._since = self._stepping + change, now
 
     def _finished(self, half: _Half) -> dict[int, EpisodeResult]:
@@ -304,15 +310,12 @@ class BatchedEvaluator:
         upcoming = [*jobs, *itertools.islice(self._queue, self._threads)]
         for index, (slot, job) in enumerate(zip(slots, jobs, strict=True)):
             for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each needs the memory of a slot
-                soon.weights = soon.weights or self._makers.submit(self._weights_of, soon)
+                soon.weights = soon.weights or self._makers.submit(_make_on_device, half.networks, soon.make)
             assert job.weights is not None  # this job is the first of the upcoming ones
             half.networks.load(slot, job.weights.result(), job.reference)
             half.playing[slot] = job, time.monotonic()
             job.weights = None
         self._worlds.start([half.first + slot for slot in slots], [job.episode for job in jobs])
-
-    def _weights_of(self, job: _Job) -> dict[str, Any]:
-        return self._halves[0].networks.on_device(job.make())
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
@@ -363,3 +366,8 @@ class BatchedEvaluator:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _make_on_device(networks: SlotNetworks, make: Callable[[], np.ndarray]) -> dict[str, Any]:
+    # No method of the evaluator: the last reference to it should not end in one of its own threads.
+    return networks.on_device(make())

@@ -1,5 +1,6 @@
 """Builds the op library from source: the emulator's package, CMake, and TensorFlow's own flags."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -127,9 +128,6 @@ def build_native_op(
     ale = build_dir / f"ale_py-{ALE_VERSION}-{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
     if not ale.exists():
         _unpack(source, ale, patch=patch)
-    for old in build_dir.glob("ale_py-*"):
-        if old != ale:  # of another version or patch: nothing is compiled from it any more
-            shutil.rmtree(old)
     _forget_moved_cache(build_dir)
     compile_flags, link_flags = tf.sysconfig.get_compile_flags(), tf.sysconfig.get_link_flags()
     configure = [
@@ -166,6 +164,7 @@ def build_native_op(
         shutil.copyfile(build_dir / "cmake" / "libneurozoo_ops.so", temporary)
         # Inside, so that a failure here leaves the old library; a reader never sees a new one with old facts.
         write_json(build_info, facts)
+    _remove_sources_except(ale)
 
 
 def find_compiler() -> str:
@@ -222,6 +221,17 @@ def _unpack(source: Path, target: Path, *, patch: str) -> None:
             os.replace(unpacked, target)
         except OSError as error:
             raise explained(error, target) from error
+
+
+def _remove_sources_except(used: Path) -> None:
+    # Those of other versions and patches. Renamed first, so that a kill leaves no half tree under a name that counts.
+    for old in used.parent.glob("ale_py-*"):
+        if old != used and old.is_dir() and not old.is_symlink():
+            gone = old.with_name(f"old-{old.name}")
+            with contextlib.suppress(OSError):
+                old.rename(gone)
+    for gone in used.parent.glob("old-ale_py-*"):
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _train(configure: list[str], build: list[str], *, build_dir: Path, key: str) -> bool:
