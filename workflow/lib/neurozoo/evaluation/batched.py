@@ -33,7 +33,7 @@ class Usage:
 
     Attributes:
         decisions: Steps of all environments.
-        world_seconds: Wall time in which environments were stepped.
+        world_seconds: Wall time in which at least one environment was stepped.
     """
 
     decisions: int = 0
