@@ -4,6 +4,8 @@ import ctypes
 import dataclasses
 import re
 import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -305,7 +307,7 @@ def test_an_empty_slot_is_refused_by_the_op(evaluators):
     evaluator.pin([Genome(1)])
     for slot in (1, -1):
         with pytest.raises(NeurozooError, match=f"^No genome is held in slot {slot}.$"):
-            evaluator._call(evaluator._ops.neurozoo_parameters, handle=evaluator._handle, slot=slot)
+            evaluator._evaluator.call(evaluator._ops.neurozoo_parameters, slot=slot)
 
 
 @pytest.mark.parametrize("genome", [Genome(249_000_000), Genome(1, (Mutation(249_000_000, 0.1),))])
@@ -419,6 +421,41 @@ def test_closing_twice_is_no_error_and_leaving_a_with_block_closes(ops, noise_ta
     evaluator.close()
     with pytest.raises(NeurozooError, match=r"^The evaluator is closed\.$"):
         evaluator.submit({1: Episode(Genome(1), 1, 0, 8)})
+
+
+def test_a_forgotten_evaluator_ends_its_threads(ops, noise_table):
+    layout = get_network("small").layout(18)
+    process = psutil.Process()
+
+    def forget():
+        evaluator = NativeEvaluator(
+            ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=3
+        )
+        evaluator.submit({0: Episode(Genome(1), 1, 0, UBER.max_frames)})
+        return process.num_threads()
+
+    forget()  # starts those of TensorFlow, too
+    threads = forget()
+    assert process.num_threads() == threads - 3
+
+
+def test_python_ends_at_once_and_without_a_word_while_a_forgotten_evaluator_plays(ops, noise_table):
+    code = """
+import builtins, sys
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.evaluation import Episode
+from neurozoo.evaluation.native import NativeEvaluator
+from neurozoo.genomes.genome import Genome
+from neurozoo.networks.catalogue import get_network
+
+game = {"game": "freeway", "protocol": get_protocol("uber2018"), "layout": get_network("large").layout(3)}
+builtins.kept = NativeEvaluator(ops=sys.argv[1], noise=sys.argv[2], **game)
+builtins.kept.submit({n: Episode(Genome(n), 1, 0, 108_000) for n in range(500)})  # minutes
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code, ops, noise_table], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not [line for line in ended.stderr.splitlines() if "Error" in line or "Exception" in line]
 
 
 def test_evaluators_leave_no_threads_and_no_memory_behind(ops, noise_table):

@@ -181,6 +181,16 @@ def test_a_pool_that_is_open_when_python_ends_says_nothing(ops):
     assert "Exception" not in ended.stderr
 
 
+def test_a_closed_pool_is_refused(ops):
+    how = {"protocol": protocol_of("river_crossing"), "worlds": 1, "threads": 1, "behaviour": "none"}
+    pool = WorldPool(ops, game="river_crossing", **how)
+    pool.close()
+    pool.close()
+    for use in (lambda: pool.start([0], []), lambda: pool.advance(0, NOTHING), lambda: pool.outcomes([0])):
+        with pytest.raises(NeurozooError, match=r"^The pool of environments is closed\.$"):
+            use()
+
+
 @pytest.fixture
 def slow_pool(ops):
     """Two worlds; the first is at its reset, which takes about two seconds."""

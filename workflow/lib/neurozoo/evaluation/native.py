@@ -1,7 +1,6 @@
 """The native engine: plays whole episodes in threads of the op, one episode per thread."""
 
 import os
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from neurozoo.environments.protocols import START_STATES, Protocol, start_action
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Trace
 from neurozoo.genomes.genome import Genome, Mutation, Weights
-from neurozoo.native import call_op, import_tensorflow, load_ops
+from neurozoo.native import load_ops
+from neurozoo.native.resource import Resource
 from neurozoo.networks.description import Layout
 
 
@@ -47,23 +47,21 @@ class NativeEvaluator:
         threads: int = 1,
         behaviour: str = "none",
     ) -> None:
-        self._tf = import_tensorflow()
         self._ops = load_ops(ops)
         self._pinned: dict[Genome, int] = {}
         self._shared: Genome | None = None  # common ancestor of many genomes, pinned while they are decoded
         self.layout = layout
         self._behaviour = check_behaviour(game, behaviour)
         self._protocol = protocol
-        self._handle = None
-        self._handle = self._call(
+        self._evaluator = Resource(
             self._ops.neurozoo_evaluator,
+            name="evaluator",
             **world_attributes(game, protocol),
             behaviour=behaviour,
             plan=layout.plan().ravel().tolist(),
             plan_scales=layout.plan_scales().ravel().tolist(),
             noise_path=str(Path(noise).resolve()),
             num_threads=threads,
-            shared_name=f"neurozoo-{uuid.uuid4()}",
         )
 
     def set_reference(self, observations: np.ndarray) -> None:
@@ -72,7 +70,7 @@ class NativeEvaluator:
         Raises:
             NeurozooError: The observations have a wrong shape.
         """
-        self._call(self._ops.neurozoo_reference, handle=self._handle, observations=np.asarray(observations, np.float32))
+        self._evaluator.call(self._ops.neurozoo_reference, observations=np.asarray(observations, np.float32))
 
     def pin(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights in memory (16 MB each for `large`) instead of those that were pinned before.
@@ -119,9 +117,8 @@ class NativeEvaluator:
                 weights.append(self._checked(initial))
             mutations.extend(rest)
             starts.append(len(mutations))
-        self._call(
+        self._evaluator.call(
             self._ops.neurozoo_hold,
-            handle=self._handle,
             bases=np.array(bases, np.int32),
             initials=np.array(initials, np.int64),
             weights=np.array(weights, np.float32).reshape(len(weights), self.layout.parameter_count),
@@ -169,9 +166,8 @@ class NativeEvaluator:
             else:
                 indices.append(rest[0].index if rest else -1)
                 powers.append(rest[0].power if rest else 0.0)
-        self._call(
+        self._evaluator.call(
             self._ops.neurozoo_submit,
-            handle=self._handle,
             ids=np.array(list(episodes), np.int64),
             parents=np.array(parents, np.int32),
             noise_indices=np.array(indices, np.int64),
@@ -187,7 +183,7 @@ class NativeEvaluator:
         Raises:
             NeurozooError: A worker failed.
         """
-        *columns, behaviours, sizes = self._call(self._ops.neurozoo_receive, handle=self._handle, timeout=timeout)
+        *columns, behaviours, sizes = self._evaluator.call(self._ops.neurozoo_receive, timeout=timeout)
         numbers, *facts = (column.numpy().tolist() for column in columns)
         parts = shaped_behaviours(behaviours.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
         return {
@@ -197,13 +193,12 @@ class NativeEvaluator:
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
-        return self._call(self._ops.neurozoo_parameters, handle=self._handle, slot=self._pinned[genome]).numpy()
+        return self._evaluator.call(self._ops.neurozoo_parameters, slot=self._pinned[genome]).numpy()
 
     def trace(self, episode: Episode) -> Trace:
         """Plays one episode of a pinned genome and records every step (28 kB each)."""
-        columns = self._call(
+        columns = self._evaluator.call(
             self._ops.neurozoo_trace,
-            handle=self._handle,
             slot=self._pinned[episode.genome],
             noops=np.int64(episode.noops),
             seed=np.int64(episode.seed),
@@ -213,24 +208,13 @@ class NativeEvaluator:
 
     def close(self) -> None:
         """Drops queued episodes, stops running ones within a step, and frees the memory."""
-        if self._handle is not None:
-            self._tf.raw_ops.DestroyResourceOp(resource=self._handle, ignore_lookup_error=True)
-            self._handle = None
+        self._evaluator.close()
 
     def __enter__(self) -> "NativeEvaluator":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
-            self.close()
-
-    def _call(self, op, **inputs):
-        if "handle" in inputs and inputs["handle"] is None:
-            raise NeurozooError("The evaluator is closed.")
-        return call_op(op, **inputs)
 
 
 def shaped_behaviours(

@@ -1,7 +1,6 @@
 """Environments of the op, which its threads step in lockstep, for the batched engine."""
 
 import os
-import uuid
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +8,8 @@ import numpy as np
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import shaped_behaviours, world_attributes
-from neurozoo.native import call_op, import_tensorflow, load_ops
+from neurozoo.native import load_ops
+from neurozoo.native.resource import Resource
 
 BEGUN, PLAYING, ENDED = 1, 2, 3  # states that `advance` returns; 0: no episode
 
@@ -29,28 +29,24 @@ class WorldPool:
         NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
     """
 
-    _handle = None
-
     def __init__(
         self, ops: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
     ) -> None:
         self._ops = load_ops(ops)
-        self._tf = import_tensorflow()  # kept: nothing can be imported any more when Python ends
         self._protocol, self._behaviour = protocol, behaviour
-        self._handle = call_op(
+        self._worlds = Resource(
             self._ops.neurozoo_worlds,
+            name="pool of environments",
             **world_attributes(game, protocol),
             behaviour=behaviour,
             num_worlds=worlds,
             num_threads=threads,
-            shared_name=f"neurozoo-{uuid.uuid4()}",
         )
 
     def start(self, worlds: Sequence[int], episodes: Sequence[Episode]) -> None:
         """Starts an episode in each of some environments, at the next `advance`."""
-        call_op(
+        self._worlds.call(
             self._ops.neurozoo_start,
-            handle=self._handle,
             worlds=np.array(worlds, np.int32),
             noops=np.array([episode.noops for episode in episodes], np.int64),
             seeds=np.array([episode.seed for episode in episodes], np.int64),
@@ -71,7 +67,7 @@ class WorldPool:
         Raises:
             NeurozooError: An environment failed. The pool can no longer be used.
         """
-        news = call_op(self._ops.neurozoo_advance, handle=self._handle, first=first, outputs=outputs)
+        news = self._worlds.call(self._ops.neurozoo_advance, first=first, outputs=outputs)
         planes, rewards, states = (column.numpy() for column in news)
         return planes, rewards, states
 
@@ -82,15 +78,10 @@ class WorldPool:
             worlds: Indices of the environments.
         """
         numbers = np.array(worlds, np.int32)
-        *facts, data, sizes = call_op(self._ops.neurozoo_outcomes, handle=self._handle, worlds=numbers)
+        *facts, data, sizes = self._worlds.call(self._ops.neurozoo_outcomes, worlds=numbers)
         described = shaped_behaviours(data.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
         return list(zip(*(fact.numpy().tolist() for fact in facts), described, strict=True))
 
     def close(self) -> None:
         """Ends the threads and frees the memory."""
-        if self._handle is not None:
-            self._tf.raw_ops.DestroyResourceOp(resource=self._handle, ignore_lookup_error=True)
-            self._handle = None
-
-    def __del__(self) -> None:
-        self.close()
+        self._worlds.close()
