@@ -26,7 +26,9 @@ TINY = (12, 10, 2)  # an observation small enough for slow twins
         ("impala_deep_lstm", 18, 1_638_883),
         # By hand: 8*8*4*16 + 16, 4*4*16*32 + 32, 11*11*32 * 256 + 256, then 263 * 7 + 7
         ("impala_shallow", 6, 4_112 + 8_224 + 991_488 + 1_848),
-        # ... then an LSTM of (263 + 256) * 1024 + 1024, then 256 * 7 + 7
+        # ... and two for each of 21*21*16, 11*11*32 and 256
+        ("impala_shallow_layer_norm", 6, 1_005_672 + 2 * (7_056 + 3_872 + 256)),
+        # impala_shallow, then an LSTM of (263 + 256) * 1024 + 1024, then 256 * 7 + 7
         ("impala_shallow_lstm", 6, 4_112 + 8_224 + 991_488 + 532_480 + 1_799),
         # That of impala_gym_deep without its LSTM: 263 * 7 + 7 instead of 532_480 + 1_799
         ("impala_deep", 6, 1_623_511 - 534_279 + 1_848),

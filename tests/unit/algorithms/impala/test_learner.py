@@ -384,6 +384,7 @@ def _seed_of_test(environment):
 
 
 PPO = replace(SETTINGS, objective="ppo", epochs=3, optimizer="adam", optimizer_epsilon=1e-5, max_gradient_norm=0.5)
+DECOUPLED = replace(PPO, proximal_policy="learning")
 PQN = replace(PPO, objective="pqn", optimizer="radam", epsilon_steps=48)
 
 
@@ -394,7 +395,7 @@ SMALL_Q = KerasNetwork(
 
 
 @pytest.mark.long(seconds=8)
-@pytest.mark.parametrize(("settings", "stop"), [(PPO, 4), (PPO, 14), (PQN, 14)])
+@pytest.mark.parametrize(("settings", "stop"), [(PPO, 4), (PPO, 14), (DECOUPLED, 14), (PQN, 14)])
 def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
     model = SMALL_Q if settings is PQN else "impala_shallow_lstm"
     make_one = partial(make, settings, model=model)
@@ -425,6 +426,13 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
         ),
         pytest.param("impala_shallow", {"dtype": "mixed_bfloat16"}, marks=pytest.mark.long(seconds=12)),
         ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
+        (
+            "impala_shallow",
+            {
+                **{"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"},
+                "proximal_policy": "learning",
+            },
+        ),
         (SMALL_Q, {"objective": "pqn", "epochs": 2, "batch_size": 8, "minibatches": "steps", "optimizer": "radam"}),
     ],
 )

@@ -7,7 +7,10 @@ import pytest
 import twins
 from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
+from neurozoo.algorithms.impala.playing import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.impala.proximal import proximal_of
+from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from toys import drawn_rollout
 
@@ -151,3 +154,82 @@ def test_actions_that_are_far_from_the_old_policy_move_nothing():
     batch["advantages"] *= -1  # now they are too probable, and the policy moves
     network.update(batch, learning_rate=0.1)
     assert (np.asarray(head) != before).any()
+
+
+# ---- decoupled PPO
+
+
+def proximal_and_rollout(model, seed=2):
+    layout, network = make(model, proximal_policy="learning")
+    rollout = rollout_of(layout, seed)
+    return network, rollout, proximal_of(make_policy(SETTINGS, layout, network.ask), rollout)
+
+
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
+def test_the_network_is_asked_about_every_step_with_the_memory_it_would_have(model):
+    network, rollout, found = proximal_and_rollout(model)
+    state = rollout.state
+    for step in range(TIME + 1):
+        keeps = ~rollout.is_first[step][:, None]
+        seen = np.float32(rollout.observations[step]) / np.float32(255)
+        inputs = [seen, rollout.previous_actions[step], rollout.previous_rewards[step]]
+        logits, values, *state = map(np.asarray, network.online([*inputs, *(part * keeps for part in state)]))
+        if step < TIME:
+            np.testing.assert_allclose(found.logits[step], logits, atol=1e-6)
+        expected = found.values[step] if step < TIME else found.bootstrap
+        np.testing.assert_allclose(expected, values[:, 0], atol=1e-5)
+
+
+def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
+    _, rollout, found = proximal_and_rollout("impala_shallow")
+    before = twins.log_probabilities(np.float64(rollout.logits), rollout.actions)
+    now = twins.log_probabilities(np.float64(found.logits), rollout.actions)
+    bounds = np.exp(-1), np.exp(1)
+    assert (np.exp(now - before) > bounds[1]).any()
+    np.testing.assert_allclose(found.weights, np.clip(np.exp(now - before), *bounds), rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
+def test_the_first_minibatch_of_a_rollout_has_ratios_of_one_however_old_the_rollout_is(model):
+    network, rollout, proximal = proximal_and_rollout(model)
+    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal))
+    figures = network.update(batch, learning_rate=0.01)
+    assert figures["rho_mean"] == pytest.approx(1, abs=1e-5)
+    assert figures["rho_clipped_share"] == 0
+    again = network.update(batch, learning_rate=0.0)
+    assert again["loss_pg"] < figures["loss_pg"]  # the step went down the loss
+    plain = next(minibatches(rollout, SETTINGS, np.random.default_rng(4)))
+    assert network.update(plain, learning_rate=0.0)["rho_clipped_share"] > 0.3
+
+
+def test_a_decoupled_update_has_the_weighted_loss_of_the_twin():
+    network, rollout, proximal = proximal_and_rollout("impala_shallow")
+    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal))
+    # Ratios of 1: what is left of the loss are the weighted advantages.
+    advantages = np.float64(batch["advantages"])
+    normalized = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    np.testing.assert_allclose(batch["targets"], batch["advantages"] + batch["values"], atol=1e-6)
+    figures = network.update(batch, learning_rate=0.0)
+    assert figures["loss_pg"] == pytest.approx(-(normalized * batch["weights"]).mean(), rel=1e-4)
+    assert figures["loss_baseline"] == pytest.approx(0.25 * np.square(advantages).mean(), rel=1e-4)
+
+
+def test_advantages_come_from_the_values_of_the_network_that_learns():
+    _, rollout, proximal = proximal_and_rollout("impala_shallow")
+    everything = replace(SETTINGS, batch_size=COUNT, epochs=1)
+    batch = next(minibatches(rollout, everything, np.random.default_rng(4), proximal))
+    expected = twins.generalized_advantages(
+        rewards=np.clip(rollout.rewards, -1, 1),
+        discounts=np.float32(everything.discount) * ~rollout.is_last,
+        values=proximal.values,
+        bootstrap=proximal.bootstrap,
+        lambda_=everything.gae_lambda,
+    )
+    order = np.random.default_rng(4).permutation(COUNT)
+    np.testing.assert_allclose(batch["advantages"], expected[:, order], atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["vtrace", "pqn"])
+def test_other_objectives_have_no_proximal_policy(objective):
+    with pytest.raises(NeurozooError, match=f"^proximal_policy is a setting of ppo, but objective is {objective}\\."):
+        replace(SETTINGS, objective=objective, epochs=1, minibatches="unrolls", proximal_policy="learning")

@@ -129,6 +129,7 @@ KERAS_NETWORKS = {
     network.name: network
     for network in (
         KerasNetwork("impala_shallow", (), _SMALL[:2], units=256),
+        KerasNetwork("impala_shallow_layer_norm", (), _all(_SMALL[:2], normalisation="layer"), units=256),
         KerasNetwork("impala_shallow_lstm", (), _SMALL[:2], units=256, lstm_units=256),
         KerasNetwork("impala_deep", (), _SECTIONS, units=256),
         KerasNetwork("impala_deep_lstm", (), _SECTIONS, units=256, lstm_units=256),

@@ -7,7 +7,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from neurozoo.agents.policies import Policy, PolicyInputs, State
+from neurozoo.agents.policies import Policy, State
 from neurozoo.algorithms.impala.losses import RewardClipping, clipped_rewards
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.vector import Step
@@ -114,7 +114,7 @@ class Actor:
         """
         if step == 0:
             rollout.state = self.state
-        actions, outputs, self.state = self._policy.step(_inputs(rollout, step), self.state, rng)
+        actions, outputs, self.state = self._policy.step(rollout.inputs(step), self.state, rng)
         assert outputs is not None  # the network is always asked
         assert outputs.baseline is not None  # networks for IMPALA have one
         self._environments.send(actions)
@@ -137,7 +137,7 @@ class Actor:
 
     def look_ahead(self, rollout: Rollout) -> None:
         """Writes the baseline after the last step of a rollout. The memory stays as it is."""
-        rollout.bootstrap[:] = self._policy.ask(_inputs(rollout, len(rollout.actions)), self.state)[0].baseline
+        rollout.bootstrap[:] = self._policy.ask(rollout.inputs(len(rollout.actions)), self.state)[0].baseline
 
     def _count(self, rewards: np.ndarray, is_over: np.ndarray, step: int) -> list[Game]:
         self._scores += rewards
@@ -177,10 +177,6 @@ class Actor:
 def _known(values: np.ndarray) -> list[float | None]:
     """Returns numbers as plain JSON, NaN as None."""
     return [None if math.isnan(value) else value for value in values.tolist()]
-
-
-def _inputs(rollout: Rollout, step: int) -> PolicyInputs:
-    return PolicyInputs(*(getattr(rollout, name)[step] for name in rollout.ARRAYS[: rollout.INPUTS]))
 
 
 def stack_into(target: np.ndarray, stacks: np.ndarray) -> None:

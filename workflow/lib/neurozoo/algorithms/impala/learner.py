@@ -15,6 +15,7 @@ from neurozoo.algorithms.impala.minibatches import minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player, named
 from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy, play_test
+from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.schedule import Schedule
 from neurozoo.algorithms.impala.settings import ImpalaSettings
@@ -270,7 +271,10 @@ class ImpalaLearner:
     def _batches(self, rollout: Rollout) -> Iterator[dict[str, np.ndarray]]:
         s = self.settings
         if s.has_minibatches:
-            return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned))
+            proximal = None
+            if s.proximal_policy == "learning":
+                proximal = proximal_of(make_policy(s, self._layout, self._network.ask), rollout)
+            return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned), proximal)
         return (rollout.batch(slice(first, first + s.batch_size)) for first in range(0, s.num_envs, s.batch_size))
 
     def _finish_learning(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from neurozoo.algorithms.impala.losses import clipped_rewards
+from neurozoo.algorithms.impala.proximal import Proximal
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.networks.keras_networks import MEMORY
@@ -44,7 +45,7 @@ def generalized_advantages(
 
 
 def minibatches(
-    rollout: Rollout, settings: ImpalaSettings, random: np.random.Generator
+    rollout: Rollout, settings: ImpalaSettings, random: np.random.Generator, proximal: Proximal | None = None
 ) -> Iterator[dict[str, np.ndarray]]:
     """Draws everything in a rollout `epochs` times, in a new order each time.
 
@@ -53,23 +54,28 @@ def minibatches(
         settings: With `minibatches`: `unrolls` gives arrays of shape (unroll_length, batch_size, ...), `steps` of shape
             (1, unroll_length * batch_size, ...). Steps of a network with memory belong together: it gets unrolls.
         random: Draws the order.
+        proximal: What the network that learns says of the rollout, in place of the logits and values of the one that
+            acted; with `proximal_policy: learning`.
 
     Yields:
         What `ppo_losses` and `pqn_losses` take, and the inputs of the network, which have no entry for after the last
         step.
     """
     s = settings
+    logits, values, bootstrap = (proximal or (rollout.logits, rollout.values, rollout.bootstrap))[:3]
     advantages = generalized_advantages(
         rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping, scale=s.reward_scale)),
         discounts=np.float32(s.discount) * ~rollout.is_last,
-        values=rollout.values,
-        bootstrap=rollout.bootstrap,
+        values=values,
+        bootstrap=bootstrap,
         lambda_=s.gae_lambda,
     )
-    length, count = rollout.values.shape
-    names = ("observations", "previous_actions", "previous_rewards", "is_first", "actions", "logits", "values")
+    length, count = values.shape
+    names = ("observations", "previous_actions", "previous_rewards", "is_first", "actions")
     arrays = {name: getattr(rollout, name)[:length] for name in names}
-    arrays |= {"advantages": advantages, "targets": advantages + rollout.values}
+    arrays |= {"logits": logits, "values": values, "advantages": advantages, "targets": advantages + values}
+    if proximal is not None:
+        arrays["weights"] = proximal.weights
     memory = dict(zip(MEMORY, rollout.state, strict=False))
     size = s.batch_size
     if s.minibatches == "steps" and not memory:

@@ -26,7 +26,8 @@ class Losses(NamedTuple):
         policy: Scalar.
         entropy: Scalar; negative.
         entropies: Shape (time, batch), in nats.
-        ratios: New probability of each action through that of the policy that acted, shape (time, batch).
+        ratios: New probability of each action through that of the policy that acted, or of the proximal policy, shape
+            (time, batch).
         is_clipped: Whether the bound on its ratio holds for an action, shape (time, batch).
     """
 
@@ -95,7 +96,8 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
 def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, values: Tensor) -> Losses:
     """Returns the losses of PPO, means over time and batch.
 
-    - policy: mean of max(-A r, -A clip(r, 1 - c, 1 + c)), with A the advantages, r the ratios and c `clip_ratio`
+    - policy: mean of w max(-A r, -A clip(r, 1 - c, 1 + c)), with A the advantages, r the ratios and c `clip_ratio`; w
+      is 1, but with `proximal_policy: learning` the weights of `Proximal`
     - baseline: half the mean of (V - target)^2; with `clip_values` of the larger of it and the same for
       V_old + clip(V - V_old, -c, c)
 
@@ -116,6 +118,8 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
     ratios = ops.exp(taken - log_probabilities(batch["logits"], batch["actions"]))
     low, high = 1.0 - s.clip_ratio, 1.0 + s.clip_ratio
     losses = ops.maximum(-advantages * ratios, -advantages * ops.clip(ratios, low, high))
+    if "weights" in batch:
+        losses = losses * batch["weights"]
     errors = ops.square(values - targets)
     if s.clip_values:
         near = before + ops.clip(values - before, -s.clip_ratio, s.clip_ratio)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from neurozoo.agents.policies import State
+from neurozoo.agents.policies import PolicyInputs, State
 from neurozoo.networks.keras_networks import MEMORY
 
 
@@ -64,6 +64,10 @@ class Rollout:
         self.bootstrap = np.zeros(num_envs, np.float32)
         self.state: State = tuple(np.zeros((num_envs, *shape), np.float32) for shape in state_shapes)
         self.version = 0
+
+    def inputs(self, step: int) -> PolicyInputs:
+        """Returns what the policy knows at a step; after the last one, too."""
+        return PolicyInputs(*(getattr(self, name)[step] for name in self.ARRAYS[: self.INPUTS]))
 
     def begin_after(self, other: "Rollout") -> None:
         """Takes over what is known after the last step of the rollout before."""

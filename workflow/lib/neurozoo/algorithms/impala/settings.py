@@ -34,7 +34,7 @@ class ImpalaSettings(RunSettings):
         **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
         **{"dtype": "float32", "reward_scale": 1.0, "shards": 1},
         **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
-        **{"test_actions": "sampled"},
+        **{"test_actions": "sampled", "proximal_policy": "acting"},
     }
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
 
@@ -178,6 +178,12 @@ class ImpalaSettings(RunSettings):
     normalize_advantages: bool = Field(
         default=True, strict=True, description="Whether ppo's advantages get mean 0 and deviation 1 in each update."
     )
+    proximal_policy: Literal["acting", "learning"] = Field(
+        default="acting",
+        description="The policy that ppo stays close to: acting (the one that played the rollout; its weights are one "
+        "rollout older) or learning (the one that begins to learn from it: decoupled PPO, which asks the network once "
+        "more about every step).",
+    )
     # mazes to learn in; other games ignore it
     easy_mazes: Number = Field(
         default=0.1, ge=0, lt=1, description="Share of the budget in which mazes are easy: few walls, and a near goal."
@@ -232,6 +238,11 @@ class ImpalaSettings(RunSettings):
             raise NeurozooError(
                 "With objective vtrace, each unroll is learned from once: set epochs to 1 and minibatches to unrolls, "
                 "or objective to ppo or pqn."
+            )
+        if self.objective != "ppo" and self.proximal_policy != "acting":
+            raise NeurozooError(
+                f"proximal_policy is a setting of ppo, but objective is {self.objective}. Leave proximal_policy out, "
+                "or set objective to ppo."
             )
         if self.objective == "pqn" and self.test_actions != "sampled":
             raise NeurozooError(
