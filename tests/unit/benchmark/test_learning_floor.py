@@ -65,6 +65,13 @@ def test_ppo_learns_several_times():
     assert (costs.forward, costs.backward) == (3 * SHALLOW, 3 * (2 * SHALLOW - SHALLOW_FIRST))
 
 
+def test_decoupled_ppo_asks_the_network_once_more():
+    plain = actor_critic(objective="ppo", epochs=3)
+    costs = actor_critic(objective="ppo", epochs=3, proximal_policy="learning")
+    assert costs.forward - plain.forward == pytest.approx(SHALLOW * 21 / 20)
+    assert (costs.prediction, costs.backward) == (plain.prediction, plain.backward)
+
+
 def test_residual_sections_see_all_positions_once_and_a_fourth_of_them_four_times():
     found = multiply_adds(get_keras_network("impala_deep_lstm").layout(6))
     assert found["section1_conv/w"] == 84 * 84 * 3 * 3 * 4 * 16

@@ -77,6 +77,17 @@ def test_a_run_of_before_goes_on_by_the_rules_of_its_begin(tmp_path, algo, prese
     assert_continues(spec, context, begun)
 
 
+@pytest.mark.parametrize("changes", [{"proximal_policy": "learning"}, {"objective": "pqn"}, {"epochs": 4}])
+def test_a_setting_that_only_new_presets_have_is_a_choice_and_not_a_correction(tmp_path, changes):
+    spec, context = begun_before(tmp_path, "impala", "neurozoo")
+    state = tmp_path / "state" / "state.json"
+    identity = json.loads(state.read_text())["identity"]
+    save(tmp_path, {name: value for name, value in identity.items() if name != "proximal_policy"})
+    assert as_begun(spec, context).continues
+    asked = context_of(tmp_path, "impala", "neurozoo", **changes)
+    assert as_begun(spec, asked) == asked  # so it starts anew
+
+
 def test_a_search_that_began_without_random_starts_goes_on_without_them(tmp_path):
     spec, context = begun_before(tmp_path, "ga", "demo", protocol="simple_dqn", model="small")
     begun = as_begun(spec, context)

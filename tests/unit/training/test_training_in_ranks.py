@@ -135,7 +135,7 @@ def test_one_actor_sends_all_that_the_learner_would_have_played(tmp_path):
 
 
 @pytest.mark.long(seconds=150)
-@pytest.mark.parametrize(("lost", "changes"), [(0, {}), (2, PPO)])
+@pytest.mark.parametrize(("lost", "changes"), [(0, {}), (2, PPO | {"proximal_policy": "learning"})])
 def test_two_learners_and_two_actors_end_the_same(tmp_path, wait_until, lost, changes):
     team = changes | FOUR
     whole = finish(tmp_path / "whole", team)

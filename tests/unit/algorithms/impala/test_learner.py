@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
+from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.playing import play_test
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.environments.protocols import get_protocol
@@ -312,6 +313,33 @@ def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypa
     for rollout in range(1, 8):
         np.testing.assert_array_equal(acted[rollout], learned[rollout - 1])
         assert (acted[rollout] != learned[rollout]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("proximal", ["acting", "learning"])
+def test_a_rollout_is_learned_from_with_the_answers_of_the_chosen_network(monkeypatch, proximal, dtype):
+    seen = []
+    update = ActorCritic.update
+
+    def update_and_remember(self, batch, *, learning_rate):
+        figures = update(self, batch, learning_rate=learning_rate)
+        seen.append((batch.get("weights"), figures["rho_mean"], figures["rho_clipped_share"]))
+        return figures
+
+    monkeypatch.setattr(ActorCritic, "update", update_and_remember)
+    settings = replace(PPO, proximal_policy=proximal, dtype=dtype, learning_rate=0.01, clip_ratio=0.01)
+    reports = finished(make(settings))
+    firsts = seen[:: 3 * 3]  # of three minibatches in three epochs
+    assert len(firsts) == 8
+    assert reports[-1].fields["lag_max"] == 1
+    for number, (weights, ratio, clipped_share) in enumerate(firsts):
+        if proximal == "acting":
+            assert weights is None
+            assert (clipped_share > 0) == (number > 0)  # the first rollout is as old as the network
+        else:
+            assert ratio == pytest.approx(1, abs=1e-3)
+            assert clipped_share == 0
+            assert np.allclose(weights, 1) == (number == 0)
 
 
 def _remembering(learner, network, learned):

@@ -181,10 +181,14 @@ def test_the_network_is_asked_about_every_step_with_the_memory_it_would_have(mod
 
 
 def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
-    _, rollout, found = proximal_and_rollout("impala_shallow")
+    layout, network = make("impala_shallow", proximal_policy="learning")
+    rollout = rollout_of(layout)
+    rollout.logits[0, 0] = 4 * np.eye(ACTIONS)[rollout.actions[0, 0]]  # the network finds it less probable
+    found = proximal_of(make_policy(SETTINGS, layout, network.ask), rollout)
     before = twins.log_probabilities(np.float64(rollout.logits), rollout.actions)
     now = twins.log_probabilities(np.float64(found.logits), rollout.actions)
     bounds = np.exp(-1), np.exp(1)
+    assert (np.exp(now - before) < bounds[0]).any()
     assert (np.exp(now - before) > bounds[1]).any()
     np.testing.assert_allclose(found.weights, np.clip(np.exp(now - before), *bounds), rtol=1e-5)
 

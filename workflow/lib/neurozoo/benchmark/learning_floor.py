@@ -94,9 +94,10 @@ def count_actor_critic(layout: KerasLayout, settings: ImpalaSettings) -> Learnin
     state = first + sum(others)
     bootstrap = 1 / settings.unroll_length  # one more state for each unroll
     looks_ahead = settings.has_minibatches
+    asks_again = settings.proximal_policy == "learning"
     return LearningCosts(
         prediction=state * (1 + bootstrap * looks_ahead),
-        forward=settings.epochs * state * (1 if looks_ahead else 1 + bootstrap),
+        forward=state * (settings.epochs * (1 if looks_ahead else 1 + bootstrap) + asks_again * (1 + bootstrap)),
         backward=settings.epochs * (2 * state - first),
     )
 

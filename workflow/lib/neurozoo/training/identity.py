@@ -55,12 +55,7 @@ def as_begun(spec: AlgorithmSpec, context: RunContext) -> RunContext:
 
 def _corrected(spec: AlgorithmSpec) -> set[str]:
     """Returns the settings that differ from an earlier version although the user has changed nothing."""
-    added = {
-        name
-        for name, before in spec.settings.ADDED.items()
-        if any(getattr(preset, name) != before for preset in spec.presets.values())
-    }
-    return added.union(*spec.first_presets.values())
+    return set().union(*spec.first_presets.values())
 
 
 def kept_rules(wanted: RunContext, begun: RunContext) -> list[str]:

@@ -101,8 +101,7 @@ PRESETS = {
     "ppo": _PPO,
     "pqn": _PQN,
     "neurozoo": _NEUROZOO,
-    # With `impala_shallow_layer_norm`. Larger steps, since they no longer undo each other; in Pong, plain PPO learned
-    # nothing faster with them.
+    # With `impala_shallow_layer_norm`. Larger steps, since an update no longer takes back the one before.
     "neurozoo_decoupled": replace(_NEUROZOO, proximal_policy="learning", learning_rate=0.0007),
     # The same for action values, with `small_layer_norm`. Rewards in Pong come late: longer returns than CleanRL's.
     # Two epochs, as in the paper: with 4 (256 steps each), as in CleanRL's, a rollout takes twice the time, Pong more

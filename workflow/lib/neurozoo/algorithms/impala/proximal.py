@@ -1,10 +1,10 @@
 """Decoupled PPO: the policy that an update stays close to is the one that learns, not the one that acted.
 
-A rollout was played with weights that are one rollout older than those that learn from it. If ratios are bounded around
-the policy that acted, as in plain PPO, a part of every update undoes the update before. So the network that begins to
-learn from a rollout is asked for its own logits and values first: ratios and changes of values are bounded around
-these, advantages come from these values, and the loss of a step is weighted by how much more probable its action has
-become since it was played.
+A rollout was played with weights that are one rollout older than those that learn from it. Plain PPO bounds ratios
+around the policy that acted: where the updates of the rollout before have left these bounds, only steps that move back
+have a gradient. So the network that begins to learn from a rollout is asked for its own logits and values first: ratios
+and changes of values are bounded around these, advantages come from these values, and the loss of a step is weighted by
+how much more probable its action has become since it was played.
 
 Source: Hilton et al. 2021, "Batch size-invariance for policy optimization", arXiv:2110.00641 (the decoupled objective).
 Deviation: there, the proximal policy is a moving average of the weights, and importance weights have no bounds.
@@ -17,7 +17,8 @@ import numpy as np
 from neurozoo.agents.policies import Policy
 from neurozoo.algorithms.impala.rollouts import Rollout
 
-LARGEST_LOG_WEIGHT = 1.0  # so weights lie between 1/e and e
+# So weights lie between 1/e and e. Runs depend on it: another bound would have to be a setting.
+LARGEST_LOG_WEIGHT = 1.0
 
 
 class Proximal(NamedTuple):

@@ -182,7 +182,7 @@ class ImpalaSettings(RunSettings):
         default="acting",
         description="The policy that ppo stays close to: acting (the one that played the rollout; its weights are one "
         "rollout older) or learning (the one that begins to learn from it: decoupled PPO, which asks the network once "
-        "more about every step).",
+        "more about every step, and weights steps by how much more probable their actions have become).",
     )
     # mazes to learn in; other games ignore it
     easy_mazes: Number = Field(
