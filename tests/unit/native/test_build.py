@@ -108,10 +108,17 @@ def test_a_build_leaves_a_library_and_what_it_was_built_with(project):
     facts = json.loads((project / "build.json").read_text())
     assert facts["tensorflow"] == tf.__version__
     assert (facts["ale"], facts["march"]) == (ALE_VERSION, "x86-64")
+    assert facts["instructions"] == []
     assert facts["sha256"] == sha256_of(project / "libneurozoo_ops.so")
     assert {"neurozoo", "commit", "ale_sha256", "compiler", "compile_flags"} <= set(facts)
     assert not any(flag.startswith("-I") for flag in facts["compile_flags"])
     assert (project / "logs" / "build.log").read_text()
+
+
+def test_a_build_records_which_instructions_the_compiler_may_have_used(project):
+    make(project, march="x86-64-v2")
+    facts = json.loads((project / "build.json").read_text())
+    assert facts["instructions"] == ["popcnt", "sse4_1", "sse4_2", "ssse3"]
 
 
 def test_a_second_build_sees_what_changed(project):

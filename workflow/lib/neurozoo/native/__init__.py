@@ -12,6 +12,7 @@ from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of
+from neurozoo.native.processor import processor_flags
 from neurozoo.native.sources import SOURCES, hash_sources
 
 OPS = "results/native/libneurozoo_ops.so"  # where the workflow builds it
@@ -21,12 +22,6 @@ REBUILD = "Build it again: snakemake --cores all --force results/native/libneuro
 
 # What TensorFlow adds before and after the message of an op.
 _AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
-
-# What an instruction set level needs beyond the plain x86-64, as the kernel names it.
-MARCH_FLAGS = {
-    "x86-64-v3": {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"},
-    "x86-64-v4": {"avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
-}
 
 
 def import_tensorflow() -> ModuleType:
@@ -56,7 +51,7 @@ def load_ops(library: str | os.PathLike) -> ModuleType:
 
     Raises:
         NeurozooError: The library or its build.json is missing or damaged, was built from other sources or for another
-            TensorFlow, or needs instructions that this processor lacks (which is known of `MARCH_FLAGS` only).
+            TensorFlow, or needs instructions that this processor lacks (libraries of earlier versions do not tell).
     """
     path = Path(library).resolve()
     return _load_ops(path, path.stat().st_mtime_ns if path.exists() else 0)
@@ -99,15 +94,22 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
             f"The op library {path} was built for TensorFlow {str(facts.get('tensorflow'))[:80]}, but this is "
             f"{tf.__version__}. {REBUILD}"
         )
-    if lacking := sorted(MARCH_FLAGS.get(str(facts.get("march")), set()) - processor_flags()):
+    if lacking := _lacking(facts.get("instructions"), flags := processor_flags()):
+        level = "x86-64-v3" if flags >= {"avx2", "fma"} else "x86-64-v2"
         raise NeurozooError(
-            f"The op library {path} was built for {facts['march']}, but this processor lacks {', '.join(lacking)}. "
-            f"Set native.march in config.yaml to x86-64-v2. {REBUILD}"
+            f"The op library {path} was built for {facts.get('march')}, but this processor lacks {', '.join(lacking)}. "
+            f"Set native.march in config.yaml to {level}. {REBUILD}"
         )
     try:
         return tf.load_op_library(str(path))
     except tf.errors.NotFoundError as error:
         raise NeurozooError(f"The op library {path} cannot be loaded: {error.message} {REBUILD}") from error
+
+
+def _lacking(instructions: object, flags: set[str]) -> list[str]:
+    if not isinstance(instructions, list) or not flags:  # nothing is known of the library or of the processor
+        return []
+    return [name for name in map(str, instructions) if name not in flags]
 
 
 def usable_ops(library: str | os.PathLike | None) -> tuple[Path | None, str | None]:
@@ -161,15 +163,3 @@ def call_op(op: Callable, **inputs: object):
             return op(**inputs)
     except tf.errors.OpError as error:
         raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
-
-
-def processor_flags() -> set[str]:
-    """Returns the processor's features as Linux names them; an empty set if they are not known."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return set()
-    for line in lines:
-        if line.startswith(("flags", "Features")):  # the latter on ARM
-            return set(line.partition(":")[2].split())
-    return set()

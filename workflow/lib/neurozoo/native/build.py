@@ -18,6 +18,7 @@ from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import sha256_of, write_json, written_whole
 from neurozoo.native.image import IMAGE, take_op
 from neurozoo.native.patches import apply_patch
+from neurozoo.native.processor import instructions_of
 from neurozoo.native.sources import SOURCES, hash_sources
 from neurozoo.provenance import provenance
 
@@ -155,6 +156,7 @@ def build_native_op(
         "ale_sha256": ALE_SHA256,
         "compiler": compiler_version,
         "march": march,
+        "instructions": instructions_of(compiler, march),
         "emulator_is_trained": is_trained,
         "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
         "sources_sha256": sources_sha256,

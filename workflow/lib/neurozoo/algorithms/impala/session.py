@@ -16,7 +16,7 @@ from neurozoo.environments.layouts import keras_layout_of
 from neurozoo.environments.protocols import check_engine
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
-from neurozoo.native import processor_flags
+from neurozoo.native.processor import processor_flags
 from neurozoo.networks.keras_networks import Precision
 
 COMPUTE_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # features of a processor, as Linux names them

@@ -1,0 +1,38 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+from neurozoo.native.build import find_compiler
+from neurozoo.native.processor import instructions_of, processor_flags
+
+
+def test_flags_are_those_of_the_kernel():
+    text = Path("/proc/cpuinfo").read_text()
+    flags = processor_flags()
+    assert all(f" {flag}" in text for flag in flags)
+    assert ("flags" in text) == bool(flags)
+
+
+def test_the_instructions_of_a_level_are_known():
+    compiler = find_compiler()
+    second, third, fourth = (set(instructions_of(compiler, f"x86-64-v{level}")) for level in (2, 3, 4))
+    assert instructions_of(compiler, "x86-64") == []
+    assert second == {"popcnt", "sse4_1", "sse4_2", "ssse3"}
+    assert third - second == {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
+    assert fourth - third == {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
+
+
+def test_what_is_compiled_for_this_machine_runs_on_it():
+    assert set(instructions_of(find_compiler(), "native")) <= processor_flags()
+
+
+@pytest.mark.parametrize("march", ["bdver4", "sapphirerapids"])
+def test_another_processor_may_have_more_than_this_one(march):
+    compiler = find_compiler()
+    unique = {"bdver4": {"fma4", "tbm", "xop"}, "sapphirerapids": {"avx512_fp16", "avx_vnni"}}[march]
+    assert unique <= set(instructions_of(compiler, march))
+
+
+def test_an_option_that_the_compiler_does_not_know_needs_nothing():
+    assert subprocess.run(["c++", "-march=nonsense", "-E", "-"], input=b"", capture_output=True).returncode != 0
+    assert instructions_of(find_compiler(), "nonsense") == []
