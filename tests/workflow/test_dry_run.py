@@ -217,6 +217,26 @@ def test_a_rebuilt_op_trains_nothing_again(project, snakemake):
     assert "Nothing to be done" in snakemake("-n", "--profile", "local", target).stdout
 
 
+def test_the_cores_are_shared_by_runs_that_are_not_finished(project, snakemake):
+    (project / "mine.yaml").write_text("experiments: {one: {algo: rs, games: [pong], models: [small], runs: 4}}\n")
+    make_natives(project, 1_000_000_000)
+
+    def threads():
+        run = snakemake("results/figures/learning_curves.pdf", "-n", "--cores", "9", "--configfile", "mine.yaml")
+        assert run.returncode == 0, run.stdout
+        return re.findall(r"^rule train:\n(?:    .*\n)*?    threads: (\d+)$", run.stdout, re.MULTILINE)
+
+    assert threads() == ["2"] * 4
+    for number in (1, 2, 4):
+        folder = project / f"results/runs/rs/pong/small/{number}"
+        folder.mkdir(parents=True)
+        run = {"algo": "rs", "game": "pong", "model": "small", "run": number, "protocol": "uber2018"}
+        (folder / "config.yaml").write_text(yaml.safe_dump(run))
+        for name in ("checkpoint.npz", "log.jsonl"):
+            (folder / name).touch()
+    assert threads() == ["9"]
+
+
 def test_a_plan_names_what_has_changed_in_a_run_that_is_interrupted(project, snakemake):
     run = {"algo": "ga", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
     folder = project / "results/runs/ga/frostbite/small/1"

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser
@@ -25,7 +26,7 @@ sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
-from neurozoo.plan.changes import outlook
+from neurozoo.plan.changes import outlook, runs_to_train
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
@@ -290,12 +291,18 @@ def starts_of(wildcards):
 
 
 def share_of_cores(wildcards):
-    """Returns the cores of each run if all run side by side on this machine; profiles of clusters set their own.
+    """Returns the cores of each run if all that are not finished run side by side on this machine.
 
-    On a cluster, Snakemake knows of no cores.
+    On a cluster, Snakemake knows of no cores, and the profile sets them.
     """
     cores = workflow.resource_settings.cores or 1
-    return max(1, cores // max(1, len(PLANNED_RUNS)))
+    return max(1, cores // runs_side_by_side()) if cores > 1 else 1
+
+
+@cache
+def runs_side_by_side():
+    """Returns the number of planned runs that are not finished; 1 if all are."""
+    return max(1, len(in_a_sentence(runs_to_train, config, PLANNED_RUNS)))
 
 
 def chosen_forms(**files):

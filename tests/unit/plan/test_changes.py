@@ -9,7 +9,7 @@ import pytest
 import yaml
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.changes import changed_settings, outlook
+from neurozoo.plan.changes import changed_settings, outlook, runs_to_train
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
 
@@ -112,3 +112,23 @@ def test_a_record_with_both_names_of_a_setting_does_not_stop_a_plan(tmp_path):
     both = {**vars(run), "protocol": "machado2018", former: 1, present: 1}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(both))
     assert outlook(config, tmp_path, **vars(run)) == ""
+
+
+def test_runs_to_train_are_those_without_a_result_or_with_other_settings(tmp_path):
+    one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "runs": 5}
+    config = check_config({"experiments": {"one": one}, "pathvars": {"results": str(tmp_path)}})
+    runs = planned_runs(config)
+    assert runs_to_train(config, runs) == runs
+    for run in runs[:4]:
+        folder = tmp_path / "runs" / run.name
+        folder.mkdir(parents=True)
+        settings = ALGORITHMS["ga"].settings(**run_settings(config, **vars(run)))
+        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | as_recorded(ALGORITHMS["ga"], settings, "pong")))
+    assert runs_to_train(config, runs) == runs  # begun, but not finished
+    for run in runs[:4]:
+        (tmp_path / "runs" / run.name / "checkpoint.npz").touch()
+    assert runs_to_train(config, runs) == runs[4:]
+    changed, damaged = (tmp_path / "runs" / runs[place].name / "config.yaml" for place in (1, 2))
+    changed.write_text(changed.read_text().replace("population_size: ", "population_size: 1"))
+    damaged.write_text("{")
+    assert runs_to_train(config, runs) == [runs[1], runs[2], runs[4]]

@@ -2,14 +2,15 @@
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
-from neurozoo.plan.planned_runs import first_settings_of_run, run_settings, settings_of_run
+from neurozoo.plan.planned_runs import PlannedRun, first_settings_of_run, run_settings, settings_of_run
+from neurozoo.plan.products import result_file
 from neurozoo.records.run_config import config_of_run, read_run_settings
 
 
@@ -105,6 +106,26 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
     if lowered and spent >= run_settings(config, algo=algo, game=game, model=model, run=run)[spec.budget_unit]:
         return f"starts anew ({in_words(lowered)})"
     return f"goes on ({in_words(changes)})"
+
+
+def runs_to_train(config: Mapping, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+    """Leaves the runs that a plan trains: those without a result, and those whose settings have changed since.
+
+    Args:
+        config: As returned by `check_config`.
+        runs: Planned runs.
+    """
+    return [run for run in runs if not _is_done(config, run)]
+
+
+def _is_done(config: Mapping, run: PlannedRun) -> bool:
+    folder = Path(config["pathvars"]["results"], "runs", run.name)
+    if not (folder / result_file(run.algo)).exists():
+        return False
+    try:
+        return not changed_settings(config, read_run_settings(config_of_run(folder)), **asdict(run))
+    except NeurozooError:  # a damaged file
+        return False
 
 
 def _begun(run_dir: Path, budget_unit: str) -> tuple[dict[str, object], int | None]:
