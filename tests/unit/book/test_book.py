@@ -198,6 +198,15 @@ def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interv
     assert "![A claim](tiny/figure.png)" in page(root)
 
 
+@pytest.mark.parametrize(("runs", "statistic", "differ"), [(2, "mean", True), (2, "median", False), (1, "mean", False)])
+def test_a_page_says_that_curves_are_medians_where_its_tables_have_means(project, runs, statistic, differ):
+    root = project({"statistic": statistic})
+    for number in range(1, runs + 1):
+        write_run(root, number, [3.0])
+    make(root)
+    assert ("Curves are medians over the runs; the tables have means." in page(root)) is differ
+
+
 def test_a_clone_without_results_writes_the_same_bytes_from_the_records(project, tmp_path_factory):
     root = project()
     for number in (1, 2, 3):

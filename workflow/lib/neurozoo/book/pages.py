@@ -1,6 +1,7 @@
 """Writes the pages of the book from its claims and records; results are not needed."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -309,10 +310,18 @@ def _results(entry: Entry) -> list[str]:
     if (count := _reached(entry)) is not None:
         parts.append(f"{count[0].upper()}{count[1:]}.\n")
     if entry.record is not None and FIGURE in entry.record.files:
+        if _has_means(entry.claim, entry.record):
+            parts.append("Curves are medians over the runs; the tables have means.\n")
         parts.append(f"![{entry.claim.title}]({entry.name}/{FIGURE})\n")
     if entry.record is not None and HOURS_FIGURE in entry.record.files:
         parts.append(f"![The same over hours]({entry.name}/{HOURS_FIGURE})\n")
     return parts
+
+
+def _has_means(claim: Claim, record: Record) -> bool:
+    """Tells whether the tables have means of several runs, where the figure has medians."""
+    runs = Counter((run.algo, run.model, run.game) for run in record.runs)
+    return claim.statistic == "mean" and "scores" in claim.shows and max(runs.values(), default=0) > 1
 
 
 def _making(entry: Entry, record: Record) -> list[str]:
