@@ -68,6 +68,15 @@ def test_a_single_run_of_each_fills_even_rows_whatever_its_number(agents, lines,
     assert places == [(row, column) for row, count in enumerate(lines) for column in range(count)]
 
 
+def test_agents_have_the_names_that_they_have_in_figures():
+    agents = [
+        SimpleNamespace(algo=algo, model="small_layer_norm", run=3, generation=None, title=f"{algo}/3")
+        for algo in ("ga_ns", "impala")
+    ]
+    labels = [(entry.label, entry.note) for entry in _placed(agents)]
+    assert labels == [("GA-NS, small layer norm", "run 3"), ("IMPALA, small layer norm", "run 3")]
+
+
 def test_a_finished_rollout_shows_its_last_screen_darker_until_the_others_end(runs, tmp_path, decode):
     film_grid(runs, tmp_path / "x.mp4")
     frames, _ = decode(tmp_path / "x.mp4")

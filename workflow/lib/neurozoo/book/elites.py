@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record
 from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text, variants_of, with_interval
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
-from neurozoo.figures.style import ENOUGH_RUNS, agent_name, number_range
+from neurozoo.figures.style import ENOUGH_RUNS, number_range
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from neurozoo.algorithms.agent_names import agent_name, algo_name
 from neurozoo.aligned_text import markdown_table
 from neurozoo.book.claims import FOLDER, Claim, Earlier, read_claims
 from neurozoo.book.elites import elites_of_records, shown_elites
@@ -15,7 +16,7 @@ from neurozoo.book.shown import shown_cost, shown_of_earlier, shown_of_record, s
 from neurozoo.book.taking import FIGURE, HOURS_FIGURE, read_configuration
 from neurozoo.book.wording import NOTHING, Shown, machine_text, score_text, shortened, variants_of
 from neurozoo.environments.game_titles import game_title
-from neurozoo.figures.style import TOO_FEW_RUNS, agent_name, algo_name, number_range, si_label
+from neurozoo.figures.style import TOO_FEW_RUNS, number_range, si_label
 from neurozoo.files import read_text, write_text
 from neurozoo.plan.planned_runs import labels_of_runs
 from neurozoo.status.judgement import ago

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.agents.scoring import is_one_game
+from neurozoo.algorithms.agent_names import agent_name, algo_name
 from neurozoo.book.claims import Claim, Earlier
 from neurozoo.book.elites import read_elites, shown_elites
 from neurozoo.book.record import Record, TakenRun
@@ -17,7 +18,7 @@ from neurozoo.book.wording import NOTHING, RESTORE, Shown, machine_text, score_t
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import ENOUGH_RUNS, agent_name, algo_name, number_range, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, number_range, si_label
 from neurozoo.files import read_json
 from neurozoo.records.comparability import NOT_RECORDED, SETTINGS
 from neurozoo.records.csv_tables import read_csv_table

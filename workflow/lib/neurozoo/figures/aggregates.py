@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
-    agent_name,
     categorical_colours,
     check_formats,
     figure_theme,

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import filled_cells
-from neurozoo.figures.style import agent_name, check_formats, figure_theme, number_labels, panels_per_row, save_figure
+from neurozoo.figures.style import check_formats, figure_theme, number_labels, panels_per_row, save_figure
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import LEVELS, read_run_result

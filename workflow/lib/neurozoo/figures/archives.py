@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import common_grid
@@ -16,7 +17,6 @@ from neurozoo.figures.legends import legend_columns, legend_height, wrapped
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
-    agent_name,
     categorical_colours,
     check_formats,
     curve_labels,

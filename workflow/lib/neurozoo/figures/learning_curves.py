@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
+from neurozoo.algorithms.agent_names import algo_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores, world_of
@@ -19,7 +20,6 @@ from neurozoo.figures.style import (
     COLOUR_BY,
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
-    algo_name,
     categorical_colours,
     check_formats,
     curve_labels,

@@ -12,7 +12,7 @@ import pandas as pd
 import plotnine as p9
 from plotnine.composition import Compose
 
-from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.agent_names import agent_name, algo_name
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
 from neurozoo.number_text import number_label
@@ -64,11 +64,6 @@ def _label(parts: dict[str, str]) -> str:
     return ", ".join(filter(None, (formats.get(name, str)(value) for name, value in parts.items())))
 
 
-def agent_name(algo: str, model: str, *more: str) -> str:
-    """Formats an algorithm with its network, and with what else tells it from others: `GA, large, uber2018`."""
-    return ", ".join(filter(None, [algo_name(algo), model.replace("_", " "), *more]))
-
-
 def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
     """Returns sentences for a caption: which scores must not be compared, and what is not recorded.
 
@@ -85,13 +80,6 @@ def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
             f"Compare only {of} of one protocol and equal facts; here episodes were played differently ({facts})."
         )
     return [*sentences, *filter(None, [unrecorded(runs, agent_name)])]
-
-
-def algo_name(algo: str) -> str:
-    """Formats the name of an algorithm: `NSRA-ES` for `nsra_es`; searches for levels have their titles."""
-    if algo in ALGORITHMS and ALGORITHMS[algo].has_levels:
-        return ALGORITHMS[algo].title
-    return algo.replace("_", "-").upper()
 
 
 def si_label(value: float) -> str:

@@ -17,11 +17,11 @@ from urllib.parse import quote, urljoin
 import jinja2
 import numpy as np
 
-from neurozoo.agents.agent import IMPORTED
+from neurozoo.algorithms.agent_names import agent_name, algo_name
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, algo_name, reservations, si_label
+from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, reservations, si_label
 from neurozoo.files import write_text, written_whole
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.explanations import (
@@ -239,7 +239,7 @@ def _templates(files: str, url: str) -> jinja2.Environment:
         "explained_network": explain_network,
         "explained_protocol": explain_protocol,
         "of_human": _human_label,
-        "algo": _algo_label,
+        "algo": algo_name,
         "network": lambda model: model.replace("_", " "),
         "reservations": lambda runs: reservations(comparable(runs), of="scores"),
         "has_few_runs": lambda score: score.low is not None and score.count < ENOUGH_RUNS,
@@ -254,10 +254,6 @@ def _human_label(run: Run) -> str:
     """Returns a run's human-normalised score, such as "3 % of human"; empty if it is unknown."""
     share = share_of_human(run)
     return "" if share is None else f"{round(100 * share)} % of human".replace("-", "−")
-
-
-def _algo_label(algo: str) -> str:
-    return "Imported" if algo == IMPORTED else algo_name(algo)
 
 
 def _bytes_label(size: float) -> str:
@@ -386,12 +382,12 @@ class _Drawings:
     def _median(self, runs: Sequence[Run], *, names_all: bool = False) -> Series:
         frames, scores = median_of([run.course for run in runs], points=_MEDIAN_POINTS)
         run = runs[0]
-        parts = [_algo_label(run.algo), run.model.replace("_", " "), run.variant]
+        more = [run.variant]
         if names_all and len(self._played[run.game]) > 1:
-            parts.append(run.played)
+            more.append(run.played)
         if not run.curve_is_test and run.unit == "frames":  # archives are never tested
-            parts.append("own score")
-        return Series(", ".join(filter(None, parts)), self.colour(run), "median", frames, scores)
+            more.append("own score")
+        return Series(agent_name(run.algo, run.model, *more), self.colour(run), "median", frames, scores)
 
 
 def _levels(game: str, series: Sequence[Series]) -> list[Series]:

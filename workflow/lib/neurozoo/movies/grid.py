@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
+from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE, write_centred, write_fitting
@@ -142,7 +143,7 @@ def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
     entries: dict[tuple[int, int], Entry] = {}
     for agent in agents:
         row, column = rows.index(row_of(agent)), columns.index(column_of(agent))
-        label, note = " ".join(row_of(agent)), f"run {column_of(agent)[2]}"
+        label, note = agent_name(agent.algo, agent.model), f"run {column_of(agent)[2]}"
         if (other := entries.setdefault((row, column), Entry(agent, label, note, row, column)).frozen) is not agent:
             raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name only one of them.")
     if not rows or len(entries) > len(rows):
