@@ -220,6 +220,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         # meaning
         ({"algo": "gaa"}, ["experiments.demo.algo: algorithm 'gaa' is unknown; did you mean 'ga'? Known: "]),
         (
+            {"algo": "ppo"},
+            ["experiments.demo.algo: algorithm 'ppo' is unknown, but impala has a preset of this name: "],
+        ),
+        (
             {"preset": "uber2081"},
             ["experiments.demo.preset: ga has no preset 'uber2081'; did you mean 'uber2018'?"],
         ),

@@ -68,8 +68,19 @@ def get_algorithm(name: str) -> AlgorithmSpec:
     """Finds an algorithm.
 
     Raises:
-        NeurozooError: The algorithm is unknown; the message suggests the most similar name.
+        NeurozooError: The algorithm is unknown; the message suggests the most similar name, or an algorithm that has a
+            preset of this name, such as `ppo`.
     """
     if not isinstance(name, str) or name not in ALGORITHMS:
-        raise unknown_name("algorithm", str(name), ALGORITHMS)
+        raise unknown_algorithm(str(name))
     return ALGORITHMS[name]
+
+
+def unknown_algorithm(name: str) -> NeurozooError:
+    """Makes the error for an unknown algorithm, see `get_algorithm`."""
+    if owner := next((algo for algo, spec in ALGORITHMS.items() if name in spec.presets), None):
+        return NeurozooError(
+            f"algorithm {name!r} is unknown, but {owner} has a preset of this name: choose algorithm {owner} and "
+            f"preset {name}. Known: {', '.join(sorted(ALGORITHMS))}."
+        )
+    return unknown_name("algorithm", name, ALGORITHMS)

@@ -10,7 +10,7 @@ from typing import Any
 
 from neurozoo.agents.genome_import import parse_genome
 from neurozoo.agents.tags import parse_tag
-from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.registry import ALGORITHMS, unknown_algorithm
 from neurozoo.algorithms.run_settings import InvalidSettings
 from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.dask_settings import ClusterSettings
@@ -166,7 +166,7 @@ def _import_problems(config: Mapping) -> Iterator[str]:
 def _choice_problems(path: tuple[str, str], algo: str, choice: Mapping) -> Iterator[str]:
     place = ".".join(path)
     if algo not in ALGORITHMS:
-        yield f"{place}.algo: {unknown_name('algorithm', algo, ALGORITHMS)}"
+        yield f"{place}.algo: {unknown_algorithm(algo)}"
         return
     spec = ALGORITHMS[algo]
     if choice["preset"] not in spec.presets:
