@@ -43,6 +43,26 @@ def test_a_missing_or_unreadable_configuration_is_a_sentence(tmp_path):
         check_config_file(tmp_path / "bytes.yaml")
 
 
+@pytest.mark.parametrize(
+    ("pathvars", "found"),
+    [
+        ("results/mine", "'results/mine'"),
+        ("[results/mine]", "['results/mine']"),
+        ("{results: }", "{'results': None}"),
+        ("{1: results}", "{1: 'results'}"),
+        ("", "empty"),
+    ],
+)
+def test_folders_that_snakemake_would_stumble_over_are_a_sentence(tmp_path, pathvars, found):
+    path = written(tmp_path, f"demo: 1\npathvars: {pathvars}\n")
+    with pytest.raises(NeurozooError) as caught:
+        check_config_file(path)
+    assert str(caught.value) == (
+        f"{path}: pathvars should be names and folders, such as {{results: results/mine}}, but is {found}."
+    )
+    check_config_file(written(tmp_path, "demo: 1\npathvars: {results: results/mine}\n"))
+
+
 @pytest.mark.parametrize("option", [["--configfile"], ["--configfiles"]])
 def test_a_target_behind_a_configuration_is_told_from_it(tmp_path, capsys, option):
     good = written(tmp_path, GOOD)

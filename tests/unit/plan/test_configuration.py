@@ -389,6 +389,19 @@ def test_lists_of_games_stand_for_their_games():
     assert [run.game for run in planned_runs(config)] == games
 
 
+def test_networks_that_deep_q_learning_cannot_train_are_told_before_anything_runs():
+    wrong = ["recurrent_large", "virtual_bn", "linear"]
+    with pytest.raises(NeurozooError, match="has 3 problems") as caught:
+        check_config({"experiments": {"one": experiment(algo="dqn", preset="neurozoo", models=["large", *wrong])}})
+    for number, network in enumerate(wrong[:2], start=1):
+        told = f"models[{number}]: dqn trains networks of convolutions and dense layers, but {network!r} has the layer"
+        assert told in str(caught.value)
+    assert "models[3]: A dueling head needs a hidden layer that it can halve, but 'linear' has none" in str(
+        caught.value
+    )
+    check_config({"experiments": {"one": experiment(algo="dqn", preset="simple_dqn", models=["large", "linear"])}})
+
+
 def test_all_mistakes_are_listed_at_once():
     wrong = experiment(games=["pnog"], models=["lage"], preset="dmeo")
     with pytest.raises(NeurozooError, match="has 4 problems") as caught:

@@ -32,6 +32,16 @@ def check_config_file(path: str | os.PathLike) -> None:
     if not isinstance(content := parse_yaml(text), dict):
         has = "is empty" if content is None else "has none"
         raise NeurozooError(f"{path} should have keys, such as experiments, but {has}. Copy one of config/.")
+    _check_pathvars(path, content.get("pathvars", {}))
+
+
+def _check_pathvars(path: str | os.PathLike, pathvars: object) -> None:
+    # Snakemake needs them before the schema is read.
+    if not isinstance(pathvars, dict) or not all(isinstance(part, str) for pair in pathvars.items() for part in pair):
+        found = "empty" if pathvars is None else repr(pathvars)
+        raise NeurozooError(
+            f"{path}: pathvars should be names and folders, such as {{results: results/mine}}, but is {found}."
+        )
 
 
 def check_command_line(arguments: Sequence[str]) -> None:

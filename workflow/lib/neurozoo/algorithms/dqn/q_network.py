@@ -11,7 +11,6 @@ import numpy as np
 
 from neurozoo.algorithms.compiled import copier, fused, in_shards, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.errors import NeurozooError
 from neurozoo.networks.description import Layout, PlacedLayer
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class QNetwork:
     """
 
     def __init__(self, layout: Layout, settings: DqnSettings, *, random: np.random.Generator) -> None:
-        _check(layout, settings)
+        settings.check_network(layout.network)
         self._layout = layout
         self._settings = settings
         self.online = _trainable(layout, is_dueling=settings.dueling)
@@ -140,20 +139,6 @@ class QNetwork:
         for kind, each in variables.items():
             for number, variable in enumerate(each):
                 variable.assign(arrays[f"{kind}-{number}"])
-
-
-def _check(layout: Layout, settings: DqnSettings) -> None:
-    unsupported = [p.layer.name for p in layout.layers if p.layer.kind == "recurrent_conv" or p.layer.normalisation]
-    if unsupported:
-        raise NeurozooError(
-            f"dqn trains networks of convolutions and dense layers, but {layout.network.name!r} has the layer "
-            f"{unsupported[0]!r}. Choose a network such as nature, large or small."
-        )
-    if settings.dueling and (len(layout.layers) < 2 or layout.layers[-1].in_shape[2] % 2):
-        raise NeurozooError(
-            f"A dueling head needs a hidden layer that it can halve, but {layout.network.name!r} has none: set dueling "
-            "to false."
-        )
 
 
 def _trainable(layout: Layout, *, is_dueling: bool) -> "keras.Model":

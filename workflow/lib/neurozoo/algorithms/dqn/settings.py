@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings, Shards, check_shards
 from neurozoo.environments.protocols import PROTOCOLS, get_protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.description import Network
 from neurozoo.validation import Number, Pair, Whole
 
 # Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
@@ -217,6 +218,25 @@ class DqnSettings(RunSettings):
             raise NeurozooError(
                 f"replay_size should be at least {least:,} screens for each of {self.num_envs} environments, with "
                 f"n_steps {self.n_steps}, but is {self.replay_size:,}. Set it to at least {least * self.num_envs:,}."
+            )
+
+    def check_network(self, network: Network) -> None:
+        """Checks that the network has layers that can be trained, and a hidden one to halve for a dueling head.
+
+        Raises:
+            NeurozooError: It has not.
+        """
+        other = [layer.name for layer in network.layers if layer.kind == "recurrent_conv" or layer.normalisation]
+        if other:
+            raise NeurozooError(
+                f"dqn trains networks of convolutions and dense layers, but {network.name!r} has the layer "
+                f"{other[0]!r}. Choose a network such as nature, large or small."
+            )
+        hidden = network.layers[-2] if len(network.layers) > 1 else None
+        if self.dueling and (hidden is None or hidden.units is None or hidden.units % 2):
+            raise NeurozooError(
+                f"A dueling head needs a hidden layer that it can halve, but {network.name!r} has none: set dueling to "
+                "false."
             )
 
     @property

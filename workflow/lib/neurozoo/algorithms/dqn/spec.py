@@ -6,6 +6,7 @@ from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_learner, describe_evaluation
 from neurozoo.environments.games import PLATFORMER_GAMES, check_played
 from neurozoo.environments.protocols import get_protocol
+from neurozoo.networks.catalogue import get_network
 
 REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/dqn.md)
 
@@ -18,6 +19,10 @@ def _open_session(context: RunContext) -> Session:
 
 def _check_game(game: str) -> str:
     return check_played(game, "dqn", {get_protocol(name).world for name in PROTOCOLS_LEARNED})
+
+
+def _check_model(model: str, settings: DqnSettings) -> None:
+    settings.check_network(get_network(model))
 
 
 def _memory(settings: DqnSettings) -> int:
@@ -41,6 +46,7 @@ SPECS = (
         report_name="epoch",
         check_game=_check_game,
         check_fit=check_learner,
+        check_model=_check_model,
         has_phases=True,
         learns_by_steps=True,
         outputs_are_returns=True,
