@@ -28,6 +28,7 @@ from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
 from neurozoo.plan.changes import outlook, runs_to_train
 from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
+from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
@@ -113,6 +114,8 @@ if IS_STARTED_BY_USER and RUNS_HERE and (sentence := missing_packages(config)):
 if IS_STARTED_BY_USER and RUNS_HERE:
     for sentence in in_a_sentence(lambda: list(try_environments(config))):
         say_once(sentence)
+if IS_STARTED_BY_USER and (sentence := in_a_sentence(played_differently, config)):
+    say_once(sentence)
 
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     in_a_sentence(check_container, config["container"])
