@@ -402,6 +402,49 @@ def test_networks_that_deep_q_learning_cannot_train_are_told_before_anything_run
     check_config({"experiments": {"one": experiment(algo="dqn", preset="simple_dqn", models=["large", "linear"])}})
 
 
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("{algo: PPO, games: [pong], models: [small]}", ["choose algorithm impala and preset ppo"]),
+        ("{algo: dqn, preset: ppo, games: [pong], models: [small]}", ["Known: demo, ", "It is a preset of impala."]),
+        ("{algo: impala, preset: ppo, games: [pong], models: [large]}", ["such as impala_shallow, or one of action"]),
+        ("{algo: ga, games: [pong], models: [impala_shallow]}", ["as impala needs it", "such as 'large' or 'small'"]),
+        (
+            "{algo: ga, games: [pong], models: [small], overrides: {populationsize: 3, frame: 4}}",
+            [
+                "has 2 problems",
+                "did you mean 'population_size'?",
+                "did you mean 'frames'?",
+                "python -m neurozoo settings",
+            ],
+        ),
+        (
+            "{algo: ga, games: pong, models: small}",
+            ["should be a list, but is 'pong'. Write [pong].", "Write [small]."],
+        ),
+        ("{algo: ga, games: [Corridor-v0], models: [simple]}", ["write gym.MODULE:Corridor-v0 (docs/your_environment"]),
+        ("{algo: ga, games: [pong], models: [small], sweep: {model: [large]}}", ["list them under models."]),
+        ("{algo: ga, games: [pong], models: [small], sweep: {preset: [demo]}}", ["write an experiment for each."]),
+        (
+            "{algo: dqn, games: [pong], models: [small], overrides: {learning_rate: [0.1, 0.2]}}",
+            ["should be a number, but is [0.1, 0.2]. For several values, write it under sweep."],
+        ),
+        ("{algo: ga, games: [pong], models: [small]}}\nresults: {a: b", ["under pathvars: {results: results/mine}."]),
+        ("{algo: ga, games: [pong], models: [small]}}\nfigures: {color_by: algo", ["written under learning_curves."]),
+    ],
+)
+def test_a_mistake_that_people_make_is_answered_with_what_to_write(text, sentences):
+    with pytest.raises(NeurozooError) as caught:
+        check_config(yaml.safe_load(f"experiments: {{demo: {text}}}"))
+    for sentence in sentences:
+        assert sentence in str(caught.value)
+
+
+def test_a_list_of_experiments_gets_names():
+    with pytest.raises(NeurozooError, match=r"Give each a name: experiments: \{mine: \{algo: ga, \.\.\.\}\}"):
+        check_config({"experiments": [{"algo": "ga", "games": ["pong"], "models": ["small"]}]})
+
+
 def test_all_mistakes_are_listed_at_once():
     wrong = experiment(games=["pnog"], models=["lage"], preset="dmeo")
     with pytest.raises(NeurozooError, match="has 4 problems") as caught:

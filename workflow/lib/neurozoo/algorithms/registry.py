@@ -78,9 +78,28 @@ def get_algorithm(name: str) -> AlgorithmSpec:
 
 def unknown_algorithm(name: str) -> NeurozooError:
     """Makes the error for an unknown algorithm, see `get_algorithm`."""
-    if owner := next((algo for algo, spec in ALGORITHMS.items() if name in spec.presets), None):
+    preset = name.lower()
+    if owner := _owner_of(preset):
         return NeurozooError(
             f"algorithm {name!r} is unknown, but {owner} has a preset of this name: choose algorithm {owner} and "
-            f"preset {name}. Known: {', '.join(sorted(ALGORITHMS))}."
+            f"preset {preset}. Known: {', '.join(sorted(ALGORITHMS))}."
         )
     return unknown_name("algorithm", name, ALGORITHMS)
+
+
+def unknown_preset(name: str, algo: str) -> NeurozooError:
+    """Makes the error for an unknown preset of a known algorithm."""
+    error = unknown_name("preset", name, ALGORITHMS[algo].presets, owner=algo)
+    owner = _owner_of(name)
+    return NeurozooError(f"{error} It is a preset of {owner}.") if owner else error
+
+
+def unknown_setting(name: str, algo: str) -> NeurozooError:
+    """Makes the error for an unknown setting of a known algorithm."""
+    error = unknown_name("setting", name, ALGORITHMS[algo].settings.schema()["properties"], owner=algo)
+    return NeurozooError(f"{error} What they mean: python -m neurozoo settings {algo}")
+
+
+def _owner_of(preset: str) -> str | None:
+    """Returns an algorithm that has a preset."""
+    return next((algo for algo, spec in ALGORITHMS.items() if preset in spec.presets), None)

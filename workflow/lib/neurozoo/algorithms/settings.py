@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from neurozoo.algorithms.registry import get_algorithm
-from neurozoo.errors import unknown_name
+from neurozoo.algorithms.registry import get_algorithm, unknown_preset, unknown_setting
 
 
 def resolve_settings(
@@ -28,12 +27,12 @@ def resolve_settings(
     """
     presets = get_algorithm(algo).presets
     if preset not in presets:
-        raise unknown_name("preset", preset, presets, owner=algo)
+        raise unknown_preset(preset, algo)
     settings = presets[preset]
     known = [field.name for field in fields(settings)]
     for name in settings.renamed(overrides or {}):
         if name not in known:
-            raise unknown_name("setting", name, known, owner=algo)
+            raise unknown_setting(name, algo)
     return settings.changed(overrides or {}, from_yaml=from_yaml)
 
 

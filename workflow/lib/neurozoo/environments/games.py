@@ -103,6 +103,11 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
         return NeurozooError(
             f"game {game!r} is unknown; did you mean {plain!r}, a list for the games of an experiment?"
         )
+    if re.search(r"-v\d+$", str(game)):
+        return NeurozooError(
+            f"game {game!r} is unknown. If a module of yours registers it with Gymnasium, write {GYMNASIUM_PREFIX}MODULE:"
+            f"{game} (docs/your_environment.md)."
+        )
     return unknown_name("game", str(game), games)
 
 

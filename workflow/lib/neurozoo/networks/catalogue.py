@@ -193,8 +193,8 @@ def get_keras_network(name: str) -> KerasNetwork:
     network = get_architecture(name)
     if not isinstance(network, KerasNetwork):
         raise NeurozooError(
-            f"{network.name!r} has no policy head and no baseline head. Choose one of the networks for learners that "
-            f"need them: {', '.join(KERAS_NETWORKS)}."
+            f"{network.name!r} has no policy head and no baseline head. Choose a Keras network, such as "
+            "impala_shallow, or one of action values for pqn, such as small_layer_norm (docs/networks.md)."
         )
     return network
 

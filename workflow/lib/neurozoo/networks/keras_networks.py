@@ -394,8 +394,8 @@ class KerasLayout:
 def no_native_plan(name: str) -> NeurozooError:
     """Makes the error for a Keras network where a chain of layers is needed."""
     return NeurozooError(
-        f"{name!r} is a Keras network with a policy head and a baseline head, not a chain of layers: it has no native "
-        "plan, and algorithms for chains cannot train it. Choose a chain such as 'large'. To score a trained Keras "
+        f"{name!r} is a Keras network, as impala needs it, and not a chain of layers: it has no native plan, and "
+        "algorithms for chains cannot train it. Choose a chain such as 'large' or 'small'. To score a trained Keras "
         "network: python -m neurozoo test."
     )
 

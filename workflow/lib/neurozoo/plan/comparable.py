@@ -22,18 +22,20 @@ def played_differently(config: Mapping) -> str | None:
     Returns:
         The sentence, with the facts that differ and the settings that choose them; None if all can be compared.
     """
-    games, algos, differing = {}, {}, {}  # in the order of the file
+    games: list[str] = []
+    algos: dict[str, None] = {}  # in the order of the file
+    differing: dict[str, None] = {}
     for game, ways in _ways(config).items():
         facts = [dict(way) for way in ways]
         if len(facts) > 1:
-            games[game] = None
+            games.append(game)
             algos |= dict.fromkeys(algo for known in ways.values() for algo in known)
             differing |= {name: None for each in facts for name in each if len({f.get(name) for f in facts}) > 1}
     if not games:
         return None
     names = _listed([algo_name(algo) for algo in algos])
     who = names if len(algos) > 1 else f"runs of {names}"
-    where = f"{len(games)} games" if len(games) > 3 else _listed(list(games))
+    where = f"{len(games)} games" if len(games) > 3 else _listed(games)
     return (
         f"In {where}, {who} play differently, so not all scores will be compared: "
         f"{', '.join(fact_name(name) for name in differing)}. To compare them, set protocol, action_set, test_cutoff, "

@@ -10,7 +10,7 @@ from typing import Any
 
 from neurozoo.agents.genome_import import parse_genome
 from neurozoo.agents.tags import parse_tag
-from neurozoo.algorithms.registry import ALGORITHMS, unknown_algorithm
+from neurozoo.algorithms.registry import ALGORITHMS, unknown_algorithm, unknown_preset, unknown_setting
 from neurozoo.algorithms.run_settings import InvalidSettings
 from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.dask_settings import ClusterSettings
@@ -170,15 +170,20 @@ def _choice_problems(path: tuple[str, str], algo: str, choice: Mapping) -> Itera
         return
     spec = ALGORITHMS[algo]
     if choice["preset"] not in spec.presets:
-        yield f"{place}.preset: {unknown_name('preset', choice['preset'], spec.presets, owner=algo)}"
+        yield f"{place}.preset: {unknown_preset(choice['preset'], algo)}"
         return
     if choice.get("sweep") and (problems := list(sweep_problems(place, algo, choice))):
         yield from problems
         return
+    if unknown := [name for name in choice["overrides"] if name not in spec.settings.schema()["properties"]]:
+        yield from (f"{place}.overrides: {unknown_setting(name, algo)}" for name in unknown)
+        return
     try:
         settings_of(algo, choice)
     except InvalidSettings as error:
-        yield from explain(error.reason, spec.settings.schema(), place=(*path, "overrides"))
+        for sentence in explain(error.reason, spec.settings.schema(), place=(*path, "overrides")):
+            several = " For several values, write it under sweep." if ", but is [" in sentence else ""
+            yield f"{sentence}{several}"
         return
     except NeurozooError as error:
         if not choice.get("sweep"):  # with one, only combinations count
@@ -245,7 +250,7 @@ def _claim_problems(config: Mapping) -> Iterator[str]:
             yield (
                 f"experiments.{one} and experiments.{other} both contain the run {name}, but differ in "
                 f"{', '.join(different)}. A run has only one folder: give one of the two experiments other run "
-                "numbers, such as runs: [101, 102]."
+                "numbers, such as runs: [101, 102], or write the values of one setting under sweep."
             )
 
 

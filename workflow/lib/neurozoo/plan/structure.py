@@ -47,8 +47,19 @@ def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[d
     return config, problems
 
 
+_HINTS = (
+    (r"^key 'results' is unknown", "Folders are written under pathvars: {results: results/mine}."),
+    (r"^experiments should be a mapping .*, but is \[", "Give each a name: experiments: {mine: {algo: ga, ...}}."),
+    (r"^experiments\..* should be a list, but is '([\w.:/-]+)'", r"Write [\1]."),
+    (r"^figures: key '(\w+)' is unknown", "Keys of learning curves are written under learning_curves."),
+)
+
+
 def _with_hint(line: str) -> str:
-    """Says where a key of an experiment belongs if it is a setting of an algorithm, and not which key is similar."""
+    """Says what to write where it can be known: where a key belongs, or how a list is written."""
+    for pattern, hint in _HINTS:
+        if found := re.search(pattern, line):
+            return f"{line} {found.expand(hint)}"
     found = re.match(r"(experiments\.[^.]+: key '(\w+)' is unknown)(?:; did you mean '\w+'\?|\.)", line)
     if found is None or not any(found[2] in spec.settings.schema()["properties"] for spec in ALGORITHMS.values()):
         return line

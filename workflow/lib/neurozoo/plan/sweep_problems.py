@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.algorithms.registry import ALGORITHMS, unknown_setting
 from neurozoo.algorithms.run_settings import InvalidSettings
 from neurozoo.algorithms.settings_hash import settings_hash
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 from neurozoo.plan.planned_runs import settings_of
 from neurozoo.plan.sweeps import (
     MOST_COMBINATIONS,
@@ -16,6 +16,13 @@ from neurozoo.plan.sweeps import (
     name_combination,
 )
 from neurozoo.validation import explain
+
+# What belongs elsewhere, with where.
+_NOT_SWEPT = {
+    **dict.fromkeys(("model", "models"), "Several networks are no sweep: list them under models."),
+    **dict.fromkeys(("game", "games"), "Several games are no sweep: list them under games."),
+    **dict.fromkeys(("preset", "presets"), "Several presets are no sweep: write an experiment for each."),
+}
 
 
 def sweep_problems(place: str, algo: str, experiment: Mapping) -> Iterator[str]:
@@ -31,7 +38,7 @@ def sweep_problems(place: str, algo: str, experiment: Mapping) -> Iterator[str]:
     for key in ("overrides", "sweep"):
         for name in experiment[key]:
             if name not in known:
-                yield f"{place}.{key}: {unknown_name('setting', name, known, owner=algo)}"
+                yield f"{place}.{key}: {_NOT_SWEPT.get(name) or unknown_setting(name, algo)}"
     for name in sweep:
         if name in overrides:
             yield f"{place}.sweep.{name} is a setting under overrides, too, as {overrides[name]!r}. Remove one of them."
