@@ -105,8 +105,8 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
         )
     if re.search(r"-v\d+$", str(game)):
         return NeurozooError(
-            f"game {game!r} is unknown. If a module of yours registers it with Gymnasium, write {GYMNASIUM_PREFIX}MODULE:"
-            f"{game} (docs/your_environment.md)."
+            f"game {game!r} is unknown. If a module of yours registers it with Gymnasium, write "
+            f"{GYMNASIUM_PREFIX}MODULE:{game} (docs/your_environment.md)."
         )
     return unknown_name("game", str(game), games)
 
