@@ -113,6 +113,19 @@ def test_a_processor_that_lacks_instructions_is_noticed_before_it_meets_them(lib
         load_ops(library)
 
 
+@pytest.mark.parametrize(
+    ("march", "lacking"), [("x86-64-v3", "avx2, fma"), ("x86-64-v4", "avx2, avx512f, avx512vl, fma")]
+)
+def test_a_library_of_an_earlier_version_is_noticed_by_its_level(library, monkeypatch, march, lacking):
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "load_op_library", lambda path: pytest.fail("it was loaded"))
+    monkeypatch.setattr(native, "processor_flags", lambda: {"avx"})
+    write_facts(library, march=march)  # without instructions
+    with pytest.raises(NeurozooError, match=f"was built for {march}, but this processor lacks {lacking}. Set native"):
+        load_ops(library)
+
+
 @pytest.mark.parametrize("flags", [{"avx"}, set()], ids=["has them", "features not known"])
 def test_a_library_whose_instructions_are_there_is_loaded(library, monkeypatch, flags):
     import tensorflow as tf
