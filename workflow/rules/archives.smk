@@ -137,7 +137,7 @@ rule plot_archives:
                 category="Figures",
                 labels={"figure": "Archives", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_archives.log",
@@ -180,7 +180,7 @@ rule plot_archive_rows:
                 category="Figures",
                 labels={"figure": "Archives side by side", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_archive_rows.log",
@@ -204,7 +204,7 @@ rule plot_archive_histograms:
                 category="Figures",
                 labels={"figure": "Objectives of elites", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_archive_histograms.log",
@@ -230,7 +230,7 @@ rule plot_predictions:
                 category="Figures",
                 labels={"figure": "Predictions", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_predictions.log",

@@ -27,7 +27,7 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
 from neurozoo.plan.changes import outlook, runs_to_train
-from neurozoo.plan.products import algo_pattern, needs_of, planned_products, result_file, run_files
+from neurozoo.plan.products import algo_pattern, figure_formats, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config

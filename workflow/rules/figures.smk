@@ -34,7 +34,7 @@ rule plot_learning_curves:
                 category="Figures",
                 labels={"figure": "Learning curves", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_learning_curves.log",
@@ -68,7 +68,7 @@ rule plot_performance_profile:
                 category="Figures",
                 labels={"figure": "Performance profile", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_performance_profile.log",
@@ -96,7 +96,7 @@ rule plot_aggregates:
                 category="Figures",
                 labels={"figure": "Scores over all games", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_aggregates.log",
@@ -123,7 +123,7 @@ rule plot_improvement:
                 category="Figures",
                 labels={"figure": "Probability of improvement", "format": format},
             )
-            for format in config["figures"]["learning_curves"]["formats"]
+            for format in figure_formats(config)
         ],
     log:
         "<results>/logs/plot_improvement.log",

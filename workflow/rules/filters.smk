@@ -293,7 +293,7 @@ rule plot_temporal_lean:
                 category="Figures",
                 labels={"figure": "Temporal lean", "format": format},
             )
-            for format in config["figures"]["temporal_lean"]["formats"]
+            for format in figure_formats(config, "temporal_lean")
         ],
     log:
         "<results>/logs/plot_temporal_lean.log",

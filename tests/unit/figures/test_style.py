@@ -3,11 +3,13 @@ import pytest
 from neurozoo.figures.style import (
     categorical_colours,
     curve_labels,
+    figure_theme,
     number_labels,
     panels_per_row,
     save_figure,
     si_label,
     whole_breaks,
+    without_words,
 )
 from neurozoo.number_text import number_label
 from neurozoo.records.comparability import with_names
@@ -87,6 +89,37 @@ def test_a_dollar_in_a_label_is_a_dollar(label, tmp_path):
     figure = p9.ggplot(table, p9.aes("x", "y", colour="label")) + p9.geom_line() + p9.labs(title=label)
     save_figure(figure, [tmp_path / "figure.svg", tmp_path / "figure.png"])
     assert (tmp_path / "figure.svg").read_text().count(f"<!-- {label} -->") == 2
+
+
+def explained_figure():
+    import plotnine as p9
+
+    table = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
+    words = p9.labs(title="Curves", subtitle="Line: median\nover runs.", caption="Protocol: uber2018.")
+    return p9.ggplot(table, p9.aes("x", "y")) + p9.geom_line() + words + figure_theme((4, 3), has_legend=False)
+
+
+def test_words_beside_a_figure_leave_its_pictures(tmp_path):
+    inside, beside, words = (tmp_path / name for name in ("inside.svg", "beside.svg", "beside.txt"))
+    save_figure(explained_figure(), [inside])
+    save_figure(explained_figure(), [beside, words])
+    assert words.read_text() == "Curves\n\nLine: median over runs.\n\nProtocol: uber2018.\n"
+    for text in ("Curves", "over runs.", "Protocol: uber2018."):
+        assert f"<!-- {text} -->" in inside.read_text()
+        assert text not in beside.read_text()
+    assert "<!-- x -->" in beside.read_text()
+
+
+def test_panels_keep_their_height_without_the_words():
+    def heights(figure):
+        drawn = figure.draw()
+        drawn.draw_without_rendering()  # places the panels
+        whole = drawn.get_size_inches()[1]
+        return whole, whole * drawn.axes[0].get_position().height
+
+    (whole, panel), (lower, same) = heights(explained_figure()), heights(without_words(explained_figure())[0])
+    assert lower < whole - 0.5
+    assert same == pytest.approx(panel, abs=0.08)
 
 
 def test_more_curves_than_named_colours_still_differ():

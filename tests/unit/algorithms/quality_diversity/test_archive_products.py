@@ -318,6 +318,17 @@ def test_a_configuration_plans_what_shows_archives():
     assert not [file for file in planned_products(check_config({"experiments": {"e": experiment}})) if "pred" in file]
 
 
+def test_with_words_beside_them_figures_have_a_text():
+    experiment = {"algo": "dsage", "games": ["maze"], "models": ["full"], "runs": 1, "preset": "demo"}
+    configuration = {"experiments": {"levels": experiment}}
+    texts = [
+        {path for path in planned_products(check_config(configuration | {"figures": figures})) if path.endswith(".txt")}
+        for figures in ({}, {"words": "beside"})
+    ]
+    names = ("archives", "archive_rows", "archive_histograms", "predictions")
+    assert texts == [set(), {f"<results>/figures/{name}.txt" for name in names}]
+
+
 def test_curves_are_only_of_runs_that_were_played_alike_for_as_long(tmp_path):
     rows = [
         {"algo": algo, "game": "maze", "model": "plain", "run": run, "protocol": "maze", "settings": algo,

@@ -1,5 +1,6 @@
 """The common style of all figures: formats, colours, theme, labels, captions, and saving."""
 
+import copy
 import math
 import os
 import warnings
@@ -20,6 +21,7 @@ from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts, unr
 
 COLOUR_BY = {"model": ("model",), "algo": ("algo",), "algo_model": ("algo", "model")}
 FORMATS = ("pdf", "svg", "png")
+WORDS = "txt"  # suffix of a file with the words of a figure, which its pictures then leave out
 
 # Okabe and Ito 2008: distinguishable with any colour vision. Yellow is left out because it is too pale for lines.
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
@@ -27,18 +29,20 @@ _INK, _QUIET = "#222222", "#6B6B6B"
 ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
 TOO_FEW_RUNS = "Fewer than five runs of a game: this interval is too narrow."
 _DOTS_PER_INCH = 200
+# Inches of a line, and of the room beside the lines, in the sizes of `figure_theme`.
+_HEIGHTS = {"title": (0.24, 0.0), "subtitle": (0.17, 0.1), "caption": (0.13, 0.03)}
 _MOST_DECIMALS = 6  # of a number along an axis
 _NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 
 
 def check_formats(outputs: Iterable[str | os.PathLike]) -> None:
-    """Checks before anything is drawn that the suffix of every file is one of `FORMATS`.
+    """Checks before anything is drawn that the suffix of every file is one of `FORMATS`, or `WORDS`.
 
     Raises:
         NeurozooError: A suffix is unknown.
     """
     for output in outputs:
-        if Path(output).suffix[1:] not in FORMATS:
+        if Path(output).suffix[1:] not in (*FORMATS, WORDS):
             raise unknown_name("figure format", Path(output).suffix[1:], FORMATS)
 
 
@@ -176,17 +180,44 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
     )
 
 
+def without_words(figure: p9.ggplot) -> tuple[p9.ggplot, str]:
+    """Takes title, explanation and caption out of a figure, for papers, which have them in their own text.
+
+    Returns:
+        The figure, lower by the height of its words, and the words: the title, and a paragraph for each of the others.
+    """
+    figure, words = copy.deepcopy(figure), []
+    width, height = figure.theme.getp("figure_size")
+    for name, (line, room) in _HEIGHTS.items():
+        if text := getattr(figure.labels, name):
+            words.append(text.replace("\n", " "))
+            height -= line * (text.count("\n") + 1) + room
+            setattr(figure.labels, name, None)
+    return figure + p9.theme(figure_size=(width, height)), "\n\n".join(words) + "\n"
+
+
 def save_figure(figure: p9.ggplot | Compose, outputs: Iterable[str | os.PathLike]) -> None:
-    """Draws a figure once and writes all formats, without dates or random ids: equal figures give equal bytes."""
+    """Draws a figure once and writes all formats, without dates or random ids: equal figures give equal bytes.
+
+    If one of the files is a `.txt`, it gets the words of the figure, a `ggplot`: title, explanation and caption. The
+    pictures then have none, and are lower.
+    """
     import matplotlib
     from matplotlib import pyplot
+
+    pictures = [path for path in map(Path, outputs) if path.suffix[1:] != WORDS]
+    for output in (path for path in map(Path, outputs) if path not in pictures):
+        assert isinstance(figure, p9.ggplot), "the words of a composition stay inside"
+        figure, words = without_words(figure)
+        with written_whole(output) as temporary:
+            temporary.write_text(words, encoding="utf-8")
 
     # In a label, a $ is a dollar.
     with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "neurozoo", "text.parse_math": False}):
         warnings.simplefilter("ignore", p9.exceptions.PlotnineWarning)
         drawn = figure.draw(show=False)
         try:
-            for output in map(Path, outputs):
+            for output in pictures:
                 format = output.suffix[1:]
                 with written_whole(output) as temporary:
                     drawn.savefig(temporary, format=format, dpi=_DOTS_PER_INCH, metadata=_NO_DATES[format])

@@ -83,7 +83,7 @@ FOLDERS = (
     "comparisons/*",
 )  # fmt: skip
 # Suffixes of files that are copied into a bundle. Pages of a bundle only name the others.
-BUNDLED = (".mp4", ".webp", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml")
+BUNDLED = (".mp4", ".webp", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".json", ".yaml", ".txt")
 
 
 def title_of(name: str, titles: Titles) -> tuple[int, str] | None:

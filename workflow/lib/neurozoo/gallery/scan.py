@@ -218,10 +218,10 @@ class _Scan:
             for movie in self._media.movies(self._results / "movies", tag=FINAL)
             if Path(movie.path).stem not in games
         ]
-        vector = [("*.pdf", "{}, for print"), ("*.svg", "{}, vector graphics")]
+        more = [("*.pdf", "{}, for print"), ("*.svg", "{}, vector graphics"), ("*.txt", "{}, words for a caption")]
         files = [
             *self._media.files(tables, TABLES, "*.csv"),
-            *self._media.files(figures, vector, "*.pdf", "*.svg"),
+            *self._media.files(figures, more, "*.pdf", "*.svg", "*.txt"),
             *self._media.files(self._results, PAGES, "*.html"),
         ]
         return Collection("", tuple(movies), tuple(self._media.pictures(figures, "*.png")), tuple(files))

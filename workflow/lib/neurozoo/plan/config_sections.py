@@ -122,6 +122,11 @@ class TemporalLean(Section):
 class Figures(Section):
     """How figures look."""
 
+    words: Literal["inside", "beside"] = Field(
+        default="inside",
+        description="Where figures over runs have title and explanations: inside the pictures, or beside, in "
+        "FIGURE.txt, for the text of a paper.",
+    )
     learning_curves: LearningCurves = LearningCurves()
     phases: Phases = Phases()
     temporal_lean: TemporalLean = TemporalLean()

@@ -62,14 +62,13 @@ def _of_planned(config: Mapping) -> list[str]:
 def _summaries(config: Mapping) -> list[str]:
     """Lists the tables and figures over all runs, if there are runs for them."""
     found = []
+    formats = figure_formats(config)
     if planned_runs(config):
         found += ["<results>/tables/metrics.parquet", "<results>/tables/metrics.csv"]
     if runs_with_network(config):
-        formats = config["figures"]["learning_curves"]["formats"]
         found += ["<results>/tables/scores.csv", "<results>/tables/comparison.csv"]
         found += [f"<results>/figures/{figure}.{format}" for figure in FIGURES for format in formats]
     if runs_with_levels(config):
-        formats = config["figures"]["learning_curves"]["formats"]
         figures = ["archives", "archive_rows", "archive_histograms"]
         figures += ["predictions"] if runs_with_predictions(config) else []
         found += ["<results>/tables/archives.csv", "<results>/tables/archive_tests.csv"]
@@ -77,6 +76,11 @@ def _summaries(config: Mapping) -> list[str]:
     if imported_runs(config):
         found.append("<results>/tables/imported_scores.csv")
     return found
+
+
+def figure_formats(config: Mapping, section: str = "learning_curves") -> list[str]:
+    """Returns the suffixes of a figure over runs: its formats, and `txt` if its words are not in the pictures."""
+    return [*config["figures"][section]["formats"], *(["txt"] if config["figures"]["words"] == "beside" else ())]
 
 
 def _movies(config: Mapping) -> list[str]:
@@ -110,7 +114,7 @@ def lean_is_wanted(config: Mapping) -> bool:
 
 
 def _filters(config: Mapping) -> list[str]:
-    formats = config["figures"]["temporal_lean"]["formats"] if lean_is_wanted(config) else ()
+    formats = figure_formats(config, "temporal_lean") if lean_is_wanted(config) else ()
     return [
         *(path for run, name in filter_files(config) for path in run_files(name, [run])),
         *(f"<results>/figures/temporal_lean.{format}" for format in formats),
