@@ -33,7 +33,7 @@ from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
-from neurozoo.plan.run_targets import check_run_targets
+from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.records.kept_result import keep_result
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.tried_environments import try_environments
@@ -163,11 +163,15 @@ def runs_of(wildcards):
 
 
 def requested_files():
-    """Returns the targets of the command line that are no names of rules; while rules are read, Snakemake has not."""
+    """Returns the targets of the command line that are no names of rules."""
+    return [target for target in requested_targets() if not workflow.is_rule(target)]
+
+
+def requested_targets():
+    """Returns the targets of the command line, which Snakemake does not know yet while rules are read."""
     if not IS_STARTED_BY_USER or Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
         return []
-    targets = get_argument_parser().parse_args(sys.argv[1:]).targets
-    return [target for target in targets if not workflow.is_rule(target)]
+    return get_argument_parser().parse_args(sys.argv[1:]).targets
 
 
 def explain_unknown_targets():
@@ -294,7 +298,7 @@ def starts_of(wildcards):
 
 
 def share_of_cores(wildcards):
-    """Returns the cores of each run if all that are not finished run side by side on this machine.
+    """Returns the cores of each run if all that are wanted and not finished run side by side on this machine.
 
     On a cluster, Snakemake knows of no cores, and the profile sets them.
     """
@@ -304,8 +308,9 @@ def share_of_cores(wildcards):
 
 @cache
 def runs_side_by_side():
-    """Returns the number of planned runs that are not finished; 1 if all are."""
-    return max(1, len(in_a_sentence(runs_to_train, config, PLANNED_RUNS)))
+    """Returns the number of runs that are not finished: of those that targets name, or of all; 1 if all are."""
+    runs = runs_of_targets(config, requested_targets())
+    return max(1, len(in_a_sentence(runs_to_train, config, PLANNED_RUNS if runs is None else runs)))
 
 
 def chosen_forms(**files):

@@ -1,7 +1,8 @@
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.run_targets import check_run_targets
+from neurozoo.plan.planned_runs import PlannedRun
+from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 
 
 def answer(target, **experiment):
@@ -12,6 +13,25 @@ def answer(target, **experiment):
     except NeurozooError as error:
         return str(error)
     return ""
+
+
+def test_the_runs_of_targets_are_known_if_nothing_else_is_wanted():
+    config = check_config({"experiments": {"one": {"algo": "ga", "games": ["pong"], "models": ["small"], "runs": 1}}})
+    first, second = (f"results/runs/ga/pong/small/{run}" for run in (1, 2))
+    assert runs_of_targets(
+        config, [f"{first}/tags/human/rollout.npz", f"{first}/result.json", f"{second}/loop.webp"]
+    ) == [
+        PlannedRun("ga", "pong", "small", 1),
+        PlannedRun("ga", "pong", "small", 2),
+    ]
+    for more in (
+        "all",
+        "results/figures/learning_curves.pdf",
+        "results/runs/ga/pong",
+        "elsewhere/runs/ga/pong/small/1/a",
+    ):
+        assert runs_of_targets(config, [f"{first}/result.json", more]) is None
+    assert runs_of_targets(config, []) is None
 
 
 @pytest.mark.parametrize(

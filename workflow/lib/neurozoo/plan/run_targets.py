@@ -1,5 +1,6 @@
-"""Refuses files that a run can never have, before it is trained for them."""
+"""The runs that targets belong to; files that a run can never have are refused before it is trained for them."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -36,6 +37,18 @@ _OF_LOGS: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
 )
 
 
+def runs_of_targets(config: Mapping, targets: Iterable[str]) -> list[PlannedRun] | None:
+    """Returns the runs whose files are wanted, or None if anything else is wanted, too.
+
+    Args:
+        config: As returned by `check_config`.
+        targets: What is wanted: files, or names of rules.
+    """
+    found = [_in_run(config, target) for target in targets]
+    runs = dict.fromkeys(run for run, _ in filter(None, found))
+    return list(runs) if found and all(found) else None
+
+
 def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
     """Checks that the wanted files of runs can be made.
 
@@ -47,14 +60,12 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         NeurozooError: The algorithm comes to something else or logs no such thing, the network has no such picture, or
             no population is kept.
     """
-    runs = Path(config["pathvars"]["results"]).resolve() / "runs"
     for target in targets:
-        path = Path(target).resolve()
-        parts = path.relative_to(runs).parts if path.is_relative_to(runs) else ()
-        if len(parts) < 5 or parts[0] not in ALGORITHMS or not is_run_number(parts[3]) or path.exists():
+        if os.path.exists(target) or not (found := _in_run(config, target)):
             continue
-        run = PlannedRun(parts[0], parts[1], parts[2], int(parts[3]))
-        name = "/".join(parts[6:] if parts[4] == "tags" else parts[4:])
+        run, file = found
+        parts = file.parts
+        name = "/".join(parts[2:] if parts[0] == "tags" else parts)
         _check_result(run, name)
         if name == "evaluation.json" and run.model in KERAS_NETWORKS:
             raise NeurozooError(
@@ -63,8 +74,21 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("filters/"):
             _check_picture(config, run, name)
-        if name == "population.html" and not (runs.joinpath(*parts[:4]) / "population").exists():
+        if (
+            name == "population.html"
+            and not Path(config["pathvars"]["results"], "runs", run.name, "population").exists()
+        ):
             _check_population(config, run)
+
+
+def _in_run(config: Mapping, target: str) -> tuple[PlannedRun, Path] | None:
+    """Returns the run of a wanted file, and its path in the folder of this run; None for files of no run."""
+    runs = Path(config["pathvars"]["results"]).resolve() / "runs"
+    path = Path(target).resolve()
+    parts = path.relative_to(runs).parts if path.is_relative_to(runs) else ()
+    if len(parts) < 5 or parts[0] not in ALGORITHMS or not is_run_number(parts[3]):
+        return None
+    return PlannedRun(parts[0], parts[1], parts[2], int(parts[3])), Path(*parts[4:])
 
 
 def _check_result(run: PlannedRun, name: str) -> None:
