@@ -1,5 +1,5 @@
 import pytest
-from neurozoo.algorithms.agent_names import agent_name, algo_name
+from neurozoo.algorithms.agent_names import agent_name, algo_name, called
 from neurozoo.algorithms.registry import ALGORITHMS
 
 
@@ -18,3 +18,20 @@ def test_different_algorithms_have_different_names():
 def test_agents_are_named_by_algorithm_network_and_what_else_tells_them_apart():
     assert agent_name("es", "virtual_bn") == "ES, virtual bn"
     assert agent_name("ga", "large", "mutation power 0.05", "") == "GA, large, mutation power 0.05"
+
+
+def test_learners_are_called_by_what_they_learn():
+    assert agent_name("impala", "impala_shallow", "PPO") == "PPO, impala shallow"
+    assert agent_name("impala", "small", "PQN, slow", "machado2018") == "PQN, small, slow, machado2018"
+    assert agent_name("impala", "small", "slow") == "IMPALA, small, slow"
+    assert called("ga", "PPO") == ("GA", "PPO")
+    assert called("mine", "PPO") == ("MINE", "PPO")
+
+
+def test_every_name_of_settings_is_announced():
+    names = {
+        spec.name: {spec.called_by(settings) for settings in spec.presets.values()} - {""}
+        for spec in ALGORITHMS.values()
+    }
+    assert names.pop("impala") == {"PPO", "decoupled PPO", "PQN"} == set(ALGORITHMS["impala"].also_called)
+    assert set().union(*names.values()) == set()

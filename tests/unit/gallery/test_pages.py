@@ -125,6 +125,18 @@ def test_scores_that_must_not_be_compared_are_named(results, add_run):
     )
 
 
+def test_learners_are_called_by_what_they_learn(results, add_run):
+    recorded = {"settings_hash": "aa", "settings_record": {}}
+    add_run(results, "impala/breakout/small/1", [1.0, 2.0], recorded=recorded)
+    build_site(results, replications=100, labels={"impala/breakout/small/1": "PQN, slow"})
+    table = words(results / "site" / "games" / "breakout.html")
+    assert "PQN small slow 2 one run" in table
+    page = words(results / "site" / "runs" / "impala" / "breakout" / "small" / "1.html")
+    assert "Breakout, PQN, small, run 1" in page
+    assert "Settings slow" in page
+    assert "IMPALA" not in table + page
+
+
 def test_searches_and_agents_of_one_game_have_charts_of_their_own(results, add_run):
     add_run(results, "impala/mario/small/1", [1.0, 2.0])
     folder = add_run(results, "cma_me/mario/plain/1", [3.0])

@@ -57,6 +57,18 @@ def test_runs_are_listed_in_the_order_of_the_file_and_each_once():
     assert planned_runs(config)[0] == PlannedRun("ga", "pong", "large", 1)
 
 
+def test_what_a_learner_learns_is_the_first_word_of_its_label():
+    def labels(**experiment):
+        entry = {"algo": "impala", "games": ["pong"], "models": ["impala_shallow"], "runs": 1} | experiment
+        return labels_of_runs(check_config({"experiments": {"one": entry}})).get("impala/pong/impala_shallow/1")
+
+    assert labels(preset="impala_paper") is None
+    assert labels(preset="neurozoo") == "PPO"
+    assert labels(preset="neurozoo", label="slow") == "PPO, slow"
+    assert labels(preset="neurozoo", label="PPO") == "PPO"
+    assert labels(preset="neurozoo", overrides={"proximal_policy": "learning"}) == "decoupled PPO"
+
+
 def test_labels_belong_to_the_runs_of_their_experiments():
     config = check_config(
         {

@@ -13,6 +13,20 @@ def algo_name(algo: str) -> str:
     return algo.replace("_", "-").upper()
 
 
-def agent_name(algo: str, model: str, *more: str) -> str:
+def called(algo: str, label: str) -> tuple[str, str]:
+    """Splits a label into the name of the algorithm and the rest: a run of `impala` labelled `PPO, slow` is called PPO.
+
+    Args:
+        algo: Such as `impala`.
+        label: What else the run is called; it may begin with a name of `AlgorithmSpec.also_called`.
+    """
+    first, _, rest = label.partition(", ")
+    if algo in ALGORITHMS and first in ALGORITHMS[algo].also_called:
+        return first, rest
+    return algo_name(algo), label
+
+
+def agent_name(algo: str, model: str, label: str = "", *more: str) -> str:
     """Formats an algorithm with its network, and with what else tells it from others: `GA, large, uber2018`."""
-    return ", ".join(filter(None, [algo_name(algo), model.replace("_", " "), *more]))
+    name, label = called(algo, label)
+    return ", ".join(filter(None, [name, model.replace("_", " "), label, *more]))

@@ -133,6 +133,8 @@ class AlgorithmSpec:
         budget_unit: What the budget counts: emulator `frames`, or `evaluations` of levels.
         result: What a run results in: a `network` or an `archive`.
         needs: What must be built before a run: the native `op`, the `noise` table.
+        also_called: Names of some settings in the literature, such as "PPO"; figures show them instead of `title`.
+        called_by: Returns that name of some settings, or nothing for `title`.
         report_name: What a report comes after: a `generation`, an `epoch`, an `iteration`.
         extras: Groups of packages that its runs and their files need besides the default ones (`make setup EXTRAS=`).
         has_genome: Whether the result comes with a genome, so that runs write `genome.json`.
@@ -172,6 +174,8 @@ class AlgorithmSpec:
     budget_unit: Unit = "frames"
     result: ResultKind = "network"
     needs: tuple[Need, ...] = ()
+    also_called: tuple[str, ...] = ()
+    called_by: Callable[[Any], str] = lambda settings: ""
     report_name: str = "generation"
     extras: tuple[str, ...] = ()
     has_genome: bool = False

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.algorithms.agent_names import agent_name
+from neurozoo.algorithms.agent_names import agent_name, called
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
@@ -146,8 +146,7 @@ def plot_aggregates(
     has_several = table[PLAYED].nunique() > 1
     labels = [
         _lines(
-            agent_name(row.algo, row.model),
-            row.variant,
+            *_agent_and_rest(row.algo, row.model, row.variant),
             row.played if has_several else "",
             f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})",
         )
@@ -237,6 +236,12 @@ def _pair_of(row: Any) -> tuple[str, ...]:
     first = agent_name(row.algo, row.model, row.variant)
     second = agent_name(row.other_algo, row.other_model, row.other_variant)
     return (f"{first} over", second) if row.variant or row.other_variant else (f"{first} over {second}",)
+
+
+def _agent_and_rest(algo: str, model: str, variant: str) -> tuple[str, str]:
+    """Returns the name of an agent, and what else its variant says."""
+    _, rest = called(algo, variant)
+    return agent_name(algo, model, variant).removesuffix(f", {rest}"), rest
 
 
 def _lines(*parts: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.algorithms.agent_names import algo_name
+from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores, world_of
@@ -33,7 +33,7 @@ from neurozoo.figures.style import (
     save_figure,
     si_label,
 )
-from neurozoo.records.comparability import distinct_rows, is_fact, with_names
+from neurozoo.records.comparability import VARIANT, distinct_rows, is_fact, with_names
 from neurozoo.records.run_config import IDENTITY
 from neurozoo.records.run_log import EPISODES, STANDARD
 from neurozoo.records.statistics import Statistic, bootstrap_intervals
@@ -195,9 +195,9 @@ def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.D
 
 def _title(runs: pd.DataFrame, labels: Sequence[str]) -> str:
     """Names what all curves have in common, so that the figure can stand alone."""
-    names = [algo_name(algo) for algo in dict.fromkeys(runs["algo"])]
+    names = list(dict.fromkeys(called(algo, label)[0] for algo, label in zip(runs["algo"], runs[VARIANT], strict=True)))
     common = names if len(names) == 1 and not any(label.startswith(names[0]) for label in labels) else []
-    common += labels if len(labels) == 1 else []
+    common += [labels[0].removesuffix(f", {names[0]}")] if len(labels) == 1 else []
     return f"Learning curves: {', '.join(common)}" if common else "Learning curves"
 
 

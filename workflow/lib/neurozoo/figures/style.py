@@ -13,7 +13,7 @@ import pandas as pd
 import plotnine as p9
 from plotnine.composition import Compose
 
-from neurozoo.algorithms.agent_names import agent_name, algo_name
+from neurozoo.algorithms.agent_names import agent_name, called
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
 from neurozoo.number_text import number_label
@@ -64,7 +64,10 @@ def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
 
 
 def _label(parts: dict[str, str]) -> str:
-    formats = {"algo": algo_name, "model": lambda model: model.replace("_", " ")}
+    if "algo" in parts:
+        name, variant = called(parts["algo"], parts[VARIANT])
+        parts = parts | {"algo": name, VARIANT: variant}
+    formats = {"model": lambda model: model.replace("_", " ")}
     return ", ".join(filter(None, (formats.get(name, str)(value) for name, value in parts.items())))
 
 

@@ -17,7 +17,7 @@ from urllib.parse import quote, urljoin
 import jinja2
 import numpy as np
 
-from neurozoo.algorithms.agent_names import agent_name, algo_name
+from neurozoo.algorithms.agent_names import agent_name, algo_name, called
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
@@ -240,6 +240,9 @@ def _templates(files: str, url: str) -> jinja2.Environment:
         "explained_protocol": explain_protocol,
         "of_human": _human_label,
         "algo": algo_name,
+        "called": lambda run: called(run.algo, run.variant)[0],
+        "full_algo": _full_algo,
+        "settings": lambda run: called(run.algo, run.variant)[1],
         "network": lambda model: model.replace("_", " "),
         "reservations": lambda runs: reservations(comparable(runs), of="scores"),
         "has_few_runs": lambda score: score.low is not None and score.count < ENOUGH_RUNS,
@@ -248,6 +251,12 @@ def _templates(files: str, url: str) -> jinja2.Environment:
     templates.globals |= {"too_few_runs": TOO_FEW_RUNS, "is_on_web": bool(url)}
     templates.tests["in_run"] = lambda path, run: path == run or path.startswith(f"{run}/")
     return templates
+
+
+def _full_algo(run: Run) -> str:
+    """Returns the full name of a run's algorithm, such as "Genetic algorithm", or what its settings are called."""
+    name, _ = called(run.algo, run.variant)
+    return name if name != algo_name(run.algo) else explain_algorithm(run.algo) or name
 
 
 def _human_label(run: Run) -> str:

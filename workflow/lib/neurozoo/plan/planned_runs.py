@@ -62,17 +62,27 @@ def planned_runs(config: Mapping) -> list[PlannedRun]:
 
 
 def labels_of_runs(config: Mapping) -> dict[str, str]:
-    """Returns what experiments want their settings to be called, by run, such as `ga/frostbite/large/1`.
+    """Returns what settings are called, by run, such as `ga/frostbite/large/1`.
+
+    That is what their experiments want, after the name that the literature has for them, such as PPO (see
+    `AlgorithmSpec.also_called`). Runs without either are left out.
 
     Args:
         config: As returned by `check_config`.
     """
     labels: dict[str, list[str]] = {}
     for experiment in config["experiments"].values():
-        if label := experiment.get("label"):
-            for run in runs_of(experiment):
-                labels.setdefault(run.name, []).append(label)
-    return {run: " / ".join(dict.fromkeys(given)) for run, given in labels.items()}
+        for run in runs_of(experiment):
+            labels.setdefault(run.name, []).extend(filter(None, [experiment.get("label")]))
+    found = {}
+    for run in planned_runs(config):
+        label = " / ".join(dict.fromkeys(labels[run.name]))
+        spec = ALGORITHMS[run.algo]
+        name = spec.called_by(settings_of_run(config, **asdict(run))) if spec.also_called else ""
+        is_named = label.partition(", ")[0] in spec.also_called
+        if label := label if is_named else ", ".join(filter(None, [name, label])):
+            found[run.name] = label
+    return found
 
 
 def imported_runs(config: Mapping) -> list[PlannedRun]:

@@ -43,6 +43,11 @@ def _describe_evaluation(game: str, settings: ImpalaSettings) -> dict[str, objec
     return facts | {"action_rule": rule, "epsilon": settings.test_epsilon}
 
 
+def _called_by(settings: ImpalaSettings) -> str:
+    decoupled = "decoupled " if settings.proximal_policy == "learning" else ""
+    return {"vtrace": "", "ppo": f"{decoupled}PPO", "pqn": "PQN"}[settings.objective]
+
+
 def _check_model(model: str, settings: ImpalaSettings) -> None:
     settings.check_network(get_keras_network(model))
 
@@ -55,6 +60,8 @@ SPECS = (
         presets=PRESETS,
         first_presets=FIRST_PRESETS,
         open_session=_open_session,
+        also_called=("PPO", "decoupled PPO", "PQN"),
+        called_by=_called_by,
         report_name="epoch",
         has_episodes=True,
         check_game=_check_game,
