@@ -163,7 +163,9 @@ rule movie_grid:
         runtime="1h",
         terminal="lines",
     params:
-        movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")},
+        # Without labels the parameters are those of earlier versions, so their movies stay.
+        movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")}
+        | ({"labels": labels} if (labels := labels_of_runs(config)) else {}),
     script:
         "../scripts/movie_grid.py"
 

@@ -60,7 +60,12 @@ def test_algorithms_are_rows_and_runs_are_columns(runs, tmp_path, decode):
 def test_a_single_run_of_each_fills_even_rows_whatever_its_number(agents, lines, step):
     frozen = [
         SimpleNamespace(
-            algo=f"algo{n:02}", model="small", run=50 + n * step, generation=None, title=f"a/{50 + n * step}"
+            algo=f"algo{n:02}",
+            game="pong",
+            model="small",
+            run=50 + n * step,
+            generation=None,
+            title=f"a/{50 + n * step}",
         )
         for n in range(agents)
     ]
@@ -70,11 +75,17 @@ def test_a_single_run_of_each_fills_even_rows_whatever_its_number(agents, lines,
 
 def test_agents_have_the_names_that_they_have_in_figures():
     agents = [
-        SimpleNamespace(algo=algo, model="small_layer_norm", run=3, generation=None, title=f"{algo}/3")
-        for algo in ("ga_ns", "impala")
+        SimpleNamespace(
+            algo=algo, game="pong", model="small_layer_norm", run=run, generation=None, title=f"{algo}/{run}"
+        )
+        for algo, run in (("ga_ns", 3), ("impala", 3), ("impala", 11))
     ]
-    labels = [(entry.label, entry.note) for entry in _placed(agents)]
-    assert labels == [("GA-NS, small layer norm", "run 3"), ("IMPALA, small layer norm", "run 3")]
+    labels = {"impala/pong/small_layer_norm/11": "PQN, slow"}
+    assert [(entry.label, entry.note, entry.row) for entry in _placed(agents, labels)] == [
+        ("GA-NS, small layer norm", "run 3", 0),
+        ("IMPALA, small layer norm", "run 3", 0),
+        ("PQN, small layer norm, slow", "run 11", 0),
+    ]
 
 
 def test_a_finished_rollout_shows_its_last_screen_darker_until_the_others_end(runs, tmp_path, decode):

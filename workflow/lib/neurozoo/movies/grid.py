@@ -2,10 +2,11 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from neurozoo.rollouts.rollout_files import REMEDY, Moment, RolloutFile, open_ro
 GAP = 30  # pixels between screens and around them
 HEAD = 55  # pixels above a screen for its two labels
 TITLE = 30  # pixels at the top for the title
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 WIDEST = 1920  # pixels; small screens are shown twice as large if the movie stays within this width
 
 
@@ -74,13 +76,14 @@ def film_grid(
     run_dirs: Sequence[str | os.PathLike],
     output: str | os.PathLike,
     *,
+    labels: Mapping[str, str] = NO_LABELS,
     fps: int = 60,
     max_steps: int = 0,
     overlay: bool = True,
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> GridMovie:
-    """Films rollouts of one game together: a row per algorithm and network, a column per run.
+    """Films rollouts of one game together: a row per algorithm, network and label, a column per run.
 
     A single run of each fills even rows instead: six make two rows of three.
 
@@ -89,6 +92,7 @@ def film_grid(
     Args:
         run_dirs: Folders with `frozen/` and `rollout.npz`, of runs, or of tags or generations of runs.
         output: The `.mp4` to write.
+        labels: What else settings are called, by run, such as `impala/pong/small/1`.
         fps: Steps per second.
         max_steps: Shows only the first steps; 0 for all.
         overlay: Whether to write score, step and action below each screen.
@@ -115,7 +119,7 @@ def film_grid(
             "Make one grid for each game."
         )
     return film_together(
-        _placed(agents),
+        _placed(agents, labels),
         output,
         title=game_title(next(iter(games), "")),
         fps=fps,
@@ -127,14 +131,15 @@ def film_grid(
     )
 
 
-def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
-    """Gives each agent its place: a row per algorithm and network, a column per run and its generation or tag.
+def _placed(agents: Sequence[FrozenModel], labels: Mapping[str, str] = NO_LABELS) -> list[Entry]:
+    """Gives each agent its place: a row per algorithm, network and label, a column per run and its generation or tag.
 
-    If each algorithm and network has a single run, even rows are filled instead, whatever the numbers of the runs.
+    If each row has a single run, even rows are filled instead, whatever the numbers of the runs.
     """
 
-    def row_of(agent: FrozenModel) -> tuple[str, str]:
-        return (agent.algo, agent.model)
+    def row_of(agent: FrozenModel) -> tuple[str, str, str]:
+        run = f"{agent.algo}/{agent.game}/{agent.model}/{agent.run}"
+        return (agent.algo, agent.model, labels.get(run, ""))
 
     def column_of(agent: FrozenModel) -> tuple[int, int, str]:
         return (agent.run, agent.generation or 0, agent.title.rpartition("/")[2])
@@ -143,7 +148,7 @@ def _placed(agents: Sequence[FrozenModel]) -> list[Entry]:
     entries: dict[tuple[int, int], Entry] = {}
     for agent in agents:
         row, column = rows.index(row_of(agent)), columns.index(column_of(agent))
-        label, note = agent_name(agent.algo, agent.model), f"run {column_of(agent)[2]}"
+        label, note = agent_name(*row_of(agent)), f"run {column_of(agent)[2]}"
         if (other := entries.setdefault((row, column), Entry(agent, label, note, row, column)).frozen) is not agent:
             raise NeurozooError(f"{other.folder} and {agent.folder} are both {agent.title}. Name only one of them.")
     if not rows or len(entries) > len(rows):
