@@ -12,7 +12,7 @@ from neurozoo.cli.simple_dqn_commands import COMMANDS, translate
 from neurozoo.cli.simple_dqn_options import FIXED, PLOT, SETTINGS
 from neurozoo.errors import NeurozooError
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "dqn.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "simple_dqn.md"
 
 # Section 3 of the specification: every option of the main program with its default as text.
 DEFAULTS = """

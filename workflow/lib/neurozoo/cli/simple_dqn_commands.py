@@ -71,7 +71,7 @@ def _parsed(
     """Returns the positional arguments and the given options, both by name."""
     parser = _Parser(
         prog=f"python -m neurozoo simple_dqn {command}",
-        description="See docs/dqn.md for all options.",
+        description="See docs/simple_dqn.md for all options.",
         allow_abbrev=False,
     )
     for name in positional:

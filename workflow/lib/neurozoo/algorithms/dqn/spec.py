@@ -8,7 +8,7 @@ from neurozoo.environments.games import PLATFORMER_GAMES, check_played
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.networks.catalogue import get_network
 
-REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/dqn.md)
+REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies/dqn_speed.md)
 
 
 def _open_session(context: RunContext) -> Session:
