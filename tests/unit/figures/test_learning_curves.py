@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 import xml.etree.ElementTree
@@ -261,8 +262,49 @@ def test_one_run_with_one_report_is_a_dot(tmp_path):
 def test_the_size_follows_from_the_panels(tmp_path):
     table = pd.concat([small().assign(game=game) for game in ("pong", "ms_pacman", "skiing")], ignore_index=True)
     figure = drawn(table, tmp_path, columns=2, panel_width=2.0, panel_height=2.5)
-    assert figure.theme.getp("figure_size") == pytest.approx((4.0, 2 * 2.5 + 1.1))
+    assert figure.theme.getp("figure_size")[0] == 4.0
     assert drawn(small(), tmp_path, columns=4).theme.getp("figure_size")[0] == 3.0
+
+
+def curves_of(count):
+    return pd.concat(
+        [
+            small().assign(settings=f"s{number}", label=f"a name for the settings of number {number}")
+            for number in range(count)
+        ],
+        ignore_index=True,
+    )
+
+
+@pytest.mark.parametrize(("count", "width", "height"), [(1, 3.0, 3.0), (3, 1.65, 1.8), (4, 3.25, 2.0), (12, 3.0, 3.0)])
+def test_words_and_legend_take_nothing_from_the_panels(count, width, height, tmp_path):
+    table = pd.concat([curves_of(count).assign(game=game) for game in ("pong", "skiing")], ignore_index=True)
+    page = drawn(table, tmp_path, columns=2, panel_width=width, panel_height=height).draw()
+    page.draw_without_rendering()
+    panels = [axes.get_position() for axes in page.axes]
+    assert len(panels) == 2
+    for panel in panels:
+        assert height - 0.95 < panel.height * page.get_size_inches()[1] < height  # without its title and its numbers
+        assert panel.width * page.get_size_inches()[0] > width - 0.7
+
+
+def test_more_curves_than_colours_differ_in_their_lines(tmp_path):
+    page = drawn(curves_of(12), tmp_path, best=False).draw()
+    lines = [line for line in page.axes[0].get_lines() if line.get_color() != "none"]  # but the edges of ribbons
+    looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in lines}
+    assert len(looks) == 12
+    assert len({colour for colour, _ in looks}) == 7
+
+
+def test_labels_of_narrow_panels_do_not_touch(tmp_path):
+    table = run_of([0.0, 1e6], [1.0, 2.0])
+    for axis, shift in (("linear", 0), ("log", 1e4)):
+        shifted = table.assign(frames=table["frames"] + shift)
+        page = drawn(shifted, tmp_path, panel_width=1.65, panel_height=1.8, frames_axis=axis).draw()
+        page.draw_without_rendering()
+        boxes = [label.get_window_extent() for label in page.axes[0].get_xticklabels() if label.get_text()]
+        assert len(boxes) >= 2
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
 def words(figure):

@@ -13,18 +13,21 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.algorithms.agent_names import agent_name, called
+from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
-    categorical_colours,
     check_formats,
     figure_theme,
+    legend_guides,
+    line_styles,
     mean_of,
     number_labels,
     number_range,
     percent,
     reservations,
     save_figure,
+    words_height,
 )
 from neurozoo.records.comparability import NOT_RECORDED, PLAYED, SETTINGS, VARIANT, fact_columns
 from neurozoo.records.csv_tables import read_csv_table
@@ -32,7 +35,7 @@ from neurozoo.records.statistics import bootstrap_intervals, performance_profile
 from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
 
 _WIDTH = 7.5  # inches
-_LONGEST_OF_TWO = 42  # characters of a legend's entry that leave room for another beside it
+_PROFILE = 3.2  # inches of the panel of a profile, with its axes
 _MOST_PAIRS = 3  # that a caption names where they could not be compared
 _BLUE, _FAINT = "#0072B2", "#9A9A9A"
 _THRESHOLDS = 401  # thresholds of a profile, evenly spaced
@@ -102,8 +105,10 @@ def plot_performance_profile(
     notes += _about_intervals(curves, "Band", confidence=confidence, runs=fewest)
     if used.groupby(AGENT)["game"].agg(frozenset).nunique() > 1:
         notes.append(_UNLIKE)
-    colours: dict[str, Any] = {"values": categorical_colours(len(labels)), "limits": labels}
-    figure = p9.ggplot(curves, p9.aes("score", "share", colour="agent", fill="agent"))
+    colours, types = line_styles(len(labels))
+    legend = arranged(labels, _WIDTH)
+    named: dict[str, Any] = {"limits": labels, "labels": legend.labels}
+    figure = p9.ggplot(curves, p9.aes("score", "share", colour="agent", fill="agent", linetype="agent"))
     if thresholds[-1] > 1:
         figure += p9.geom_vline(xintercept=1, colour=_FAINT, size=0.5, linetype="dashed")
     ribbon = curves.dropna(subset=["low"])
@@ -112,14 +117,13 @@ def plot_performance_profile(
     figure += p9.geom_step(size=0.9)
     figure += p9.scale_y_continuous(limits=(0, 1), labels=lambda shares: [f"{share:.0%}" for share in shares])
     figure += p9.scale_x_continuous(labels=number_labels)
-    figure += p9.scale_colour_manual(**colours)
-    figure += p9.scale_fill_manual(**colours, guide=None)
-    legend_columns = 2 if max(map(len, labels)) <= _LONGEST_OF_TWO else 1
-    figure += p9.guides(colour=p9.guide_legend(ncol=legend_columns))
-    figure += _labels(
-        title, notes, used, x="Human-normalised score", y="Share of runs", more=reservations(used, of="agents")
-    )
-    figure += figure_theme((_WIDTH, 4.0 + 0.2 * -(-len(labels) // legend_columns)), has_legend=True)
+    figure += p9.scale_colour_manual(values=colours, **named)
+    figure += p9.scale_linetype_manual(values=types, **named)
+    figure += p9.scale_fill_manual(values=colours, limits=labels, guide=None)
+    figure += legend_guides("colour", "linetype", columns=legend.columns)
+    words = _words(title, notes, used, more=reservations(used, of="agents"))
+    figure += p9.labs(**words, x="Human-normalised score", y="Share of runs", colour="", linetype="")
+    figure += figure_theme((_WIDTH, _PROFILE + words_height(**words) + legend.height), has_legend=True)
     save_figure(figure, outputs)
 
 
@@ -169,7 +173,7 @@ def plot_aggregates(
     figure += p9.expand_limits(x=0)  # without the 0, noise looked decisive
     used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
     used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
-    figure += _labels(title, notes, used, x="", y="", more=reservations(used, of="agents"))
+    figure += p9.labs(**_words(title, notes, used, more=reservations(used, of="agents")), x="", y="")
     figure += figure_theme((_WIDTH, 2.6 + 0.35 * _count_lines(labels)), has_legend=False)
     save_figure(figure, outputs)
 
@@ -214,7 +218,7 @@ def plot_improvement(
     figure = _dots(points.assign(agent=labels), labels)
     figure += p9.geom_vline(xintercept=0.5, colour=_FAINT, size=0.5, linetype="dashed")
     figure += p9.scale_x_continuous(limits=(0, 1))
-    figure += _labels(title, notes, used, x="P(first > second)", y="", more=_left_out(pairs))
+    figure += p9.labs(**_words(title, notes, used, more=_left_out(pairs)), x="P(first > second)", y="")
     figure += figure_theme((_WIDTH, 1.8 + 0.25 * _count_lines(labels)), has_legend=False)
     save_figure(figure, outputs)
 
@@ -302,19 +306,14 @@ def _dots(points: pd.DataFrame, labels: Sequence[str]) -> p9.ggplot:
     return figure + p9.geom_point(colour=_BLUE, size=2.6)
 
 
-def _labels(
-    title: str, notes: Sequence[str], used: pd.DataFrame, *, x: str, y: str, more: Sequence[str] = ()
-) -> p9.labs:
+def _words(title: str, notes: Sequence[str], used: pd.DataFrame, *, more: Sequence[str] = ()) -> dict[str, str]:
     protocols = f"Protocol: {', '.join(dict.fromkeys(used['protocol']))}."
     caption = [protocols, mean_of(used["test_episodes"], of="each run's test score"), *more]
-    return p9.labs(
-        title=title,
-        subtitle=textwrap.fill(" ".join(notes), int(11 * _WIDTH)),
-        caption=textwrap.fill(" ".join(caption), int(16 * _WIDTH)),
-        x=x,
-        y=y,
-        colour="",
-    )
+    return {
+        "title": title,
+        "subtitle": textwrap.fill(" ".join(notes), int(11 * _WIDTH)),
+        "caption": textwrap.fill(" ".join(caption), int(16 * _WIDTH)),
+    }
 
 
 def _save_message(title: str, message: str, outputs: Sequence[str | os.PathLike]) -> None:

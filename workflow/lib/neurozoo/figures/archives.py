@@ -13,27 +13,29 @@ from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import common_grid
-from neurozoo.figures.legends import legend_columns, legend_height, wrapped
+from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
-    categorical_colours,
     check_formats,
     curve_labels,
     figure_theme,
+    legend_guides,
+    line_styles,
     number_labels,
     number_range,
     percent,
     reservations,
     save_figure,
     si_label,
+    words_height,
 )
 from neurozoo.records.comparability import with_names, with_starts
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
 PANELS = {"qd_score": "QD score", "coverage": "Coverage of the archive"}
-_WIDTH, _ROW, _AROUND = 9.5, 2.9, 1.3  # inches: of the figure, of a game's panels, of what is around all panels
+_WIDTH, _ROW = 9.5, 3.0  # inches: of the figure, and of a game's panels
 _RESAMPLES = 2_000
 
 
@@ -175,7 +177,10 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
         text = f"Mean of {number_range(runs, 'run')}. Band: its {percent(confidence)} bootstrap interval."
         if runs[runs > 1].min() < ENOUGH_RUNS:
             text += f" {TOO_FEW_RUNS}"
-    height = _AROUND + _ROW * len(games) + legend_height(names, _WIDTH)
+    legend = arranged(names, _WIDTH)
+    colours, types = line_styles(len(names))
+    words = {"title": "Archives", "subtitle": text, "caption": textwrap.fill(caption, int(16 * _WIDTH))}
+    height = _ROW * len(games) + words_height(**words) + legend.height
     is_single = curves.groupby(["panel", "curve"], observed=True)["mean"].transform("size") == 1
     return (
         p9.ggplot(
@@ -183,18 +188,15 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
             p9.aes("evaluations", "mean", colour="curve", fill="curve"),
         )
         + p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), alpha=0.2, colour="none", na_rm=True)
-        + p9.geom_line(size=0.8)
+        + p9.geom_line(p9.aes(linetype="curve"), size=0.8)
         + p9.geom_point(data=lambda points: points[is_single.to_numpy()], size=1.6, show_legend=False)
         + p9.facet_wrap("panel", ncol=2, scales="free" if len(games) > 1 else "free_y")
         + p9.scale_x_continuous(labels=_labels)
         + p9.scale_y_continuous(labels=number_labels)
-        + p9.scale_colour_manual(values=categorical_colours(len(names)), labels=wrapped(names, _WIDTH))
-        + p9.scale_fill_manual(values=categorical_colours(len(names)), labels=wrapped(names, _WIDTH))
-        + p9.guides(
-            colour=p9.guide_legend(ncol=legend_columns(names, _WIDTH)),
-            fill=p9.guide_legend(ncol=legend_columns(names, _WIDTH)),
-        )
-        + p9.labs(title="Archives", subtitle=text, x="Evaluations", y="", colour="", fill="")
-        + p9.labs(caption=textwrap.fill(caption, int(16 * _WIDTH)))
+        + p9.scale_colour_manual(values=colours, labels=legend.labels)
+        + p9.scale_fill_manual(values=colours, labels=legend.labels)
+        + p9.scale_linetype_manual(values=types, labels=legend.labels)
+        + legend_guides("colour", "fill", "linetype", columns=legend.columns)
+        + p9.labs(**words, x="Evaluations", y="", colour="", fill="", linetype="")
         + figure_theme((_WIDTH, height), has_legend=True)
     )

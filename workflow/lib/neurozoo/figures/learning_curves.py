@@ -15,15 +15,16 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores, world_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.figures.legends import legend_columns, legend_height, wrapped
+from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     COLOUR_BY,
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
-    categorical_colours,
     check_formats,
     curve_labels,
     figure_theme,
+    legend_guides,
+    line_styles,
     mean_of,
     number_labels,
     number_range,
@@ -32,6 +33,7 @@ from neurozoo.figures.style import (
     reservations,
     save_figure,
     si_label,
+    words_height,
 )
 from neurozoo.records.comparability import VARIANT, distinct_rows, is_fact, with_names
 from neurozoo.records.run_config import IDENTITY
@@ -81,7 +83,7 @@ def plot_learning_curves(
             share a curve; the label names the difference.
         columns: Most panels per row.
         panel_width: Inches, including axes.
-        panel_height: Inches, including axes and title.
+        panel_height: Inches, including axes and its title; words and legend of the figure come above and below.
         interval: The statistic whose bootstrap interval is the ribbon: `median`, as the line; `mean`, as in the
             published figure; or `none`. A single run has no ribbon.
         best: Whether to draw the best score so far of any run as a dashed line.
@@ -118,21 +120,20 @@ def plot_learning_curves(
     others = _shown_references(references, reports, up_to=reference_frames)
     games = sorted(reports["game"].unique())
     columns = panels_per_row(len(games), most=columns)
-    width, height = columns * panel_width, math.ceil(len(games) / columns) * panel_height + 1.1
-    height += legend_height([*labels, *dict.fromkeys(others["curve"])], width)
+    width = columns * panel_width
     named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"
     levels = reference_levels(reports)
+    explanation = _legend_text(curves, others, levels, interval=interval, best=best, confidence=confidence)
+    words = {
+        "title": textwrap.fill(_title(runs, labels), int(6.5 * width)),
+        "subtitle": textwrap.fill(explanation, int(13 * width)),
+        "caption": textwrap.fill(_score_caption(reports, runs), int(16 * width)),
+    }
+    height = math.ceil(len(games) / columns) * panel_height + words_height(**words)
     figure = _figure(
         curves, records, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
     )
-    figure += p9.labs(x=_axis_title(over, set(reports["game"])), y=named)
-    figure += p9.labs(
-        title=textwrap.fill(_title(runs, labels), int(6.5 * width)),
-        subtitle=textwrap.fill(
-            _legend_text(curves, others, levels, interval=interval, best=best, confidence=confidence), int(13 * width)
-        ),
-        caption=textwrap.fill(_score_caption(reports, runs), int(16 * width)),
-    )
+    figure += p9.labs(**words, x=_axis_title(over, set(reports["game"])), y=named)
     save_figure(figure, outputs)
 
 
@@ -401,7 +402,10 @@ def _figure(
 
     names = list(dict.fromkeys(others["curve"]))
     entries = [*labels, *names]
-    colours = [*categorical_colours(len(labels)), *_greys(len(names))]
+    colours, types = line_styles(len(labels))
+    colours, types = [*colours, *_greys(len(names))], [*types, *["solid"] * len(names)]
+    legend = arranged(entries, size[0])
+    size = (size[0], size[1] + legend.height)
     ends = pd.concat([curves, others, *([] if records is None else [records])]).groupby("game")["frames"].max()
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
@@ -410,7 +414,7 @@ def _figure(
         levels = levels.assign(panel=levels["game"].map(game_title))
         figure += p9.geom_hline(p9.aes(yintercept="score"), levels, linetype="dotted", colour="#6B6B6B", size=0.6)
     if names:
-        figure += p9.geom_line(p9.aes(y="score"), ordered(others), size=0.6)
+        figure += p9.geom_line(p9.aes(y="score", linetype="curve"), ordered(others), size=0.6)
     ribbon = curves.dropna(subset=["low", "high"])
     if len(ribbon):
         figure += p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), ribbon, alpha=0.18, colour="none", show_legend=False)
@@ -423,18 +427,25 @@ def _figure(
         figure += p9.geom_point(p9.aes(y="median"), single, size=1.6, show_legend=False)
     return (
         figure
-        + p9.geom_line(p9.aes(y="median"), size=0.9)
+        + p9.geom_line(p9.aes(y="median", linetype="curve"), size=0.9)
         + (_names_of(levels, ends) if len(levels) else None)
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + (p9.expand_limits(x=0) if axis == "linear" else None)
-        + FRAMES_AXES[axis](labels=lambda values: [si_label(value) for value in values])
+        + FRAMES_AXES[axis](labels=lambda values: _frames_labels(values, size[0] / columns))
         + p9.scale_y_continuous(labels=number_labels, expand=(0.05, 0, 0.12, 0))  # with room for a label at the top
-        + p9.scale_colour_manual(values=colours, limits=entries, labels=wrapped(entries, size[0]))
-        + p9.guides(colour=p9.guide_legend(ncol=legend_columns(entries, size[0])))
+        + p9.scale_colour_manual(values=colours, limits=entries, labels=legend.labels)
+        + p9.scale_linetype_manual(values=types, limits=entries, labels=legend.labels)
+        + legend_guides("colour", "linetype", columns=legend.columns)
         + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
-        + p9.labs(colour="")
+        + p9.labs(colour="", linetype="")
         + figure_theme(size, has_legend=len(entries) > 1)
     )
+
+
+def _frames_labels(values: Sequence[Any], width: float) -> list[str]:
+    """Formats the numbers along a frames axis; in a panel narrower than 3 inches, only every other one or fewer."""
+    step = math.ceil(len(values) / max(2, round(1.6 * width)))
+    return [si_label(value) if place % step == 0 else "" for place, value in enumerate(values)]
 
 
 def _names_of(levels: pd.DataFrame, ends: pd.Series) -> p9.geom_text:

@@ -1,22 +1,45 @@
-"""The rows and columns of a legend above a figure. Every `width` is that of the figure in inches."""
+"""The legend above a figure: lines and columns of its entries, and their height."""
 
-import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LETTER, _KEY, _SIDES, _LINE, _AROUND = 0.072, 0.6, 0.8, 0.19, 0.2  # inches, in the sizes of `style.figure_theme`
+_SHORTEST = 20  # letters of a line; narrower columns are hard to read
 
 
-def wrapped(labels: Sequence[str], width: float) -> list[str]:
-    """Returns legend entries in as many lines as they need: the end of a name may be what differs."""
-    return [textwrap.fill(label, max(20, int((width - 0.95) / 0.066))) for label in labels]
+@dataclass(frozen=True)
+class Legend:
+    """The entries of a legend, arranged.
+
+    Attributes:
+        labels: The entries, with line breaks.
+        columns: Number of columns.
+        height: Inches.
+    """
+
+    labels: tuple[str, ...]
+    columns: int
+    height: float
 
 
-def legend_height(labels: Sequence[str], width: float) -> float:
-    """Returns the inches that a legend needs beyond the room for a few lines that every figure has."""
-    lines = sum(label.count("\n") + 1 for label in wrapped(labels, width))
-    return 0.17 * max(0, math.ceil(lines / legend_columns(labels, width)) - 3)
+def arranged(labels: Sequence[str], width: float) -> Legend:
+    """Arranges a legend in few lines. Long names are broken and not cut, because their ends may be what differs.
+
+    Args:
+        labels: The entries; a single one needs no legend and no height.
+        width: Inches of the figure.
+    """
+    found = [_in_columns(labels, columns, width) for columns in range(1, len(labels) + 1)]
+    return min(filter(None, found), key=lambda legend: legend.height)
 
 
-def legend_columns(labels: Sequence[str], width: float) -> int:
-    """Returns how many legend entries fit into a row."""
-    entry = 0.6 + 0.075 * max(map(len, labels))
-    return max(1, min(len(labels), int((width - 0.8) / entry)))
+def _in_columns(labels: Sequence[str], columns: int, width: float) -> Legend | None:
+    """Returns the legend in so many columns, from top to bottom; None if they would be too narrow for their names."""
+    letters = int(((width - _SIDES) / columns - _KEY) / _LETTER)
+    if columns > 1 and letters < min(_SHORTEST, max(map(len, labels))):
+        return None
+    texts = tuple(textwrap.fill(label, max(_SHORTEST, letters)) for label in labels)
+    rows = -(-len(texts) // columns)
+    lines = sum(max(text.count("\n") + 1 for text in texts[row::rows]) for row in range(rows))
+    return Legend(texts, columns, _LINE * lines + _AROUND if len(texts) > 1 else 0.0)

@@ -25,6 +25,7 @@ WORDS = "txt"  # suffix of a file with the words of a figure, which its pictures
 
 # Okabe and Ito 2008: distinguishable with any colour vision. Yellow is left out because it is too pale for lines.
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
+_LINE_TYPES = ("solid", "dashdot", (0, (8, 2)))  # the last: long dashes
 _INK, _QUIET = "#222222", "#6B6B6B"
 ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
 TOO_FEW_RUNS = "Fewer than five runs of a game: this interval is too narrow."
@@ -32,6 +33,7 @@ _DOTS_PER_INCH = 200
 # Inches of a line, and of the room beside the lines, in the sizes of `figure_theme`.
 _HEIGHTS = {"title": (0.24, 0.0), "subtitle": (0.17, 0.1), "caption": (0.13, 0.03)}
 _MOST_DECIMALS = 6  # of a number along an axis
+_TRUETYPE = 42  # fonts of PDFs; publishers refuse Type 3
 _NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 
 
@@ -147,6 +149,17 @@ def panels_per_row(panels: int, *, most: int) -> int:
     return -(-panels // rows)
 
 
+def line_styles(count: int) -> tuple[list[str], list[Any]]:
+    """Returns colours and line types of `count` lines, which differ together with any colour vision, up to 21 lines.
+
+    No line is dashed or dotted, as the best runs and the levels of learning curves are.
+    """
+    if count > len(_PALETTE) * len(_LINE_TYPES):
+        return categorical_colours(count), ["solid"] * count
+    each = range(count)
+    return [_PALETTE[i % len(_PALETTE)] for i in each], [_LINE_TYPES[i // len(_PALETTE)] for i in each]
+
+
 def categorical_colours(count: int) -> list[str]:
     """Returns `count` different colours; up to seven are distinguishable with any colour vision."""
     if count <= len(_PALETTE):
@@ -183,20 +196,30 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
     )
 
 
+def legend_guides(*aesthetics: str, columns: int) -> p9.guides:
+    """Returns guides that merge to one legend if the scales of the aesthetics have equal names and labels."""
+    return p9.guides(**{aesthetic: p9.guide_legend(ncol=columns) for aesthetic in aesthetics})
+
+
+def words_height(*, title: str = "", subtitle: str = "", caption: str = "") -> float:
+    """Returns the inches that the words of a figure need, all with their line breaks."""
+    texts = {"title": title, "subtitle": subtitle, "caption": caption}
+    return sum(line * (texts[name].count("\n") + 1) + room for name, (line, room) in _HEIGHTS.items() if texts[name])
+
+
 def without_words(figure: p9.ggplot) -> tuple[p9.ggplot, str]:
     """Takes title, explanation and caption out of a figure, for papers, which have them in their own text.
 
     Returns:
         The figure, lower by the height of its words, and the words: the title, and a paragraph for each of the others.
     """
-    figure, words = copy.deepcopy(figure), []
+    figure = copy.deepcopy(figure)
     width, height = figure.theme.getp("figure_size")
-    for name, (line, room) in _HEIGHTS.items():
-        if text := getattr(figure.labels, name):
-            words.append(text.replace("\n", " "))
-            height -= line * (text.count("\n") + 1) + room
-            setattr(figure.labels, name, None)
-    return figure + p9.theme(figure_size=(width, height)), "\n\n".join(words) + "\n"
+    texts = {name: text for name in _HEIGHTS if (text := getattr(figure.labels, name))}
+    for name in texts:
+        setattr(figure.labels, name, None)
+    figure += p9.theme(figure_size=(width, height - words_height(**texts)))
+    return figure, "\n\n".join(text.replace("\n", " ") for text in texts.values()) + "\n"
 
 
 def save_figure(figure: p9.ggplot | Compose, outputs: Iterable[str | os.PathLike]) -> None:
@@ -216,7 +239,8 @@ def save_figure(figure: p9.ggplot | Compose, outputs: Iterable[str | os.PathLike
             temporary.write_text(words, encoding="utf-8")
 
     # In a label, a $ is a dollar.
-    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "neurozoo", "text.parse_math": False}):
+    looks = matplotlib.rc_context({"svg.hashsalt": "neurozoo", "text.parse_math": False, "pdf.fonttype": _TRUETYPE})
+    with warnings.catch_warnings(), looks:
         warnings.simplefilter("ignore", p9.exceptions.PlotnineWarning)
         drawn = figure.draw(show=False)
         try:

@@ -19,7 +19,7 @@ Formats = Annotated[Unique[Literal["pdf", "svg", "png"]], Field(min_length=1)]
 Names = Unique[str]
 Seed = Annotated[Whole, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
-Inches = Annotated[Number, Field(gt=0)]
+Inches = Annotated[Number, Field(ge=1, le=100)]
 StickyProbability = Annotated[Number, Field(ge=0, le=1)] | None
 
 
@@ -34,7 +34,7 @@ class Metrics(Section):
 class Statistics(Section):
     """Bootstrap intervals in tables and figures."""
 
-    replications: Whole = Field(default=50_000, ge=1, description="Bootstrap resamples per interval.")
+    replications: Whole = Field(default=50_000, ge=1, le=10_000_000, description="Bootstrap resamples per interval.")
     confidence: Number = Field(default=0.95, gt=0, lt=1, description="Confidence level of the intervals.")
     seed: Seed = Field(default=0, description="Seed of the bootstrap.")
 
