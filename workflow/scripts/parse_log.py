@@ -3,9 +3,10 @@
 from neurozoo.errors import plain_errors
 from neurozoo.records.comparability import read_facts
 from neurozoo.records.run_config import read_identity
-from neurozoo.records.run_log import parse_log
+from neurozoo.records.run_log import check_whole, parse_log
 
 with plain_errors(snakemake.log[0]):
+    check_whole(snakemake.input.log)
     parse_log(
         snakemake.input.log,
         snakemake.output.csv,

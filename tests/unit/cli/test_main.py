@@ -2,8 +2,10 @@
 
 import json
 import math
+import signal
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -324,6 +326,8 @@ def test_freezing_keeps_all_forms_unless_others_are_wanted(tmp_path, monkeypatch
         ["rollout", "RUN", "--table", "RUN/checkpoint.npz"],
         ["movie", "RUN", "--loop", "--output", "RUN/checkpoint.npz"],
         ["parse", "RUN/log.jsonl", "RUN/log.jsonl", "--game", "pong", "--model", "small", "--run", "1"],
+        ["parse", "RUN/log.jsonl", "RUN/checkpoint.npz", "--game", "pong", "--model", "small", "--run", "1"],
+        ["phases", "RUN", "--output", "RUN/checkpoint.npz"],
     ],
 )
 def test_no_command_writes_over_a_file_of_another_kind(words, tmp_path, capsys):
@@ -383,6 +387,42 @@ def test_an_empty_folder_of_a_run_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--game", "pong", "--model", "small", "--run-dir", ""])
     assert "argument --run-dir: should be a name, but is empty" in capsys.readouterr().err
+
+
+def test_the_table_of_a_log_has_the_protocol_of_its_run(tmp_path, capsys):
+    (tmp_path / "log.jsonl").write_text('{"frames": 4, "score": 1.0, "test_score": 1.0}\n')
+    (tmp_path / "config.yaml").write_text("{algo: ga, game: pong, model: small, run: 1, protocol: machado2018}")
+    words = [str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--game", "pong", "--model", "small"]
+    main(["parse", *words, "--run", "1"])
+    assert "machado2018" in (tmp_path / "metrics.csv").read_text()
+    assert capsys.readouterr().err == ""
+    main(["parse", *words, "--run", "1", "--protocol", "uber2018"])
+    assert "the protocol is machado2018, but the table says uber2018" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", ["0", "-3", "nan", "0.01", "5000", "wide"])
+def test_figures_have_a_width_that_can_be_drawn(width, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["panels", "config/reference/simple_dqn/pong.csv", "--width", width, "--output", str(tmp_path / "p.png")])
+    assert f"should be from 1 to 100 inches, but is {width!r}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_phases_of_nothing_are_missing(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["phases", str(tmp_path / "nowhere")])
+    assert "nowhere is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moment", [0.3, 1.0, 2.0])
+def test_ctrl_c_shows_no_traceback(moment, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "neurozoo", "status", "--watch", "--results", str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    assert "Traceback" not in process.communicate(timeout=60)[1]
 
 
 @pytest.mark.parametrize(("algo", "is_told"), [("ga", False), ("es", True)])

@@ -8,7 +8,15 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import current_log, iter_backwards, iter_log, parse_log, read_last_complete, read_log
+from neurozoo.records.run_log import (
+    check_whole,
+    current_log,
+    iter_backwards,
+    iter_log,
+    parse_log,
+    read_last_complete,
+    read_log,
+)
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
@@ -91,6 +99,14 @@ def test_whole_genomes_of_earlier_versions_are_skipped_and_nothing_else(tmp_path
     short = [{name: value for name, value in record.items() if name not in genome} for record in complete]
     assert list(iter_log(tmp_path / "log.jsonl")) == short
     assert [record.get("Note") for record in short] == ["x", "y", None]
+
+
+def test_a_log_that_was_cut_off_is_not_whole(tmp_path):
+    log = written(tmp_path, report(1), report(2))
+    check_whole(log)
+    log.write_bytes(log.read_bytes()[:-5])
+    with pytest.raises(NeurozooError, match=r"cut off, so its last report is missing. Copy .*state/log.jsonl over it"):
+        check_whole(log)
 
 
 def test_a_change_that_continues_no_report_is_damage(tmp_path):

@@ -1,11 +1,14 @@
 """The command line: `python -m neurozoo` calls the functions behind the Snakemake rules."""
 
 import os
+import signal
 import sys
 
 # `python -m` looks for modules in the working directory first. A results folder from elsewhere must not bring its own.
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are imported ends without a traceback
 
 import argparse
 from collections.abc import Sequence
@@ -79,8 +82,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main()
         sys.stdout.flush()
+    except KeyboardInterrupt:  # commands that write say so themselves, and leave nothing half written
+        print("neurozoo: stopped", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:  # `| head` has read enough; Python would complain again when it flushes at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import os
 import sys
 from pathlib import Path
@@ -67,6 +68,17 @@ def whole(text: str) -> int:
 def positive(text: str) -> int:
     """Reads a whole number from 1, such as how many, or which run."""
     return _at_least(1, text)
+
+
+def inches(text: str) -> float:
+    """Reads the width or height of a figure, from 1 to 100."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 1 <= number <= 100:
+        raise argparse.ArgumentTypeError(f"should be from 1 to 100 inches, but is {text!r}")
+    return number
 
 
 def natural(text: str) -> int:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from neurozoo.cli.arguments import Commands, add_command, chosen, named_game, positive
+from neurozoo.cli.arguments import Commands, add_command, check_outputs, chosen, inches, named_game, positive
 from neurozoo.errors import NeurozooError
 
 
@@ -17,7 +17,10 @@ def add_log_commands(commands: Commands) -> None:
     parse.add_argument("--game", type=named_game, required=True, help="game id, such as frostbite")
     parse.add_argument("--model", required=True, help="network, such as large")
     parse.add_argument("--run", type=positive, required=True, help="number of the run")
-    parse.add_argument("--protocol", help="protocol of its episodes (default: the game's; uber2018 for Atari)")
+    parse.add_argument(
+        "--protocol",
+        help="its protocol (default: that of config.yaml beside the log, else the game's: uber2018 for Atari)",
+    )
     parse.add_argument("--columns", nargs="+", help="published field names (default: all except the genome)")
 
     phases = add_command(commands, "phases", _phases, "write a run's phases (random, train, test) as simple_dqn's CSV")
@@ -36,8 +39,8 @@ def add_log_commands(commands: Commands) -> None:
     panels.add_argument(
         "--cost-as-written", action="store_true", help="meancost as in simple_dqn: divided by the epoch's number"
     )
-    panels.add_argument("--width", type=float, default=11.0, help="inches (default: %(default)s)")
-    panels.add_argument("--height", type=float, default=6.5, help="inches (default: %(default)s)")
+    panels.add_argument("--width", type=inches, default=11.0, help="inches (default: %(default)s)")
+    panels.add_argument("--height", type=inches, default=6.5, help="inches (default: %(default)s)")
     panels.add_argument("--output", type=Path, help="png, pdf or svg (default: beside the CSV, or RUN_DIR/phases.png)")
 
 
@@ -49,7 +52,10 @@ def _parse(options):
 
     if options.csv.resolve() == options.log.resolve():
         raise NeurozooError(f"{options.csv} is the log itself. Give another name for the table. Nothing was written.")
-    protocol = protocol_of(options.game, options.protocol)
+    check_outputs((options.csv, ".csv"))
+    beside = options.log.with_name("config.yaml")
+    own = _named(beside) if beside.exists() else {}
+    protocol = protocol_of(options.game, options.protocol or own.get("protocol"))
     identity = {
         "algo": options.algo,
         "game": options.game,
@@ -57,8 +63,7 @@ def _parse(options):
         "run": options.run,
         "protocol": protocol.name,
     }
-    beside = options.log.with_name("config.yaml")
-    if beside.exists() and (own := _named(beside)) and (other := [n for n, v in own.items() if v != identity[n]]):
+    if other := [name for name, value in own.items() if value != identity[name]]:
         print(
             f"neurozoo: {beside} says that the {other[0]} is {own[other[0]]}, but the table says {identity[other[0]]}.",
             file=sys.stderr,
@@ -83,6 +88,9 @@ def _phases(options):
     from neurozoo.records.simple_dqn_csv import write_statistics
 
     source = options.source
+    if not source.exists():
+        raise NeurozooError(f"{source} is missing. Give the folder of a run, its log.jsonl, or a CSV of simple_dqn.")
+    check_outputs((options.output, ".csv"))
     of_csv = source.suffix == ".csv"
     folder = source if source.is_dir() else source.parent
     output = options.output or (source.with_suffix(".phases.csv") if of_csv else folder / "phases.csv")

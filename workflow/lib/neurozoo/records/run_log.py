@@ -147,6 +147,26 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
         )
 
 
+def check_whole(log: str | os.PathLike) -> None:
+    """Checks that the log of a finished run was not cut off; `iter_log` leaves an unfinished last report out.
+
+    Raises:
+        NeurozooError: Its last line does not end, or the file is missing.
+    """
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            is_whole = file.read() in (b"", b"\n")
+    except OSError as error:
+        raise explained(error, log) from error
+    if not is_whole:
+        whole = Path(log).parent / "state" / "log.jsonl"
+        raise NeurozooError(
+            f"{log} is damaged: its last line was cut off, so its last report is missing. Copy {whole} over it, or "
+            "restore it from a copy."
+        )
+
+
 def log_paths(run_dir: str | os.PathLike) -> tuple[Path, Path]:
     """Returns where a run may have its log, the better place first.
 
