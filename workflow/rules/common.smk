@@ -26,7 +26,7 @@ sys.path.insert(0, str(PROJECT / "workflow" / "lib"))
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
-from neurozoo.plan.changes import outlook, runs_to_train
+from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
 from neurozoo.plan.products import algo_pattern, figure_formats, needs_of, planned_products, result_file, run_files
 from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
@@ -127,6 +127,9 @@ container: config["container"]
 
 PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
+
+if IS_STARTED_BY_USER and HAS_FILES_HERE and (sentence := in_a_sentence(unseen_changes, config, PLANNED_RUNS)):
+    say_once(sentence)
 
 
 # Names are not constrained to known ones, so that `run_settings` can explain a wrong one.

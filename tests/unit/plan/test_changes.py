@@ -3,15 +3,18 @@
 import contextlib
 import datetime
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 
 import pytest
 import yaml
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.changes import changed_settings, outlook, runs_to_train
+from neurozoo.plan.changes import changed_settings, outlook, runs_to_train, unseen_changes
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
+from neurozoo.plan.snakemake_records import is_recorded
 
 PLACES = [
     *(("pong", model) for model in ("small", "small_layer_norm", "impala_shallow")),
@@ -132,3 +135,37 @@ def test_runs_to_train_are_those_without_a_result_or_with_other_settings(tmp_pat
     changed.write_text(changed.read_text().replace("population_size: ", "population_size: 1"))
     damaged.write_text("{")
     assert runs_to_train(config, runs) == [runs[1], runs[2], runs[4]]
+
+
+def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_path):
+    one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "runs": 3}
+    config = check_config({"experiments": {"one": one}, "pathvars": {"results": str(tmp_path)}})
+    runs = planned_runs(config)
+    for run in runs:
+        folder = tmp_path / "runs" / run.name
+        folder.mkdir(parents=True)
+        settings = ALGORITHMS["ga"].settings(**run_settings(config, **vars(run)))
+        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | as_recorded(ALGORITHMS["ga"], settings, "pong")))
+        (folder / "checkpoint.npz").touch()
+    assert unseen_changes(config, runs, folder=tmp_path / "snakemake") == ""
+    for run in runs[1:]:
+        changed = tmp_path / "runs" / run.name / "config.yaml"
+        changed.write_text(changed.read_text().replace("population_size: 1000", "population_size: 100"))
+    sentence = unseen_changes(config, runs, folder=tmp_path / "snakemake")
+    assert sentence.startswith("2 runs have results of other settings than planned")
+    assert "(ga/pong/small/2: population_size was 100, is now 1,000; and 1 more)" in sentence
+    assert sentence.endswith(f"--forcerun {tmp_path}/runs/ga/pong/small/2/checkpoint.npz ...")
+
+
+def test_files_that_snakemake_made_are_recorded(tmp_path):
+    (tmp_path / "Snakefile").write_text(
+        f"rule:\n    output: 'known.txt', '{'a' * 150}/{'b' * 150}.txt'\n    shell: 'touch {{output}}'\n"
+    )
+    words = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(tmp_path)]
+    subprocess.run([*words, "-s", str(tmp_path / "Snakefile"), "known.txt"], check=True, capture_output=True)
+    (tmp_path / "unknown.txt").touch()
+    known = [
+        is_recorded(name, tmp_path / ".snakemake")
+        for name in ("known.txt", f"{'a' * 150}/{'b' * 150}.txt", "unknown.txt")
+    ]
+    assert known == [True, True, False]

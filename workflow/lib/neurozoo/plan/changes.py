@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
 from neurozoo.plan.planned_runs import PlannedRun, first_settings_of_run, run_settings, settings_of_run
 from neurozoo.plan.products import result_file
+from neurozoo.plan.snakemake_records import is_recorded
 from neurozoo.records.run_config import config_of_run, read_run_settings
 
 
@@ -106,6 +108,39 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
     if lowered and spent >= run_settings(config, algo=algo, game=game, model=model, run=run)[spec.budget_unit]:
         return f"starts anew ({in_words(lowered)})"
     return f"goes on ({in_words(changes)})"
+
+
+def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str | os.PathLike = ".snakemake") -> str:
+    """Says which results are of other settings than planned, where Snakemake cannot see it.
+
+    It does not know results that were copied here, or made by `python -m neurozoo train`.
+
+    Args:
+        config: As returned by `check_config`.
+        runs: Planned runs.
+        folder: Snakemake's own folder.
+
+    Returns:
+        A sentence; empty if there are none.
+    """
+    found = {}
+    for run in runs:
+        result = Path(config["pathvars"]["results"], "runs", run.name, result_file(run.algo))
+        if not result.exists() or is_recorded(result, folder):
+            continue
+        with contextlib.suppress(NeurozooError):  # a damaged file, about which others complain
+            recorded = read_run_settings(config_of_run(result.parent))
+            if changes := changed_settings(config, recorded, **asdict(run)):
+                found[result] = f"{run.name}: {in_words(changes)}"
+    if not found:
+        return ""
+    (result, first), count = next(iter(found.items())), len(found)
+    them = "1 run has a result" if count == 1 else f"{count} runs have results"
+    more = "" if count == 1 else f"; and {count - 1} more"
+    return (
+        f"{them} of other settings than planned, and Snakemake has no record of how they were made here, so they stay "
+        f"({first}{more}). To train anew: --forcerun {result}{'' if count == 1 else ' ...'}"
+    )
 
 
 def runs_to_train(config: Mapping, runs: Iterable[PlannedRun]) -> list[PlannedRun]:

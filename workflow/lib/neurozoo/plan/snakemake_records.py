@@ -1,0 +1,22 @@
+"""What Snakemake has recorded of the files that it made, in `.snakemake/`."""
+
+import os
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+_LONGEST_NAME = 255  # bytes of a file's name, on Linux
+
+
+def is_recorded(file: str | os.PathLike, folder: str | os.PathLike = ".snakemake") -> bool:
+    """Returns whether Snakemake has made a file, so that it knows when its settings change.
+
+    Args:
+        file: Its path as rules have it, relative to where Snakemake is started or absolute.
+        folder: Snakemake's own folder.
+
+    Source: `snakemake.persistence.file` of Snakemake 9.
+    """
+    name = urlsafe_b64encode(os.fsencode(file)).decode()
+    size = _LONGEST_NAME - 1
+    *parts, last = [name[start : start + size] for start in range(0, len(name), size)]
+    return Path(folder, "metadata", *(f"@{part}" for part in parts), last).exists()
