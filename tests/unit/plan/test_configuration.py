@@ -223,6 +223,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             {"algo": "ppo"},
             ["experiments.demo.algo: algorithm 'ppo' is unknown, but impala has a preset of this name: "],
         ),
+        *(
+            ({"label": label}, ["experiments.demo.label should be a line of at most 100 letters", repr(label[:60])])
+            for label in (" ", "two\nlines", "bell\x07", "long " * 30 + "end")
+        ),
         (
             {"preset": "uber2081"},
             ["experiments.demo.preset: ga has no preset 'uber2081'; did you mean 'uber2018'?"],

@@ -39,6 +39,8 @@ from neurozoo.validation import explain
 
 MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vector, grows with them
 
+LONGEST_LABEL = 100  # letters, of which legends and tables have room for some
+
 MOST_RUNS = 1_000_000  # of an experiment; each is planned in memory
 
 
@@ -92,6 +94,7 @@ def _name_problems(config: Mapping) -> Iterator[str]:
                 yield f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}"
     yield from _generations_problems(config)
     yield from _folder_problems(config)
+    yield from _label_problems(config)
     layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
     for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
         for number, name in enumerate(config["filters"][key]):
@@ -123,6 +126,16 @@ def _generations_problems(config: Mapping) -> Iterator[str]:
             yield (
                 f"generations.experiments[{number}]: {name} has the algorithm {algo}, whose log has no genomes of "
                 f"generations. These have them: {able}."
+            )
+
+
+def _label_problems(config: Mapping) -> Iterator[str]:
+    for name, experiment in config["experiments"].items():
+        label = experiment.get("label", "")
+        if label != label.strip() or not label.isprintable() or len(label) > LONGEST_LABEL:
+            yield (
+                f"experiments.{name}.label should be a line of at most {LONGEST_LABEL} letters, without spaces at its "
+                f"ends, but is {label[:60]!r}."
             )
 
 
