@@ -127,6 +127,7 @@ container: config["container"]
 
 PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
+LABELS = labels_of_runs(config)
 
 if IS_STARTED_BY_USER and HAS_FILES_HERE and (sentence := in_a_sentence(unseen_changes, config, PLANNED_RUNS)):
     say_once(sentence)

@@ -165,7 +165,7 @@ rule movie_grid:
     params:
         # Without labels the parameters are those of earlier versions, so their movies stay.
         movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")}
-        | ({"labels": labels} if (labels := labels_of_runs(config)) else {}),
+        | ({"labels": LABELS} if LABELS else {}),
     script:
         "../scripts/movie_grid.py"
 

@@ -43,7 +43,7 @@ rule build_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
-        labels=labels_of_runs(config),
+        labels=LABELS,
         url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
@@ -64,7 +64,7 @@ rule refresh_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
-        labels=labels_of_runs(config),
+        labels=LABELS,
         url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
