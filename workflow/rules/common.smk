@@ -212,6 +212,12 @@ def model_with_layer(wildcards):
     return "<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras"
 
 
+def labels_in_grid(game):
+    """Returns the labels of a game's runs; nothing if there are none, as in earlier versions, so that movies stay."""
+    labels = {run: label for run, label in LABELS.items() if run.split("/")[1] == game}
+    return {"labels": labels} if labels else {}
+
+
 def import_of(wildcards):
     """Returns the source of an imported run; fails with an explanation if the configuration has none."""
     return in_a_sentence(import_choices, config, game=wildcards.game, model=wildcards.model, run=wildcards.run)

@@ -163,9 +163,8 @@ rule movie_grid:
         runtime="1h",
         terminal="lines",
     params:
-        # Without labels the parameters are those of earlier versions, so their movies stay.
-        movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")}
-        | ({"labels": LABELS} if LABELS else {}),
+        movie=lambda wildcards: {key: config["movie"][key] for key in ("fps", "max_steps", "overlay")}
+        | labels_in_grid(wildcards.game),
     script:
         "../scripts/movie_grid.py"
 

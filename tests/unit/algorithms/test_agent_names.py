@@ -24,6 +24,8 @@ def test_learners_are_called_by_what_they_learn():
     assert agent_name("impala", "impala_shallow", "PPO") == "PPO, impala shallow"
     assert agent_name("impala", "small", "PQN, slow", "machado2018") == "PQN, small, slow, machado2018"
     assert agent_name("impala", "small", "slow") == "IMPALA, small, slow"
+    assert called("impala", "PPO / PPO, slow") == ("PPO", "slow")
+    assert called("impala", "baseline / PPO") == ("PPO", "baseline")
     assert called("ga", "PPO") == ("GA", "PPO")
     assert called("mine", "PPO") == ("MINE", "PPO")
 

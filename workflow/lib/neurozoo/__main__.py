@@ -7,8 +7,9 @@ import sys
 # `python -m` looks for modules in the working directory first. A results folder from elsewhere must not bring its own.
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are imported ends without a traceback
+# Ctrl-C while modules are imported ends without a traceback; commands in the background of a script ignore it.
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
 from collections.abc import Sequence
@@ -82,7 +83,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main()
         sys.stdout.flush()

@@ -20,10 +20,13 @@ def called(algo: str, label: str) -> tuple[str, str]:
         algo: Such as `impala`.
         label: What else the run is called; it may begin with a name of `AlgorithmSpec.also_called`.
     """
-    first, _, rest = label.partition(", ")
-    if algo in ALGORITHMS and first in ALGORITHMS[algo].also_called:
-        return first, rest
-    return algo_name(algo), label
+    names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else ()
+    labels = label.split(" / ")  # of several experiments with equal settings
+    name = next((first for each in labels if (first := each.partition(", ")[0]) in names), None)
+    if name is None:
+        return algo_name(algo), label
+    rests = [each.removeprefix(name).removeprefix(", ") if each.partition(", ")[0] == name else each for each in labels]
+    return name, " / ".join(dict.fromkeys(filter(None, rests)))
 
 
 def agent_name(algo: str, model: str, label: str = "", *more: str) -> str:

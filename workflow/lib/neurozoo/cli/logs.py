@@ -55,7 +55,9 @@ def _parse(options):
     check_outputs((options.csv, ".csv"))
     beside = options.log.with_name("config.yaml")
     own = _named(beside) if beside.exists() else {}
-    protocol = protocol_of(options.game, options.protocol or own.get("protocol"))
+    protocol = protocol_of(
+        options.game, options.protocol or (own["protocol"] if own.get("game") == options.game else None)
+    )
     identity = {
         "algo": options.algo,
         "game": options.game,

@@ -173,8 +173,10 @@ def plot_aggregates(
     figure += p9.expand_limits(x=0)  # without the 0, noise looked decisive
     used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
     used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
-    figure += p9.labs(**_words(title, notes, used, more=reservations(used, of="agents")), x="", y="")
-    figure += figure_theme((_WIDTH, 2.6 + 0.35 * _count_lines(labels)), has_legend=False)
+    words = _words(title, notes, used, more=reservations(used, of="agents"))
+    figure += p9.labs(**words, x="", y="")
+    height = 1.6 + 0.35 * _count_lines(labels) + words_height(**words)
+    figure += figure_theme((_WIDTH, height), has_legend=False)
     save_figure(figure, outputs)
 
 
@@ -218,8 +220,10 @@ def plot_improvement(
     figure = _dots(points.assign(agent=labels), labels)
     figure += p9.geom_vline(xintercept=0.5, colour=_FAINT, size=0.5, linetype="dashed")
     figure += p9.scale_x_continuous(limits=(0, 1))
-    figure += p9.labs(**_words(title, notes, used, more=_left_out(pairs)), x="P(first > second)", y="")
-    figure += figure_theme((_WIDTH, 1.8 + 0.25 * _count_lines(labels)), has_legend=False)
+    words = _words(title, notes, used, more=_left_out(pairs))
+    figure += p9.labs(**words, x="P(first > second)", y="")
+    height = 0.8 + 0.25 * _count_lines(labels) + words_height(**words)
+    figure += figure_theme((_WIDTH, height), has_legend=False)
     save_figure(figure, outputs)
 
 

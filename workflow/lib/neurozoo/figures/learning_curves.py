@@ -443,8 +443,8 @@ def _figure(
 
 
 def _frames_labels(values: Sequence[Any], width: float) -> list[str]:
-    """Formats the numbers along a frames axis; in a panel narrower than 3 inches, only every other one or fewer."""
-    step = math.ceil(len(values) / max(2, round(1.6 * width)))
+    """Formats the numbers along a frames axis; in a narrow panel, only every other one or fewer."""
+    step = math.ceil(len(values) / max(2, round(2 * width)))
     return [si_label(value) if place % step == 0 else "" for place, value in enumerate(values)]
 
 

@@ -218,7 +218,7 @@ def without_words(figure: p9.ggplot) -> tuple[p9.ggplot, str]:
     texts = {name: text for name in _HEIGHTS if (text := getattr(figure.labels, name))}
     for name in texts:
         setattr(figure.labels, name, None)
-    figure += p9.theme(figure_size=(width, height - words_height(**texts)))
+    figure += p9.theme(figure_size=(width, max(1.0, height - words_height(**texts))))
     return figure, "\n\n".join(text.replace("\n", " ") for text in texts.values()) + "\n"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.agents.agent import IMPORTED
+from neurozoo.algorithms.agent_names import called
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
@@ -79,8 +80,8 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
         label = " / ".join(dict.fromkeys(labels[run.name]))
         spec = ALGORITHMS[run.algo]
         name = spec.called_by(settings_of_run(config, **asdict(run))) if spec.also_called else ""
-        is_named = label.partition(", ")[0] in spec.also_called
-        if label := label if is_named else ", ".join(filter(None, [name, label])):
+        rest = called(run.algo, label)[1] if name else label
+        if label := ", ".join(filter(None, [name, rest])):
             found[run.name] = label
     return found
 

@@ -147,6 +147,14 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
         )
 
 
+def _is_json(line: str) -> bool:
+    try:
+        parse_json(line)
+    except ValueError:
+        return False
+    return True
+
+
 def check_whole(log: str | os.PathLike) -> None:
     """Checks that the log of a finished run was not cut off; `iter_log` leaves an unfinished last report out.
 
@@ -157,6 +165,9 @@ def check_whole(log: str | os.PathLike) -> None:
         with open(log, "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             is_whole = file.read() in (b"", b"\n")
+        if not is_whole:
+            *_, last = open_text(log, errors="replace")
+            is_whole = _is_json(last)
     except OSError as error:
         raise explained(error, log) from error
     if not is_whole:
