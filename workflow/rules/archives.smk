@@ -147,6 +147,7 @@ rule plot_archives:
         mem_mb=4000,
         runtime="30m",
     params:
+        **WORDS,
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],
     script:
@@ -189,6 +190,8 @@ rule plot_archive_rows:
     resources:
         mem_mb=4000,
         runtime="30m",
+    params:
+        **WORDS,
     script:
         "../scripts/plot_archive_rows.py"
 
@@ -213,6 +216,8 @@ rule plot_archive_histograms:
     resources:
         mem_mb=4000,
         runtime="30m",
+    params:
+        **WORDS,
     script:
         "../scripts/plot_archive_histograms.py"
 
@@ -239,5 +244,7 @@ rule plot_predictions:
     resources:
         mem_mb=4000,
         runtime="30m",
+    params:
+        **WORDS,
     script:
         "../scripts/plot_predictions.py"

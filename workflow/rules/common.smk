@@ -129,6 +129,9 @@ PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
 LABELS = labels_of_runs(config)
 
+# A parameter of figures over runs, so that a change draws them anew; none as in earlier versions, whose figures stay.
+WORDS = {"words": "beside"} if config["figures"]["words"] == "beside" else {}
+
 if IS_STARTED_BY_USER and HAS_FILES_HERE and (sentence := in_a_sentence(unseen_changes, config, PLANNED_RUNS)):
     say_once(sentence)
 

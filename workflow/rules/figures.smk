@@ -44,6 +44,7 @@ rule plot_learning_curves:
         mem_mb=4000,
         runtime="30m",
     params:
+        **WORDS,
         look={
             name: v
             for name, v in config["figures"]["learning_curves"].items()
@@ -78,6 +79,7 @@ rule plot_performance_profile:
         mem_mb=4000,
         runtime="30m",
     params:
+        **WORDS,
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],
     script:
@@ -106,6 +108,7 @@ rule plot_aggregates:
         mem_mb=4000,
         runtime="30m",
     params:
+        **WORDS,
         confidence=config["statistics"]["confidence"],
     script:
         "../scripts/plot_aggregates.py"
@@ -133,6 +136,7 @@ rule plot_improvement:
         mem_mb=4000,
         runtime="30m",
     params:
+        **WORDS,
         confidence=config["statistics"]["confidence"],
     script:
         "../scripts/plot_improvement.py"

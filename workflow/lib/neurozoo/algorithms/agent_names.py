@@ -19,6 +19,9 @@ def called(algo: str, label: str) -> tuple[str, str]:
     Args:
         algo: Such as `impala`.
         label: What else the run is called; it may begin with a name of `AlgorithmSpec.also_called`.
+
+    Returns:
+        The name of the algorithm, and what else the label says; empty for nothing.
     """
     names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else ()
     labels = label.split(" / ")  # of several experiments with equal settings

@@ -152,7 +152,7 @@ def panels_per_row(panels: int, *, most: int) -> int:
 def line_styles(count: int) -> tuple[list[str], list[Any]]:
     """Returns colours and line types of `count` lines, which differ together with any colour vision, up to 21 lines.
 
-    No line is dashed or dotted, as the best runs and the levels of learning curves are.
+    No line has short dashes or dots, as the best runs and the levels of learning curves have.
     """
     if count > len(_PALETTE) * len(_LINE_TYPES):
         return categorical_colours(count), ["solid"] * count

@@ -8,7 +8,7 @@ _LONGEST_NAME = 255  # bytes of a file's name, on Linux
 
 
 def is_recorded(file: str | os.PathLike, folder: str | os.PathLike = ".snakemake") -> bool:
-    """Returns whether Snakemake has made a file, so that it knows when its settings change.
+    """Returns whether Snakemake has recorded how it made a file, with which it compares settings.
 
     Args:
         file: Its path as rules have it, relative to where Snakemake is started or absolute.

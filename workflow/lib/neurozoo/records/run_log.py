@@ -159,7 +159,7 @@ def check_whole(log: str | os.PathLike) -> None:
     """Checks that the log of a finished run was not cut off; `iter_log` leaves an unfinished last report out.
 
     Raises:
-        NeurozooError: Its last line does not end, or the file is missing.
+        NeurozooError: Its last line is no whole report, or the file is missing.
     """
     try:
         with open(log, "rb") as file:
