@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import http.server
+import re
 import shutil
 import threading
 import time
@@ -47,10 +48,30 @@ def server(site):
         yield address
 
 
+@pytest.fixture(scope="module")
+def slow_server(site):
+    """A web server behind a slow line: its pages come block by block, and a browser shows what it has so far."""
+    with served(site.results, pause=0.1) as address:
+        yield address
+
+
 @contextlib.contextmanager
-def served(results):
+def served(results, pause=0.0):
+    """Serves a folder; with a pause, in seconds, after each of a page's first blocks."""
+
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_): ...
+
+        def end_headers(self):
+            self.send_header("Cache-Control", "no-store")
+            super().end_headers()
+
+        def copyfile(self, source, outputfile):
+            if not (pause and self.path.endswith(".html")):
+                return super().copyfile(source, outputfile)
+            for block in re.split(rb"(?<=</div>)", source.read(), maxsplit=20):
+                outputfile.write(block)
+                time.sleep(pause)
 
     handler = functools.partial(Quiet, directory=results)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
@@ -102,23 +123,24 @@ def step_on_screen(browser):
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_page_loads_whole_and_stays_where_it_is(browser, visit, path, width):
+def test_a_page_loads_whole_and_stays_where_it_is(browser, visit, slow_server, path, width):
     screen = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    visit(path)
     try:
-        wait(browser, "document.readyState === 'complete'")
+        visit(path, base=slow_server)
         browser.execute_script("for (const image of document.images) image.loading = 'eager'")
         wait(browser, "[...document.images].every((image) => image.complete && image.naturalWidth)")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         shifts = """
             const done = arguments[0], found = [];
-            const told = (entry) => [entry.value, ...entry.sources.map((s) => s.node?.className || s.node?.nodeName)];
+            const place = (rect) => [rect.x, rect.y, rect.width, rect.height].map(Math.round).join(" ");
+            const told = (entry) => [entry.value, ...entry.sources.map((s) =>
+              `${s.node?.className || s.node?.nodeName}: ${place(s.previousRect)} -> ${place(s.currentRect)}`)];
             new PerformanceObserver((list) => found.push(...list.getEntries().map(told)))
               .observe({type: "layout-shift", buffered: true});
             setTimeout(() => done(found), 50);"""
         moved = browser.execute_async_script(shifts)
-        assert sum(value for value, *_ in moved) < 0.01, moved
+        assert sum(value for value, *_ in moved) < 0.02, moved
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
