@@ -1,5 +1,7 @@
+from dataclasses import asdict
+
 import pytest
-from neurozoo.algorithms.agent_names import agent_name, algo_name, called
+from neurozoo.algorithms.agent_names import agent_name, algo_name, called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
 
 
@@ -30,9 +32,18 @@ def test_learners_are_called_by_what_they_learn():
     assert called("mine", "PPO") == ("MINE", "PPO")
 
 
+def test_settings_are_named_by_their_record_too():
+    assert label_with_name("impala", {"objective": "ppo", "proximal_policy": "none"}) == "PPO"
+    assert label_with_name("impala", {"objective": "ppo", "proximal_policy": "learning"}, "PPO, slow") == (
+        "decoupled PPO, slow"
+    )
+    assert label_with_name("impala", {"objective": "vtrace"}, "slow") == "slow"
+    assert label_with_name("impala", {}) == label_with_name("ga", {}) == label_with_name("mine", {}) == ""
+
+
 def test_every_name_of_settings_is_announced():
     names = {
-        spec.name: {spec.called_by(settings) for settings in spec.presets.values()} - {""}
+        spec.name: {spec.called_by(asdict(settings)) for settings in spec.presets.values()} - {""}
         for spec in ALGORITHMS.values()
     }
     assert names.pop("impala") == {"PPO", "decoupled PPO", "PQN"} == set(ALGORITHMS["impala"].also_called)

@@ -137,6 +137,22 @@ def test_learners_are_called_by_what_they_learn(results, add_run):
     assert "IMPALA" not in table + page
 
 
+def test_learners_that_no_experiment_plans_are_called_by_what_they_recorded(results, add_run):
+    ways = {"small/1": ("vtrace", "none"), "small/2": ("ppo", "none"), "large/1": ("ppo", "learning")}
+    for run, (objective, proximal_policy) in ways.items():
+        record = {"objective": objective, "proximal_policy": proximal_policy}
+        recorded = {"settings_hash": objective + proximal_policy, "settings_record": record}
+        add_run(results, f"impala/breakout/{run}", [1.0, 2.0], recorded=recorded)
+    build_site(results, replications=100)
+    table = words(results / "site" / "games" / "breakout.html")
+    for name in ("IMPALA small objective vtrace", "PPO small 2 one run", "decoupled PPO large 2 one run"):
+        assert name in table
+    index = (results / "site" / "index.html").read_text()
+    for chip in ("impala", "ppo", "decoupled-ppo"):
+        assert f'name="algo" value="{chip}"' in index
+        assert f'data-algo="{chip}"' in index
+
+
 def test_searches_and_agents_of_one_game_have_charts_of_their_own(results, add_run):
     add_run(results, "impala/mario/small/1", [1.0, 2.0])
     folder = add_run(results, "cma_me/mario/plain/1", [3.0])

@@ -1,5 +1,7 @@
 """Names of algorithms and agents as people read them: in figures, tables, pages and movies."""
 
+from collections.abc import Mapping
+
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 
@@ -30,6 +32,18 @@ def called(algo: str, label: str) -> tuple[str, str]:
         return algo_name(algo), label
     rests = [each.removeprefix(name).removeprefix(", ") if each.partition(", ")[0] == name else each for each in labels]
     return name, " / ".join(dict.fromkeys(filter(None, rests)))
+
+
+def label_with_name(algo: str, settings: Mapping[str, object], label: str = "") -> str:
+    """Begins a label with what the literature calls the settings: `PPO, slow`; see `called`.
+
+    Args:
+        algo: Such as `impala`.
+        settings: Values by name, or their texts in a record; nothing if they are unknown.
+        label: What the run is called by its experiment.
+    """
+    name = ALGORITHMS[algo].called_by(settings) if algo in ALGORITHMS else ""
+    return ", ".join(filter(None, [name, called(algo, label)[1] if name else label]))
 
 
 def agent_name(algo: str, model: str, label: str = "", *more: str) -> str:

@@ -134,7 +134,8 @@ class AlgorithmSpec:
         result: What a run results in: a `network` or an `archive`.
         needs: What must be built before a run: the native `op`, the `noise` table.
         also_called: Names of some settings in the literature, such as "PPO"; figures show them instead of `title`.
-        called_by: Names settings as the literature does; empty where `title` is their name.
+        called_by: Names settings, given by their names, as the literature does; empty where `title` is their name. The
+            values may be texts, as in a record.
         report_name: What a report comes after: a `generation`, an `epoch`, an `iteration`.
         extras: Groups of packages that its runs and their files need besides the default ones (`make setup EXTRAS=`).
         has_genome: Whether the result comes with a genome, so that runs write `genome.json`.
@@ -175,7 +176,7 @@ class AlgorithmSpec:
     result: ResultKind = "network"
     needs: tuple[Need, ...] = ()
     also_called: tuple[str, ...] = ()
-    called_by: Callable[[Any], str] = lambda settings: ""
+    called_by: Callable[[Mapping[str, object]], str] = lambda settings: ""
     report_name: str = "generation"
     extras: tuple[str, ...] = ()
     has_genome: bool = False

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.gallery.videos import Box, VideoFacts
 from neurozoo.records.comparability import NOT_RECORDED
 
@@ -161,6 +162,16 @@ class Run:
     def id(self) -> str:
         """The run as one string, such as `ga/frostbite/small/1`."""
         return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+
+    @property
+    def called(self) -> str:
+        """The name of its algorithm, or what the literature calls its settings, such as PPO."""
+        return called(self.algo, self.variant)[0]
+
+    @property
+    def algo_filter(self) -> str:
+        """What chooses runs called alike in the address of a page: `ga`, or `decoupled-ppo` of `impala`."""
+        return self.algo if self.called == algo_name(self.algo) else self.called.replace(" ", "-").lower()
 
     @property
     def kind(self) -> tuple[str, ...]:

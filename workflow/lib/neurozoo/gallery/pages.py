@@ -240,7 +240,6 @@ def _templates(files: str, url: str) -> jinja2.Environment:
         "explained_protocol": explain_protocol,
         "of_human": _human_label,
         "algo": algo_name,
-        "called": lambda run: called(run.algo, run.variant)[0],
         "full_algo": _full_algo,
         "settings": lambda run: called(run.algo, run.variant)[1],
         "network": lambda model: model.replace("_", " "),
@@ -255,8 +254,7 @@ def _templates(files: str, url: str) -> jinja2.Environment:
 
 def _full_algo(run: Run) -> str:
     """Returns the full name of a run's algorithm, such as "Genetic algorithm", or what its settings are called."""
-    name, _ = called(run.algo, run.variant)
-    return name if name != algo_name(run.algo) else explain_algorithm(run.algo) or name
+    return run.called if run.called != algo_name(run.algo) else explain_algorithm(run.algo) or run.called
 
 
 def _human_label(run: Run) -> str:

@@ -15,6 +15,7 @@ from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.scoring import is_one_game
 from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.agents.zoo_models import ZooModel, check_results, find_models, is_run_number
+from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.figures.learning_curves import common_grid, is_curve_of_tests
 from neurozoo.files import read_json
@@ -25,7 +26,7 @@ from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
-from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, with_names
+from neurozoo.records.comparability import LABEL, OF_SETTINGS, PLAYED, SETTINGS, VARIANT, facts_of, with_names
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -99,10 +100,14 @@ def read_manifest(
 def comparable(runs: Sequence[Run], labels: Mapping[str, str] = NO_LABELS) -> pd.DataFrame:
     """Returns a row for each run with its names and facts, and what `with_names` adds."""
     names = ("algo", "game", "model", "run", "protocol")
-    rows = [
-        {name: getattr(run, name) for name in names} | run.facts | ({LABEL: labels[run.id]} if run.id in labels else {})
-        for run in runs
-    ]
+    rows = []
+    for run in runs:
+        row = {name: getattr(run, name) for name in names} | run.facts
+        settings = {
+            name.removeprefix(OF_SETTINGS): text for name, text in run.facts.items() if name.startswith(OF_SETTINGS)
+        }
+        label = label_with_name(run.algo, settings, labels.get(run.id, ""))
+        rows.append(row | ({LABEL: label} if label else {}))
     return with_names(pd.DataFrame(rows, columns=None if rows else names))
 
 

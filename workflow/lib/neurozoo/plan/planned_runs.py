@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.agents.agent import IMPORTED
-from neurozoo.algorithms.agent_names import called
+from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
@@ -78,10 +78,9 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
     found = {}
     for run in planned_runs(config):
         label = " / ".join(dict.fromkeys(labels[run.name]))
-        spec = ALGORITHMS[run.algo]
-        name = spec.called_by(settings_of_run(config, **asdict(run))) if spec.also_called else ""
-        rest = called(run.algo, label)[1] if name else label
-        if label := ", ".join(filter(None, [name, rest])):
+        if ALGORITHMS[run.algo].also_called:
+            label = label_with_name(run.algo, asdict(settings_of_run(config, **asdict(run))), label)
+        if label:
             found[run.name] = label
     return found
 

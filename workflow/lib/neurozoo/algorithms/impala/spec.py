@@ -1,5 +1,7 @@
 """The spec of IMPALA."""
 
+from collections.abc import Mapping
+
 from neurozoo.algorithms.impala.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
 from neurozoo.algorithms.session import RunContext, Session
@@ -43,9 +45,9 @@ def _describe_evaluation(game: str, settings: ImpalaSettings) -> dict[str, objec
     return facts | {"action_rule": rule, "epsilon": settings.test_epsilon}
 
 
-def _called_by(settings: ImpalaSettings) -> str:
-    decoupled = "decoupled " if settings.proximal_policy == "learning" else ""
-    return {"vtrace": "", "ppo": f"{decoupled}PPO", "pqn": "PQN"}[settings.objective]
+def _called_by(settings: Mapping[str, object]) -> str:
+    decoupled = "decoupled " if settings.get("proximal_policy") == "learning" else ""
+    return {"ppo": f"{decoupled}PPO", "pqn": "PQN"}.get(str(settings.get("objective")), "")
 
 
 def _check_model(model: str, settings: ImpalaSettings) -> None:
