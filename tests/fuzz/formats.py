@@ -313,9 +313,9 @@ def _metrics(project: Path, path: Path) -> None:
 
 
 def _merged_metrics(project: Path, path: Path) -> None:
-    from neurozoo.figures.learning_curves import best_so_far, median_curves, scores_to_draw
     from neurozoo.figures.style import curve_labels
     from neurozoo.records.comparability import with_names
+    from neurozoo.records.curves import best_so_far, median_curves, scores_to_draw
     from neurozoo.records.improvement import comparison_table
     from neurozoo.records.tables import read_metrics, score_table
 

@@ -15,16 +15,11 @@ from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
 from neurozoo.figures import learning_curves as plots
-from neurozoo.figures.learning_curves import (
-    best_so_far,
-    common_grid,
-    median_curves,
-    plot_learning_curves,
-    reference_levels,
-)
+from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import planned_runs, run_settings
 from neurozoo.records.comparability import facts_of
+from neurozoo.records.curves import median_curves
 from neurozoo.training.identity import run_facts
 
 
@@ -49,15 +44,6 @@ def small():
     return pd.concat([run_of([1e6, 2e6, 4e6], [1 + run, 5, 3 * run], run=run) for run in (1, 2)], ignore_index=True)
 
 
-def test_runs_are_interpolated_on_a_grid_that_ends_with_the_shortest():
-    frames, scores = common_grid(
-        [(np.array([0.0, 10.0]), np.array([0.0, 100.0])), (np.array([2.0, 6.0, 8.0]), np.array([5.0, 5.0, 7.0]))],
-        points=4,
-    )
-    assert frames.tolist() == [2, 4, 6, 8]
-    assert scores.tolist() == [[20, 5], [40, 5], [60, 5], [80, 7]]
-
-
 def test_test_scores_and_own_scores_share_no_curve():
     tested = run_of([1e6, 2e6, 3e6], [20.0, 21.0, 21.0]).assign(test_score=[5.0, 6.0, 7.0])
     other = run_of([1e6, 2e6, 3e6], [20.0, 21.0, 21.0], run=2).assign(test_score=[None, None, 6.0])
@@ -69,50 +55,6 @@ def test_test_scores_and_own_scores_share_no_curve():
 def test_curves_over_hours_need_times(tmp_path):
     with pytest.raises(NeurozooError, match="no ProcessorTimeTotal"):
         plot_learning_curves(small(), [tmp_path / "curves.png"], over="hours")
-
-
-def test_runs_without_common_frames_give_one_point():
-    frames, scores = common_grid([(np.array([5.0]), np.array([1.0])), (np.array([6.0]), np.array([3.0]))])
-    assert frames.tolist() == [5]
-    assert scores.tolist() == [[1, 3]]
-
-
-def test_a_curve_is_the_median_and_its_ribbon_the_interval_of_the_chosen_statistic():
-    runs = [run_of([0.0, 10.0], [score, score], run=run) for run, score in enumerate((1, 2, 9), start=1)]
-    table = pd.concat(runs).assign(curve="x")
-    curve = median_curves(table, interval="mean", confidence=0.95, seed=0)
-    assert (curve["median"] == 2).all()
-    assert (curve["low"] == 1).all()  # one of 27 resamples is all 1, and one all 9: more than 2.5 %
-    assert (curve["high"] == 9).all()
-    narrow = median_curves(table, interval="mean", confidence=0.1, seed=0)
-    assert narrow["low"].iloc[0] == pytest.approx(11 / 3, abs=1)  # around the mean 4, far from the median
-    assert median_curves(table, interval="median", confidence=0.1, seed=0)["high"].iloc[0] == 2
-    assert median_curves(table, interval="none", confidence=0.95, seed=0)["low"].isna().all()
-
-
-def test_a_single_run_has_no_ribbon():
-    assert (
-        median_curves(run_of([0.0, 1.0], [3, 4]).assign(curve="x"), interval="mean", confidence=0.95, seed=0)[
-            ["low", "high"]
-        ]
-        .isna()
-        .all(axis=None)
-    )
-
-
-def test_the_best_is_the_maximum_over_all_runs_so_far_to_the_end_of_the_longest():
-    table = pd.concat([run_of([1.0, 3.0, 5.0], [4, 2, 9]), run_of([2.0, 4.0, 8.0], [6, 5, 1], run=2)]).assign(curve="x")
-    best = best_so_far(table)
-    assert best[["frames", "best"]].to_numpy().tolist() == [[1, 4], [2, 4], [2, 6], [3, 6], [5, 9], [8, 9]]
-
-
-def test_no_median_is_above_the_best():
-    rng = np.random.default_rng(0)
-    runs = [run_of(np.sort(rng.random(n)), rng.random(n), run=n) for n in (2, 5, 9)]
-    for some in (runs[:1], runs):
-        table = pd.concat(some).assign(curve="x")
-        best, median = best_so_far(table), median_curves(table, interval="none", confidence=0.95, seed=0)
-        assert (np.interp(median["frames"], best["frames"], best["best"]) >= median["median"] - 1e-12).all()
 
 
 def test_a_long_legend_has_several_rows_and_each_game_its_frames_where_they_differ(tmp_path):
@@ -441,18 +383,6 @@ def test_an_unknown_format_stops_before_anything_is_drawn(tmp_path):
     with pytest.raises(NeurozooError, match="figure format 'pgn' is unknown; did you mean 'png'"):
         plot_learning_curves(small(), [tmp_path / "a.png", tmp_path / "b.pgn"])
     assert not (tmp_path / "a.png").exists()
-
-
-def test_a_curve_is_judged_by_random_play_and_by_a_human_who_is_not_too_far_above():
-    # Pong: -20.7 at random, 14.6 by a human. Frostbite: 65.2 and 4,334.7.
-    scores = pd.DataFrame(
-        [("pong", -3.0), ("pong", 0.0), ("frostbite", 300.0), ("river_crossing", 1.0)], columns=["game", "score"]
-    )
-    assert reference_levels(scores).values.tolist() == [
-        ["frostbite", "random", 65.2],
-        ["pong", "random", -20.7],
-        ["pong", "human", 14.6],
-    ]
 
 
 def test_band_and_line_are_of_the_same_statistic_by_default():

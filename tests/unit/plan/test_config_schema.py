@@ -8,12 +8,13 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import Settings
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.learning_curves import FRAMES_AXES, INTERVALS
+from neurozoo.figures.learning_curves import FRAMES_AXES
 from neurozoo.figures.style import COLOUR_BY, FORMATS
 from neurozoo.plan.config_schema import config_schema, schema_text
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import run_settings
 from neurozoo.plan.reference import presets_page, settings_page
+from neurozoo.records.curves import INTERVALS
 from neurozoo.validation import Whole
 from pydantic import Field
 from pydantic.dataclasses import dataclass

@@ -12,7 +12,6 @@ import plotnine as p9
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.learning_curves import common_grid
 from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
@@ -31,6 +30,7 @@ from neurozoo.figures.style import (
     words_height,
 )
 from neurozoo.records.comparability import with_names, with_starts
+from neurozoo.records.curves import common_grid
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 

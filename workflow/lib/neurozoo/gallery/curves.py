@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from neurozoo.figures.learning_curves import common_grid
 from neurozoo.figures.style import number_labels, si_label
+from neurozoo.records.curves import common_grid
 
 _HEADROOM = 0.06  # share of the height above the highest line and below the lowest
 

@@ -17,7 +17,6 @@ from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.agents.zoo_models import ZooModel, check_results, find_models, is_run_number
 from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.figures.learning_curves import common_grid, is_curve_of_tests
 from neurozoo.files import read_json
 from neurozoo.gallery.curves import thinned
 from neurozoo.gallery.file_titles import PAGES, RUN_FILES, TABLES
@@ -27,6 +26,7 @@ from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
 from neurozoo.records.comparability import LABEL, OF_SETTINGS, PLAYED, SETTINGS, VARIANT, facts_of, with_names
+from neurozoo.records.curves import common_grid, is_curve_of_tests
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games

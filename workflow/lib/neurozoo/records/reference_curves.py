@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from neurozoo.records.simple_dqn_csv import read_reference
@@ -28,3 +29,32 @@ def read_references(files: Mapping[str, Mapping[str, str | os.PathLike]], *, pha
         for game, path in games.items()
     ]
     return pd.concat(curves, ignore_index=True)[[*empty]] if curves else empty
+
+
+def shown_references(references: pd.DataFrame | None, reports: pd.DataFrame, *, up_to: float | None) -> pd.DataFrame:
+    """Returns the part of reference curves that stands beside a game's runs; between their reports, they are linear.
+
+    Args:
+        references: Rows of `read_references`; None for none.
+        reports: Rows of runs with `game` and `frames`; games without runs have no references.
+        up_to: Their last frame; None for the last frame of the runs of the same game.
+    """
+    if references is None:
+        return reports.iloc[:0]
+    ends = reports.groupby("game")["frames"].max()
+    last = references["game"].map(ends) if up_to is None else up_to
+    references = references.assign(last=last)[references["game"].isin(ends.index)]
+    parts = [
+        _cut(curve, float(curve["last"].iloc[0])) for _, curve in references.groupby(["game", "curve"], sort=False)
+    ]
+    return pd.concat(parts).drop(columns="last") if parts else references.drop(columns="last")
+
+
+def _cut(curve: pd.DataFrame, last: float) -> pd.DataFrame:
+    curve = curve.sort_values("frames", kind="stable")
+    shown = curve[curve["frames"] <= last]
+    if len(shown) in (0, len(curve)) or shown["frames"].iloc[-1] == last:
+        return shown
+    end = curve.iloc[[len(shown)]]  # the first report beyond
+    score = np.interp(last, curve["frames"].astype(float), curve["score"].astype(float))
+    return pd.concat([shown, end.assign(frames=last, score=score)])
