@@ -10,6 +10,7 @@ from neurozoo.figures.style import (
     si_label,
     whole_breaks,
     without_words,
+    wrapped,
 )
 from neurozoo.number_text import number_label
 from neurozoo.records.comparability import with_names
@@ -108,6 +109,12 @@ def test_words_beside_a_figure_leave_its_pictures(tmp_path):
         assert f"<!-- {text} -->" in inside.read_text()
         assert text not in beside.read_text()
     assert "<!-- x -->" in beside.read_text()
+
+
+@pytest.mark.parametrize("letters", range(8, 30))
+def test_words_beside_a_figure_have_no_spaces_at_hyphens(letters):
+    text = "NSRA-ES and CMA-ME have no-op starts; runs are pooled."
+    assert wrapped(text, letters).replace("\n", " ") == text
 
 
 def test_panels_keep_their_height_without_the_words():

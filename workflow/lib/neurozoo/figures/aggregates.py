@@ -4,7 +4,6 @@ Source: Agarwal et al. 2021, arXiv:2108.13264.
 """
 
 import os
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from neurozoo.figures.style import (
     reservations,
     save_figure,
     words_height,
+    wrapped,
 )
 from neurozoo.records.comparability import NOT_RECORDED, PLAYED, SETTINGS, VARIANT, fact_columns
 from neurozoo.records.csv_tables import read_csv_table
@@ -315,8 +315,8 @@ def _words(title: str, notes: Sequence[str], used: pd.DataFrame, *, more: Sequen
     caption = [protocols, mean_of(used["test_episodes"], of="each run's test score"), *more]
     return {
         "title": title,
-        "subtitle": textwrap.fill(" ".join(notes), int(11 * _WIDTH)),
-        "caption": textwrap.fill(" ".join(caption), int(16 * _WIDTH)),
+        "subtitle": wrapped(" ".join(notes), int(11 * _WIDTH)),
+        "caption": wrapped(" ".join(caption), int(16 * _WIDTH)),
     }
 
 

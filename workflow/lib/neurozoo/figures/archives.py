@@ -1,7 +1,6 @@
 """Draws archives: heat maps, and QD score and coverage over evaluations."""
 
 import os
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from neurozoo.figures.style import (
     save_figure,
     si_label,
     words_height,
+    wrapped,
 )
 from neurozoo.records.comparability import with_names, with_starts
 from neurozoo.records.curves import common_grid
@@ -179,7 +179,7 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
             text += f" {TOO_FEW_RUNS}"
     legend = arranged(names, _WIDTH)
     colours, types = line_styles(len(names))
-    words = {"title": "Archives", "subtitle": text, "caption": textwrap.fill(caption, int(16 * _WIDTH))}
+    words = {"title": "Archives", "subtitle": text, "caption": wrapped(caption, int(16 * _WIDTH))}
     height = _ROW * len(games) + words_height(**words) + legend.height
     is_single = curves.groupby(["panel", "curve"], observed=True)["mean"].transform("size") == 1
     return (

@@ -2,7 +2,6 @@
 
 import math
 import os
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +33,7 @@ from neurozoo.figures.style import (
     save_figure,
     si_label,
     words_height,
+    wrapped,
 )
 from neurozoo.records.comparability import VARIANT, distinct_rows, is_fact, with_names
 from neurozoo.records.curves import INTERVALS, best_so_far, median_curves, reference_levels, scores_to_draw
@@ -118,9 +118,9 @@ def plot_learning_curves(
     levels = reference_levels(reports)
     explanation = _legend_text(curves, others, levels, interval=interval, best=best, confidence=confidence)
     words = {
-        "title": textwrap.fill(_title(runs, labels), int(6.5 * width)),
-        "subtitle": textwrap.fill(explanation, int(13 * width)),
-        "caption": textwrap.fill(_score_caption(reports, runs), int(16 * width)),
+        "title": wrapped(_title(runs, labels), int(6.5 * width)),
+        "subtitle": wrapped(explanation, int(13 * width)),
+        "caption": wrapped(_score_caption(reports, runs), int(16 * width)),
     }
     height = math.ceil(len(games) / columns) * panel_height + words_height(**words)
     figure = _figure(

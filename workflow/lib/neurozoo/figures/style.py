@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -205,6 +206,11 @@ def words_height(*, title: str = "", subtitle: str = "", caption: str = "") -> f
     """Returns the inches that the words of a figure need, all with their line breaks."""
     texts = {"title": title, "subtitle": subtitle, "caption": caption}
     return sum(line * (texts[name].count("\n") + 1) + room for name, (line, room) in _HEIGHTS.items() if texts[name])
+
+
+def wrapped(text: str, letters: int) -> str:
+    """Breaks a text of a figure into lines; between words only, so that `without_words` can join them again."""
+    return textwrap.fill(text, letters, break_on_hyphens=False)
 
 
 def without_words(figure: p9.ggplot) -> tuple[p9.ggplot, str]:

@@ -1,7 +1,6 @@
 """Draws the temporal lean of networks over runs, algorithms and games."""
 
 import os
-import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
@@ -17,6 +16,7 @@ from neurozoo.figures.style import (
     panels_per_row,
     percent,
     save_figure,
+    wrapped,
 )
 from neurozoo.records.comparability import with_names
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -122,7 +122,7 @@ def plot_temporal_lean(
     figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)
     figure += p9.labs(
         title="Temporal lean" if len(labels) > 1 else f"Temporal lean: {labels[0]}",
-        subtitle=textwrap.fill(
+        subtitle=wrapped(
             "Mean squared weight of the first layer on each frame, divided by that on the newest. "
             f"Bar: mean over {runs} of each game{interval}; points: runs; dotted: no lean.",
             int(13 * size[0]),
