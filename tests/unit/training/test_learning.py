@@ -59,7 +59,13 @@ def test_a_run_leaves_the_files_of_every_algorithm(uninterrupted_learner):
     assert checkpoint.theta.std() > 0
 
 
-@pytest.mark.parametrize("crash", ["after a report and before the state", "while the state is written"])
+@pytest.mark.parametrize(
+    "crash",
+    [
+        pytest.param("after a report and before the state", marks=pytest.mark.long(seconds=12)),
+        "while the state is written",
+    ],
+)
 def test_a_learner_that_is_killed_ends_the_same_without_the_op(
     runner, settings, uninterrupted_learner, tmp_path, crash
 ):

@@ -46,7 +46,13 @@ def test_a_run_leaves_the_files_of_every_algorithm(uninterrupted):
     assert np.isfinite(checkpoint.theta).all()
 
 
-@pytest.mark.parametrize("crash", ["after a report and before the state", "while the state is written"])
+@pytest.mark.parametrize(
+    "crash",
+    [
+        pytest.param("after a report and before the state", marks=pytest.mark.long(seconds=19)),
+        "while the state is written",
+    ],
+)
 def test_a_learner_that_is_killed_ends_the_same_with_two_threads_and_without_the_op(
     runner, settings, uninterrupted, tmp_path, crash
 ):

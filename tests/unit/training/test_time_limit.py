@@ -17,7 +17,7 @@ def again(tmp_path):
     return tmp_path / "job" / "again"
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, pytest.param(signal.SIGUSR2, marks=pytest.mark.long(seconds=13))])
 def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted, tmp_path, again, number):
     run_dir, dice, slices = tmp_path / "run", random.Random(1), 0
     while True:

@@ -327,7 +327,7 @@ def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
 # ---- state
 
 
-@pytest.mark.parametrize("prioritised", [False, True])
+@pytest.mark.parametrize("prioritised", [pytest.param(False, marks=pytest.mark.long(seconds=23)), True])
 def test_a_learner_that_continues_plays_on_like_one_that_was_never_interrupted(opened, tmp_path, prioritised):
     choices = {"num_envs": 4, "keep_replay": True, "prioritised": prioritised, "n_steps": 3}
     whole = opened(folder=tmp_path / "whole", **choices)

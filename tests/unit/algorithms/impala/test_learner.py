@@ -453,7 +453,11 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
             "impala_shallow_lstm", {"frames": 4 * 48_000, "learning_rate": 0.001}, marks=pytest.mark.long(seconds=20)
         ),
         pytest.param("impala_shallow", {"dtype": "mixed_bfloat16"}, marks=pytest.mark.long(seconds=12)),
-        ("impala_shallow", {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"}),
+        pytest.param(
+            "impala_shallow",
+            {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"},
+            marks=pytest.mark.long(seconds=13),
+        ),
         (
             "impala_shallow",
             {

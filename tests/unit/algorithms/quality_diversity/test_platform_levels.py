@@ -37,7 +37,7 @@ def library(ops, monkeypatch):
 @pytest.mark.parametrize(
     ("algo", "model"),
     [
-        ("cma_me", "plain"),
+        pytest.param("cma_me", "plain", marks=pytest.mark.long(seconds=18)),
         ("map_elites", "plain"),
         ("domain_randomization", "plain"),
         ("dsage", "full"),
