@@ -5,11 +5,14 @@ import math
 import signal
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from neurozoo.__main__ import main
 from neurozoo.benchmark.report import BEGIN, END
+from neurozoo.environments.protocols import get_protocol
 
 
 @pytest.fixture
@@ -397,6 +400,22 @@ def test_the_table_of_a_log_has_the_protocol_of_its_run(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     main(["parse", *words, "--run", "1", "--protocol", "uber2018"])
     assert "the protocol is machado2018, but the table says uber2018" in capsys.readouterr().err
+
+
+def test_the_table_of_a_log_has_what_its_run_recorded(tmp_path, capsys):
+    (tmp_path / "log.jsonl").write_text('{"frames": 4, "score": 1.0, "test_score": 1.0}\n')
+    identity = {"algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
+    protocol = asdict(replace(get_protocol("uber2018"), action_set="full"))
+    record = {"settings_hash": "5e77", "settings_record": {"population_size": 9}, "protocol_record": protocol}
+    (tmp_path / "config.yaml").write_text(json.dumps(identity | record))
+    words = [str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--game", "pong", "--model", "small"]
+    main(["parse", *words, "--run", "1"])
+    row = pd.read_csv(tmp_path / "metrics.csv", dtype=str).iloc[0]
+    assert (row["protocol_action_set"], row["settings"], row["settings_population_size"]) == ("full", "5e77", "9")
+    main(["parse", *words, "--run", "1", "--protocol", "machado2018"])
+    other = pd.read_csv(tmp_path / "metrics.csv").iloc[0]
+    assert "settings" not in other
+    assert other["protocol_action_set"] == get_protocol("machado2018").action_set
 
 
 @pytest.mark.parametrize("width", ["0", "-3", "nan", "0.01", "5000", "wide"])

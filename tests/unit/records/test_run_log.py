@@ -218,6 +218,13 @@ def test_iterations_repeated_after_a_restart_replace_the_first_attempt(tmp_path)
     assert [record["Iteration"] for record in read_log(tmp_path / "log.txt")] == [1, 2, 3, 4, 5]
 
 
+def test_whole_numbers_from_1000_on_are_exact_when_they_are_repeated(tmp_path):
+    text = (SAMPLES / "distributed_ga.txt").read_text()
+    late = text.replace("Iteration 0", "Iteration 1005").replace("Iteration 1 ", "Iteration 1006 ")
+    (tmp_path / "log.txt").write_text(late + late)
+    assert [record["Iteration"] for record in read_log(tmp_path / "log.txt")] == [1005, 1006]
+
+
 def test_a_damaged_number_in_a_table_costs_that_cell_only(tmp_path):
     (tmp_path / "log.txt").write_text(tables(1, 2, 3).replace("|  2  ", "|  2x ").replace("|  5  ", "|  5y ", 1))
     records = read_log(tmp_path / "log.txt")

@@ -47,7 +47,7 @@ def add_log_commands(commands: Commands) -> None:
 def _parse(options):
     from neurozoo.environments.protocols import protocol_of
     from neurozoo.networks.catalogue import get_network
-    from neurozoo.records.comparability import protocol_facts
+    from neurozoo.records.comparability import protocol_facts, read_facts
     from neurozoo.records.run_log import parse_log
 
     if options.csv.resolve() == options.log.resolve():
@@ -70,7 +70,8 @@ def _parse(options):
             f"neurozoo: {beside} says that the {other[0]} is {own[other[0]]}, but the table says {identity[other[0]]}.",
             file=sys.stderr,
         )
-    facts = protocol_facts(protocol)
+    is_recorded = own and not set(other) - {"run"}
+    facts = read_facts(beside) if is_recorded else protocol_facts(protocol)
     parse_log(options.log, options.csv, identity=identity, facts=facts, columns=options.columns)
     print(options.csv)
 

@@ -353,7 +353,7 @@ def _read_text(lines: Iterable[str], frame_skip: int, *, with_genomes: bool) -> 
         if "Iteration" in table:
             record["Iteration"] = iteration = _iteration(table["Iteration"], records)
             if iteration is not None:
-                repeated = iteration if iteration < 1000 else iteration + 1  # from 1000 on it may be rounded
+                repeated = iteration if table["Iteration"].isdigit() else iteration + 1  # 1e+03 is rounded
                 while _last_iteration(records) >= repeated:
                     records.pop()
         if ELITE_GENOME in table and with_genomes:
