@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,25 @@ def test_runs_of_different_settings_are_never_one_class(run_folder):
     assert _class_names(runs, "algo") == [f"ga, {weak}", f"ga, {weak}", f"ga, {strong}", "es"]
     assert _class_names(runs, "model") == [f"small, {weak}", f"small, {weak}", f"small, {strong}", "small"]
     assert _class_names(runs, "run")[0] == "ga/pong/small/1"
+
+
+def test_algorithms_are_told_apart_also_where_each_has_a_network_of_its_own(run_folder):
+    """Of one algorithm and network, each has one hash of settings only, so that nothing there differs."""
+    runs, _ = read_compared_runs([run_folder("impala"), run_folder("impala", 2), run_folder("ga"), run_folder("ga", 2)])
+    objectives, models = ("ppo", "pqn"), ("small", "large")
+    learners = [
+        replace(run, facts={"settings": f"hash{objective}", "settings_objective": objective})
+        for run, objective in zip(runs[:2], objectives, strict=True)
+    ]
+    others = [
+        replace(run, facts={"settings": f"hash{power}", "settings_mutation_power": power})
+        for run, power in zip(runs[2:], ("0.1", "0.2"), strict=True)
+    ]
+    runs = [
+        replace(run, frozen=replace(run.frozen, model=model))
+        for run, model in zip([*learners, *others], models * 2, strict=True)
+    ]
+    assert _class_names(runs, "algo") == ["PPO", "PQN", "ga, mutation_power 0.1", "ga, mutation_power 0.2"]
 
 
 def test_records_near_test_records_are_left_out_within_an_episode():

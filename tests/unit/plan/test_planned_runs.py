@@ -227,6 +227,17 @@ def test_games_whose_runs_are_all_alike_are_not_classified(changes, games):
     assert classified_games(config) == games
 
 
+def test_two_learners_of_one_algorithm_can_be_told_apart():
+    config = checked(
+        "comparisons: {games: [pong, seaquest]}\n"
+        "experiments:\n"
+        "  a: {algo: impala, games: [pong, seaquest], models: [impala_shallow], preset: neurozoo}\n"
+        "  b: {algo: impala, games: [pong], models: [small_layer_norm], preset: pqn}\n"
+        "  c: {algo: impala, games: [seaquest], models: [impala_shallow_layer_norm], preset: neurozoo}\n"
+    )
+    assert classified_games(config) == ["pong"]
+
+
 def test_a_run_by_path_that_cannot_fit_its_game_is_refused_before_it_begins(tmp_path):
     config = checked(DEMO)
     mario = {"algo": "map_elites", "game": "mario", "model": "plain", "run": 1}

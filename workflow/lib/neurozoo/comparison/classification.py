@@ -19,7 +19,7 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.agents.frozen import use_one_thread
-from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs, variants
+from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, algorithms, read_compared_runs, variants
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import check_formats, figure_theme, save_figure
 from neurozoo.files import write_json, written_whole
@@ -159,6 +159,8 @@ def classify_states(
 
 def _class_names(runs: Sequence[ComparedRun], by: str) -> list[str]:
     """Returns the class of each run. Runs of different settings are of different classes, named by what differs."""
+    if by == "algo":
+        return algorithms(runs)
     names = [BY[by](run) for run in runs]
     if by == "run":
         return names

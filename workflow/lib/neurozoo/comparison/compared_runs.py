@@ -11,8 +11,9 @@ import pandas as pd
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.agents.generation_reports import GENERATIONS
 from neurozoo.agents.tags import SNAPSHOTS, TAGS
+from neurozoo.algorithms.agent_names import algo_name, called, label_with_name
 from neurozoo.errors import NeurozooError
-from neurozoo.records.comparability import VARIANT, read_facts, with_names
+from neurozoo.records.comparability import LABEL, VARIANT, read_facts, settings_in, with_names
 from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, recognise
 
 SEEDS = 2**32  # t-SNE, UMAP and Keras take seeds below this
@@ -119,6 +120,24 @@ def variants(runs: Sequence[ComparedRun]) -> list[str]:
     names = [{"algo": run.frozen.algo, "model": run.frozen.model, "protocol": run.frozen.protocol.name} for run in runs]
     rows = [name | run.facts for name, run in zip(names, runs, strict=True)]
     return with_names(pd.DataFrame(rows))[VARIANT].tolist()
+
+
+def algorithms(runs: Sequence[ComparedRun]) -> list[str]:
+    """Names the algorithm of each run, whatever its network, and its settings where runs differ in them.
+
+    Returns:
+        Such as `ga`; `ga, mutation_power 0.5`; or what the literature calls the settings, such as `PPO` of `impala`.
+    """
+    rows = []
+    for run in runs:
+        algo, settings = run.frozen.algo, settings_in(run.facts)
+        row = {"algo": algo, "model": "", "protocol": run.frozen.protocol.name} | run.facts
+        rows.append(row | ({LABEL: label} if (label := label_with_name(algo, settings)) else {}))
+    names = []
+    for row, variant in zip(rows, with_names(pd.DataFrame(rows))[VARIANT], strict=True):
+        name, rest = called(row["algo"], variant)
+        names.append(", ".join(filter(None, [row["algo"] if name == algo_name(row["algo"]) else name, rest])))
+    return names
 
 
 def spread(counts: Sequence[int], most: int) -> list[np.ndarray]:

@@ -111,7 +111,7 @@ def embed_states(
         "methods": list(methods),
         "explained": explained,
         "left_out": left_out,
-        "stride": int(chosen[0][1]) if len(chosen[0]) > 1 else 1,
+        "stride": next((int(numbers[1]) for numbers in chosen if len(numbers) > 1), 1),  # short runs have one
         "seed": seed,
     }
     arrays = {

@@ -25,7 +25,7 @@ from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
-from neurozoo.records.comparability import LABEL, OF_SETTINGS, PLAYED, SETTINGS, VARIANT, facts_of, with_names
+from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, settings_in, with_names
 from neurozoo.records.curves import common_grid, is_curve_of_tests
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
@@ -103,10 +103,7 @@ def comparable(runs: Sequence[Run], labels: Mapping[str, str] = NO_LABELS) -> pd
     rows = []
     for run in runs:
         row = {name: getattr(run, name) for name in names} | run.facts
-        settings = {
-            name.removeprefix(OF_SETTINGS): text for name, text in run.facts.items() if name.startswith(OF_SETTINGS)
-        }
-        label = label_with_name(run.algo, settings, labels.get(run.id, ""))
+        label = label_with_name(run.algo, settings_in(run.facts), labels.get(run.id, ""))
         rows.append(row | ({LABEL: label} if label else {}))
     return with_names(pd.DataFrame(rows, columns=None if rows else names))
 

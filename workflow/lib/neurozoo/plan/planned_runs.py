@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.agents.agent import IMPORTED
-from neurozoo.algorithms.agent_names import label_with_name
+from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
@@ -209,14 +209,21 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
 def classified_games(config: Mapping) -> list[str]:
     """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
 
+    PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.called_by`.
+
     Args:
         config: As returned by `check_config`.
     """
     wanted = config["comparisons"]
+    labels = labels_of_runs(config)
+    ways = {
+        "run": lambda run: run,
+        "model": lambda run: run.model,
+        "algo": lambda run: called(run.algo, labels.get(run.name, ""))[0],
+    }
 
     def classes(game: str) -> set:
-        runs = runs_of_game(config, game)
-        return set(runs) if wanted["by"] == "run" else {getattr(run, wanted["by"]) for run in runs}
+        return set(map(ways[wanted["by"]], runs_of_game(config, game)))
 
     return [game for game in wanted["games"] if len(classes(game)) > 1] if wanted["classify"] else []
 

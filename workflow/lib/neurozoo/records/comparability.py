@@ -78,6 +78,11 @@ def facts_of(found: Mapping[str, Any]) -> dict[str, str]:
     return facts | _texts(OF_PROTOCOL, _complete(found.get("protocol_record")))
 
 
+def settings_in(facts: Facts) -> dict[str, str]:
+    """Returns the recorded settings among facts, by their own names."""
+    return {name.removeprefix(OF_SETTINGS): text for name, text in facts.items() if name.startswith(OF_SETTINGS)}
+
+
 def completed(then: Facts, now: Facts, *, added: Mapping[str, object]) -> dict[str, str]:
     """Fills in those fields of `now` that protocol and settings did not have when the facts `then` were recorded.
 
