@@ -17,12 +17,12 @@ from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.book import gathering, taking
 from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.elites import elites_of_records, shown_elites
-from neurozoo.book.gathering import own_score
+from neurozoo.book.gathering import GatheredRun, own_score
 from neurozoo.book.making import make_book
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import TakenRun, read_record
 from neurozoo.book.shown import read_archives, read_comparison, shown_of_earlier, shown_of_record
-from neurozoo.book.taking import at_equal_hours, read_configuration
+from neurozoo.book.taking import at_equal_hours, read_configuration, runs_that_count
 from neurozoo.cli.book import add_book_command
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
@@ -866,6 +866,11 @@ def test_archives_are_related_to_the_baseline(project):
     assert "DSAGE, full: 314, ratio 1.57<br>MAP-Elites, plain: 200, ratio 1.00" in row(root)
     assert "| DSAGE, full | 314 | 304 | 25.0% | 1.57 | 1 | 600 |" in page(root)
     assert "map_elites/maze/plain/1, dsage/maze/full/1: settings are not recorded." in page(root)
+    before = (root / "docs/results/tiny/archives.csv").read_bytes()
+    (folder / "corrected.json").unlink()
+    with pytest.raises(NeurozooError, match=r"dsage/maze/full/1 is finished, but has no corrected\.json"):
+        make(root)
+    assert (root / "docs/results/tiny/archives.csv").read_bytes() == before
 
 
 def test_archives_of_several_games_have_a_baseline_each(project, tmp_path):
@@ -925,6 +930,38 @@ def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
     for few in (runs[::3], nothing):
         shown = read_archives(tmp_path / "archives.csv", claim, few)
         assert ([row[4] for row in shown.rows], shown.head[4]) == (["2.00", "1.00"], "ratio to MAP-Elites")
+
+
+def test_a_ratio_has_no_interval_of_other_runs_than_its_own(project, tmp_path):
+    head = "game,algo,model,settings,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
+    rows = [
+        "maze,dsage,full,x,3,6,100,,,4,0.1",
+        "maze,dsage,full,y,3,6,200,,,4,0.1",
+        "maze,map_elites,plain,,3,6,50,,,2,0.1",
+    ]
+    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
+    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
+    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "progress": 6, "budget": 6, "facts": "0"}
+    scores = {("dsage", "full"): (99, 100, 101, 199, 200, 201), ("map_elites", "plain"): (49, 50, 51)}
+    runs = [
+        TakenRun(**common, algo=algo, model=model, run=run, score=score)
+        for (algo, model), each in scores.items()
+        for run, score in enumerate(each, 1)
+    ]
+    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+    assert [row[4] for row in shown.rows] == ["2.00", "4.00", "1.00"]
+
+
+def test_a_finished_run_hides_no_unfinished_one_of_other_settings():
+    def run(number, progress, settings):
+        taken = TakenRun(
+            algo="ga", game="pong", model="small", run=number, protocol="p", unit="frames",
+            progress=progress, budget=100, facts="0",
+        )  # fmt: skip
+        return GatheredRun(taken, {"settings": settings}, Path("table"), 100, True, None, {})
+
+    done, late, other = run(1, 100, "a"), run(2, 90, "a"), run(101, 90, "b")
+    assert runs_that_count([done, late, other]) == [done, other]
 
 
 def test_runs_without_times_have_no_part_in_equal_hours():

@@ -19,7 +19,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE
 from neurozoo.machine import machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
-from neurozoo.records.comparability import facts_of
+from neurozoo.records.comparability import SETTINGS, facts_of
 from neurozoo.records.run_config import IDENTITY, read_run_settings
 from neurozoo.records.run_log import current_log, parse_log, progress_of, read_last_record
 from neurozoo.records.tables import final_scores, read_metrics
@@ -54,9 +54,9 @@ class GatheredRun:
     is_in_results: bool = False
 
     @property
-    def agent(self) -> tuple[str, str, str]:
-        """Its algorithm, game and network."""
-        return self.taken.algo, self.taken.game, self.taken.model
+    def kind(self) -> tuple[str, ...]:
+        """Its algorithm, game, network and settings; runs of one kind are averaged."""
+        return self.taken.algo, self.taken.game, self.taken.model, self.facts.get(SETTINGS, "")
 
     @property
     def spent(self) -> int:

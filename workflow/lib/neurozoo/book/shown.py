@@ -224,13 +224,14 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
     rows, brief = [], []
     for row in table.to_dict("records"):
         is_like = (table[["game", "evaluations"]] == [row["game"], row["evaluations"]]).all(axis=1)
-        base = table.loc[is_like & (table["algo"] == claim.baseline), "qd_score"]
+        base = table[is_like & (table["algo"] == claim.baseline)]
         agent = agent_name(row["algo"], row["model"])
         agent = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
         score = with_interval(row["qd_score"], row["qd_score_low"], row["qd_score_high"])
         ratio = NOTHING
         if len(base) == 1:
-            ratio = f"{row['qd_score'] / base.iloc[0]:.2f}{_interval_of_ratio(row, claim.baseline, runs)}"
+            of = base.iloc[0]
+            ratio = f"{row['qd_score'] / of['qd_score']:.2f}{_interval_of_ratio(row, of, runs)}"
         cells = (score, score_text(row["corrected_qd_score"]), f"{row['coverage']:.1%}", ratio)
         rows.append((agent, *cells, _count(row["runs"]), _count(row["evaluations"])))
         brief.append(f"{agent}: {score}" + (f", ratio {ratio}" if len(base) == 1 else ""))
@@ -240,15 +241,18 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
     return Shown("Archives", head, rows, brief, is_narrow=_is_narrow(table["runs"], table["qd_score_low"]))
 
 
-def _interval_of_ratio(row: Mapping[str, Any], baseline: str, runs: Sequence[TakenRun]) -> str:
-    """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known."""
-    if row["algo"] == baseline:
+def _interval_of_ratio(row: Mapping[str, Any], of: Mapping[str, Any], runs: Sequence[TakenRun]) -> str:
+    """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known.
+
+    It is not where the table has another number of runs: then these are of several settings, or not all in the table.
+    """
+    if row["algo"] == of["algo"]:
         return ""
     alike = [run for run in runs if (run.game, run.progress) == (row["game"], row["evaluations"])]
     taken = [run for run in alike if run.score is not None]
     own = [run.score for run in taken if (run.algo, run.model) == (row["algo"], row["model"])]
-    base = [run.score for run in taken if run.algo == baseline]
-    if min(len(own), len(base)) < 2:
+    base = [run.score for run in taken if (run.algo, run.model) == (of["algo"], of["model"])]
+    if (len(own), len(base)) != (row["runs"], of["runs"]) or min(len(own), len(base)) < 2:
         return ""
     samples = [np.array(own, float), np.array(base, float)]
     ratio = {"ratio": lambda games: games[0].mean(axis=-1) / games[1].mean(axis=-1)}

@@ -187,7 +187,13 @@ def _make_tables(runs: Sequence[GatheredRun], claim: Claim, config: Mapping, mad
             write(reports, made / f"{kind}.csv", **statistics)
     if "archives" in claim.shows:
         folders = [run.folder for run in counted if run.folder is not None]
-        ready = [folder for folder in folders if all((folder / file).exists() for file in (RESULT, CORRECTED))]
+        ready = [folder for folder in folders if (folder / RESULT).exists()]
+        for folder in ready:
+            if not (folder / CORRECTED).exists():
+                raise NeurozooError(
+                    f"{folder} is finished, but has no {CORRECTED}, so the table of archives would leave this run out. "
+                    "Make it: the rule correct_archive."
+                )
         if ready:
             archive_table(ready, made / "archives.csv", **statistics)
         draw_archive_curves(metrics, [made / FIGURE], confidence=statistics["confidence"], seed=statistics["seed"])
@@ -203,11 +209,11 @@ def _make_tables(runs: Sequence[GatheredRun], claim: Claim, config: Mapping, mad
 def runs_that_count(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
     """Returns the runs that tables and figures are about.
 
-    Of each algorithm, game and network these are the finished runs, or all if none is finished: a half-finished run
-    does not lower the mean of finished ones.
+    Of each algorithm, game, network and settings these are the finished runs, or all if none is finished: a
+    half-finished run does not lower the mean of finished ones.
     """
-    finished = {run.agent for run in runs if run.is_finished}
-    return [run for run in runs if run.is_finished or run.agent not in finished]
+    finished = {run.kind for run in runs if run.is_finished}
+    return [run for run in runs if run.is_finished or run.kind not in finished]
 
 
 def _of_finished(metrics: pd.DataFrame, runs: Sequence[GatheredRun]) -> pd.DataFrame:
