@@ -79,17 +79,17 @@ SAME = episodes((0, 1, 7.0), (0, 2, 7.0), (0, 3, 7.0))
 
 
 @pytest.mark.parametrize(
-    ("played", "protocol", "epsilon", "is_one"),
+    ("played", "protocol", "draws_actions", "is_one"),
     [
-        (SAME, "uber2018", 0.0, True),
-        (SAME, "uber2018", 0.05, False),  # equal by chance
-        (SAME, "machado2018", 0.0, False),
-        (episodes((1, 1, 7.0), (2, 1, 7.0)), "uber2018", 0.0, False),  # other starts
-        (SAME[:1], "uber2018", 0.0, False),
+        (SAME, "uber2018", False, True),
+        (SAME, "uber2018", True, False),  # equal by chance
+        (SAME, "machado2018", False, False),
+        (episodes((1, 1, 7.0), (2, 1, 7.0)), "uber2018", False, False),  # other starts
+        (SAME[:1], "uber2018", False, False),
     ],
 )
-def test_a_set_of_episodes_that_are_the_same_game_has_no_standard_error(played, protocol, epsilon, is_one):
-    figures = summary(played, get_protocol(protocol), epsilon=epsilon)
+def test_a_set_of_episodes_that_are_the_same_game_has_no_standard_error(played, protocol, draws_actions, is_one):
+    figures = summary(played, get_protocol(protocol), draws_actions=draws_actions)
     assert ("note" in figures) == is_one
     assert (figures["mean"], figures["standard_error"]) == (7.0, None if is_one or len(played) == 1 else 0.0)
     if is_one:

@@ -76,6 +76,15 @@ def test_protocols_of_one_name_are_compared_only_where_all_facts_are_equal(tmp_p
     assert found["left_out"].fillna("").tolist() == ["", sentence]
 
 
+def test_counts_have_all_their_digits_although_a_pair_is_left_out(tmp_path):
+    frames = {"frames": 1_000_004_811}
+    runs = [run_of(1, **frames), run_of(2, algo="es", **frames), run_of(3, algo="dqn", protocol_action_set="full")]
+    table(tmp_path, *runs)
+    lines = (tmp_path / "comparison.csv").read_text().splitlines()
+    assert sum("1000004811" in line for line in lines) == 2
+    assert not any("e+09" in line or ".0," in line for line in lines)
+
+
 def test_protocols_of_two_names_and_equal_facts_are_compared(tmp_path):
     found = table(tmp_path, run_of(1), run_of(3, algo="es", protocol="ours"))
     assert found[["game", "probability"]].to_numpy().tolist() == [["pong", 0.0], ["all", 0.0]]

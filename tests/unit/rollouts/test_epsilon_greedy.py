@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from neurozoo.agents.scoring import summary
+from neurozoo.agents.scoring import ScoredEpisode, summary
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.rollouts import epsilon_greedy
 from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
 
@@ -89,11 +90,9 @@ def test_the_sticky_probability_can_be_chosen(short):
 
 
 def summary_of(record):
-    from neurozoo.agents.scoring import ScoredEpisode
-
     (test, *_) = record["tests"]
     played = [ScoredEpisode(**episode) for episode in test["episodes"]]
-    return summary(played, Protocol.from_record(test["protocol"]), epsilon=record["epsilon"])
+    return summary(played, Protocol.from_record(test["protocol"]), draws_actions=record["epsilon"] > 0)
 
 
 @pytest.mark.long(seconds=10)
@@ -114,6 +113,15 @@ def test_the_same_game_over_and_over_is_recognised(short):
     assert row.split()[6] == "undefined"
     assert note.startswith("uber2018, greedy: All 4 episodes are the same game")
     assert "note" not in random["tests"][0]["summary"]
+
+
+def test_the_same_game_may_be_chance_where_actions_are_drawn(short, monkeypatch):
+    one = ScoredEpisode(0, 0, -21.0, 3056, 12224)
+    monkeypatch.setattr(epsilon_greedy, "_play", lambda *_, **__: one)
+    record = play_epsilon_greedily(short, epsilon=0.0, action_rules=["greedy", "sampled"], episodes=3)
+    greedy, sampled = (test["summary"] for test in record["tests"])
+    assert (greedy["standard_error"], sampled["standard_error"]) == (None, 0.0)
+    assert "note" not in sampled
 
 
 def test_a_game_of_several_words_is_taken_from_the_model_file(frozen_folder):

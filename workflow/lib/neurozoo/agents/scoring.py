@@ -112,7 +112,9 @@ def score_genome(
     ]
 
 
-def is_one_game(episodes: Sequence[Mapping[str, Any]], protocol: Mapping[str, Any], *, epsilon: float = 0.0) -> bool:
+def is_one_game(
+    episodes: Sequence[Mapping[str, Any]], protocol: Mapping[str, Any], *, draws_actions: bool = False
+) -> bool:
     """Returns whether several episodes of one agent are the same game over and over, so that they count as one.
 
     A deterministic agent in a deterministic game plays the same game whenever it starts after the same no-ops.
@@ -120,12 +122,12 @@ def is_one_game(episodes: Sequence[Mapping[str, Any]], protocol: Mapping[str, An
     Args:
         episodes: `ScoredEpisode`s as records.
         protocol: A `Protocol` as a record, also one of an earlier version.
-        epsilon: Probability of random actions.
+        draws_actions: Whether the agent draws actions, now and then or always; then equal games are chance.
     """
     known = {field.name for field in fields(Protocol)}
     rules = Protocol(**{"name": "", **{name: value for name, value in protocol.items() if name in known}})
     games = {(episode.get("noops"), episode["score"], episode.get("steps")) for episode in episodes}
-    return len(episodes) > 1 and len(games) == 1 and epsilon == 0 and not rules.has_chance
+    return len(episodes) > 1 and len(games) == 1 and not draws_actions and not rules.has_chance
 
 
 def one_game_note(count: int) -> str:
@@ -134,7 +136,7 @@ def one_game_note(count: int) -> str:
 
 
 def summary(
-    episodes: Sequence[ScoredEpisode], protocol: Protocol, *, epsilon: float = 0.0
+    episodes: Sequence[ScoredEpisode], protocol: Protocol, *, draws_actions: bool = False
 ) -> dict[str, float | str | None]:
     """Returns the mean, standard error, median, lowest and highest score of some episodes.
 
@@ -143,10 +145,10 @@ def summary(
     Args:
         episodes: The episodes of one agent.
         protocol: How they were played.
-        epsilon: Probability of random actions.
+        draws_actions: Whether the agent draws actions, now and then or always; then equal games are chance.
     """
     scores = np.array([episode.score for episode in episodes])
-    is_same = is_one_game([asdict(episode) for episode in episodes], asdict(protocol), epsilon=epsilon)
+    is_same = is_one_game([asdict(episode) for episode in episodes], asdict(protocol), draws_actions=draws_actions)
     error = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 and not is_same else None
     return {
         "mean": float(scores.mean()),

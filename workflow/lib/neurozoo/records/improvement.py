@@ -15,10 +15,10 @@ from neurozoo.records.tables import ALL_GAMES, extent, final_scores
 
 _AGENT = ("algo", "model", VARIANT, SETTINGS)
 _NAMES = ("algo", "model", VARIANT)
+_COUNTS = ["games", "runs", "episodes", "frames", "other_runs", "other_episodes", "other_frames"]
 _COLUMNS = [
-    *_NAMES, *(f"other_{name}" for name in _NAMES), "protocol", "game", "games", "runs", "episodes", "frames",
-    "other_runs", "other_episodes", "other_frames", "probability", "probability_low", "probability_high", "left_out",
-    SETTINGS, f"other_{SETTINGS}",
+    *_NAMES, *(f"other_{name}" for name in _NAMES), "protocol", "game", *_COUNTS,
+    "probability", "probability_low", "probability_high", "left_out", SETTINGS, f"other_{SETTINGS}",
 ]  # fmt: skip
 
 
@@ -74,7 +74,8 @@ def comparison_table(
             over_all = {"protocol": ways, "game": ALL_GAMES, "games": 0, "left_out": left_out}
             rows.append(pair | over_all | (_compared(shared, bootstrap) if shared else {}))
     with written_whole(csv) as temporary:
-        table = pd.DataFrame(rows, columns=_COLUMNS)
+        # Pairs that were not compared have no counts; with these empty cells, the others would become floats.
+        table = pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_COUNTS, "Int64"))
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
 
 

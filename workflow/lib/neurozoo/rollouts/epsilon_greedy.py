@@ -94,7 +94,7 @@ def play_epsilon_greedily(
     ):
         worlds = [open_worlds.enter_context(closing(world_of_agent(frozen, each))) for each in played_under]
         for world, (rule, player) in itertools.product(worlds, players.items()):
-            began = time.perf_counter()
+            began, draws_actions = time.perf_counter(), epsilon > 0 or rule == "sampled"
             played: list[ScoredEpisode] = []
             for start in episode_starts(world.protocol, seed=seed):
                 played.append(_play(world, player, start, number=len(played), progress=progress))
@@ -105,7 +105,7 @@ def play_epsilon_greedily(
                 {
                     "protocol": asdict(world.protocol),
                     "action_rule": rule,
-                    "summary": summary(played, world.protocol, epsilon=epsilon),
+                    "summary": summary(played, world.protocol, draws_actions=draws_actions),
                     "steps_per_second": done / (time.perf_counter() - began),
                     "episodes": [asdict(episode) for episode in played],
                 }

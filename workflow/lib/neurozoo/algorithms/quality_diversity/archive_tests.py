@@ -183,6 +183,6 @@ def _t_tests(groups: Groups, pairs: Sequence[tuple[Name, Name]], test: str) -> l
         if np.ptp(one) or np.ptp(other):
             outcome = stats.ttest_ind(one, other)
             row |= {"statistic": outcome.statistic, "p": outcome.pvalue}
-            row["corrected_p"] = min(1.0, outcome.pvalue * len(pairs))
+            row["corrected_p"] = float(np.minimum(1.0, outcome.pvalue * len(pairs)))  # which keeps NaN
         found.append(row)
     return found
