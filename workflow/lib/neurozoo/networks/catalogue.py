@@ -9,14 +9,19 @@ Gallici et al. 2024, arXiv:2407.04811, and CleanRL's `pqn_atari_envpool.py` (`na
 docs/networks.md lists our deviations.
 """
 
+import hashlib
+import json
 import math
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.networks.checks import by_name
 from neurozoo.networks.description import EPSILON, Layer, Network
 from neurozoo.networks.keras_networks import KerasNetwork, no_native_plan
 from neurozoo.networks.maze_network import VIEW, MazeNetwork
+
+_DIGITS = 12  # of a hash; enough to tell networks apart
 
 
 def _all(layers: tuple[Layer, ...], **changes: Any) -> tuple[Layer, ...]:
@@ -59,9 +64,8 @@ _DENSE_TANH = _all(
 _CSHENTON_GAIN = 1 / math.sqrt(1 + EPSILON)
 _CSHENTON_STD = math.sqrt(1.3 * 2)
 
-NETWORKS = {
-    network.name: network
-    for network in (
+NETWORKS = by_name(
+    (
         Network("large", ("LargeModel",), _LARGE),
         Network("small", ("Model", "RiverModel"), _SMALL),
         Network("recurrent_large", ("RecurrentLargeModel",), _recurrent(0.1)),
@@ -115,7 +119,7 @@ NETWORKS = {
             ),
         ),
     )
-}
+)
 
 
 # The torso of the published residual networks, and the channels of its sections.
@@ -125,9 +129,8 @@ _SECTIONS = tuple(
 )
 
 # The paper's networks for Atari see four frames and have no memory; with `_lstm` they have one.
-KERAS_NETWORKS = {
-    network.name: network
-    for network in (
+KERAS_NETWORKS = by_name(
+    (
         KerasNetwork("impala_shallow", (), _SMALL[:2], units=256),
         KerasNetwork("impala_shallow_layer_norm", (), _all(_SMALL[:2], normalisation="layer"), units=256),
         KerasNetwork("impala_shallow_lstm", (), _SMALL[:2], units=256, lstm_units=256),
@@ -154,10 +157,10 @@ KERAS_NETWORKS = {
             head="q_values",
         ),
     )
-}
+)
 
 Architecture = Network | KerasNetwork
-ARCHITECTURES: dict[str, Architecture] = {**NETWORKS, **KERAS_NETWORKS}
+ARCHITECTURES: dict[str, Architecture] = by_name([*NETWORKS.values(), *KERAS_NETWORKS.values()])
 
 
 def get_architecture(name: str) -> Architecture:
@@ -170,6 +173,29 @@ def get_architecture(name: str) -> Architecture:
         if name in (network.name, *network.published_names):
             return network
     raise unknown_name("network", name, ARCHITECTURES)
+
+
+def architecture_digest(name: str) -> str:
+    """Returns a hash of what a network is, by which runs and checkpoints notice that the catalogue was edited since.
+
+    Its names do not count, nor do fields with their default values, so that new fields change no hash.
+
+    Raises:
+        NeurozooError: The network is unknown.
+    """
+    described = _described(get_architecture(name))
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_described(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    names = [each.name for each in fields(value) if getattr(value, each.name) != each.default]
+    if isinstance(value, Architecture):
+        names = [name for name in names if name not in ("name", "published_names")]
+    return {"class": type(value).__name__} | {name: _described(getattr(value, name)) for name in names}
 
 
 def get_network(name: str) -> Network:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.checks import check_chain, check_layer_fields
 
 if TYPE_CHECKING:
     import keras
@@ -105,6 +106,9 @@ class Layer:
     vector_std: float = 1.0
     normalisation: Literal["before_bias", "after_bias", "layer"] | None = None
     gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_layer_fields(self)
 
     def out_size(self, size: int) -> int:
         """Returns the height (width) of a convolution's output for an input of height (width) `size`."""
@@ -495,6 +499,9 @@ class Network:
     published_names: tuple[str, ...]
     layers: tuple[Layer, ...] = field(repr=False)
     observation_clip: float | None = None
+
+    def __post_init__(self) -> None:
+        check_chain(self)
 
     @property
     def published_name(self) -> str | None:

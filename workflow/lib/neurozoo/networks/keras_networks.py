@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.checks import check_heads
 from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer, too_small_for
 from neurozoo.networks.initial_weights import orthogonal
 
@@ -82,6 +83,9 @@ class KerasNetwork:
     units: int
     lstm_units: int = 0
     head: Literal["policy", "q_values"] = "policy"
+
+    def __post_init__(self) -> None:
+        check_heads(self)
 
     @property
     def published_name(self) -> str | None:

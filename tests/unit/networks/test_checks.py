@@ -1,0 +1,99 @@
+"""What a user writes wrongly into the catalogue is told in a sentence that names it, before anything is trained."""
+
+from dataclasses import replace
+
+import pytest
+from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import ARCHITECTURES, architecture_digest
+from neurozoo.networks.checks import by_name
+from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.keras_networks import KerasNetwork
+
+CONV = Layer("conv1", "conv", 8, kernel=8, stride=4)
+FC = Layer("fc", "dense", 16)
+OUT = Layer("out", "dense", activation="linear")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"activation": "sigmoid"}, "activation of the layer 'fc' 'sigmoid' is unknown. Known: linear, relu, tanh"),
+        ({"kind": "convolution"}, "kind of the layer 'fc' 'convolution' is unknown"),
+        ({"padding": "SAME"}, "padding of the layer 'fc' 'SAME' is unknown; did you mean 'same'"),
+        ({"normalisation": "batch"}, "normalisation of the layer 'fc' 'batch' is unknown"),
+        ({"initialisation": "he"}, "initialisation of the layer 'fc' 'he' is unknown"),
+        ({"kind": "conv"}, "'fc' should have a whole number kernel >= 1, but it is 0"),
+        ({"units": 0}, "'fc' should have a whole number units >= 1, but it is 0"),
+        ({"units": 2.5}, "'fc' should have a whole number units >= 1, but it is 2.5"),
+        ({"stride": 0}, "'fc' should have a whole number stride >= 1, but it is 0"),
+        ({"name": "a/b"}, "The layer 'a/b' should have a name of letters, digits and _"),
+        ({"name": ""}, "The layer '' should have a name"),
+    ],
+)
+def test_a_layer_is_checked_when_it_is_written(fields, message):
+    with pytest.raises(NeurozooError) as caught:
+        replace(FC, **fields)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ((), "'mine' has no layers"),
+        ((CONV, FC), "'mine' should end with a dense layer without units, .* but ends with 'fc'"),
+        ((FC, FC, OUT), "'mine' has a layer 'fc', twice"),
+        ((replace(FC, name="flatten"), OUT), "'mine' has a layer 'flatten', which every model has already"),
+        ((FC, CONV, OUT), "'mine' has the conv 'conv1' after the dense 'fc'"),
+        ((replace(FC, units=None), OUT), "'mine' has a layer 'fc' without units"),
+        ((replace(FC, normalisation="layer"), OUT), r"'fc' is not for chains \(layer normalisation\)"),
+        ((replace(FC, kind="lstm"), OUT), r"'fc' is not for chains \(lstm\)"),
+    ],
+)
+def test_a_chain_is_checked_as_a_whole(layers, message):
+    with pytest.raises(NeurozooError, match=message):
+        Network("mine", (), layers)
+
+
+@pytest.mark.parametrize("name", ["my/net", "my net", "-net", "", "net.v2"])
+def test_a_network_has_a_name_that_is_a_folder(name):
+    with pytest.raises(NeurozooError, match="should have a name of letters"):
+        Network(name, (), (FC, OUT))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"head": "values"}, "head of the network 'mine' 'values' is unknown"),
+        ({"units": 0}, "'mine' should have a whole number units >= 1"),
+        ({"lstm_units": -1}, "'mine' should have a whole number lstm_units >= 0"),
+        ({"torso": (FC,)}, "'mine' should have a torso of convolutions"),
+        ({"torso": ()}, "'mine' should have a torso of convolutions"),
+        ({"torso": (CONV, CONV)}, "'mine' has a layer 'conv1', twice"),
+    ],
+)
+def test_a_network_with_heads_is_checked(fields, message):
+    with pytest.raises(NeurozooError, match=message):
+        KerasNetwork(**{"name": "mine", "published_names": (), "torso": (CONV,), "units": 4} | fields)
+
+
+def test_two_networks_never_share_a_name():
+    mine = Network("small", (), (FC, OUT))
+    for networks, name in (
+        ([mine, ARCHITECTURES["small"]], "small"),
+        ([replace(mine, name="mine", published_names=("Model",)), ARCHITECTURES["small"]], "Model"),
+    ):
+        with pytest.raises(NeurozooError, match=f"are called '{name}'"):
+            by_name(networks)
+
+
+def test_the_digest_is_of_what_a_network_computes_and_not_of_its_name(monkeypatch):
+    before = architecture_digest("small")
+    same = replace(ARCHITECTURES["small"], name="mine", published_names=())
+    monkeypatch.setitem(ARCHITECTURES, "mine", same)
+    assert architecture_digest("mine") == before
+    first, *others = same.layers
+    for change in ({"activation": "tanh"}, {"units": 17}, {"std": 2.0}, {"padding": "valid"}):
+        monkeypatch.setitem(ARCHITECTURES, "mine", replace(same, layers=(replace(first, **change), *others)))
+        assert architecture_digest("mine") != before
+    monkeypatch.setitem(ARCHITECTURES, "mine", replace(same, observation_clip=5.0))
+    assert architecture_digest("mine") != before
