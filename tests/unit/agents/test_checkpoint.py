@@ -9,7 +9,7 @@ import pytest
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.catalogue import ARCHITECTURES, architecture_digest, get_network
 
 COUNT = get_network("small").layout(4).parameter_count
 
@@ -30,6 +30,7 @@ def checkpoint(**changes):
 def about(**changes):
     facts = {key: value for key, value in vars(checkpoint()).items() if key not in ("theta", "reference")}
     del facts["action_rule"]  # only one that is not greedy is written
+    facts["architecture"] = architecture_digest("small")
     return facts | {"protocol": dataclasses.asdict(facts["protocol"])} | changes
 
 
@@ -182,6 +183,30 @@ def test_weights_of_another_network_are_refused_with_both_numbers(tmp_path):
     with pytest.raises(
         NeurozooError, match=r"should hold 1,004,852 float32 weights of 'small' with 4 actions, but holds "
     ):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+def test_weights_of_a_network_that_was_edited_since_are_refused(tmp_path, monkeypatch):
+    """The number of weights is the same, so that nothing else would tell."""
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint())
+    small = get_network("small")
+    first, *others = small.layers
+    edited = dataclasses.replace(small, layers=(dataclasses.replace(first, activation="tanh"), *others))
+    monkeypatch.setitem(ARCHITECTURES, "small", edited)
+    with pytest.raises(NeurozooError, match=r"is of another network 'small': its description .* has changed since"):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+    facts = about()
+    del facts["architecture"]  # as earlier versions wrote it
+    write(tmp_path / "old.npz", facts=facts)
+    assert read_checkpoint(tmp_path / "old.npz").model == "small"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused_with_the_layer(tmp_path, value):
+    theta = checkpoint().theta.copy()
+    theta[[-3, -1]] = value
+    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint(theta=theta))
+    with pytest.raises(NeurozooError, match=r"NaN or infinite; the first are in out/b \(2\)\. .* the run diverged"):
         read_checkpoint(tmp_path / "checkpoint.npz")
 
 

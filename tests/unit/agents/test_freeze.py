@@ -99,7 +99,7 @@ def test_weights_that_do_not_fit_the_network_are_refused(checkpoint, trace, tmp_
 def test_weights_that_are_not_finite_are_refused(checkpoint, trace, tmp_path):
     theta = checkpoint.theta.copy()
     theta[5] = np.nan
-    with pytest.raises(NeurozooError, match="contain NaN or infinity"):
+    with pytest.raises(NeurozooError, match="weights that are NaN or infinite; the first are in"):
         freeze(dataclasses.replace(checkpoint, theta=theta), tmp_path / "frozen", trace=trace)
 
 

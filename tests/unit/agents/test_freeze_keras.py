@@ -142,6 +142,6 @@ def test_layers_before_the_history_can_be_looked_at_alone(policy_folder):
 def test_an_earlier_moment_of_weights_that_are_not_finite_is_refused(policy, tmp_path):
     checkpoint = policy("impala_shallow")
     broken = replace(checkpoint, theta=np.full_like(checkpoint.theta, np.nan))
-    with pytest.raises(NeurozooError, match="contain NaN or infinity"):
+    with pytest.raises(NeurozooError, match="weights that are NaN or infinite; the first are in"):
         freeze_policy(broken, tmp_path / "frozen")
     assert not (tmp_path / "frozen").exists()

@@ -73,6 +73,18 @@ def test_a_missing_or_damaged_keras_file_is_refused(own_copy):
         frozen.load_keras()
 
 
+def test_a_keras_file_with_weights_that_are_not_finite_is_refused_with_the_layer(own_copy):
+    import keras
+
+    model = keras.models.load_model(own_copy / "model.keras")
+    kernel, bias = model.get_layer("fc").get_weights()
+    bias[3] = float("nan")
+    model.get_layer("fc").set_weights([kernel, bias])
+    model.save(own_copy / "model.keras")
+    with pytest.raises(NeurozooError, match="weights that are NaN or infinite; the first are in fc/bias"):
+        open_frozen(own_copy).load_keras()
+
+
 def test_a_keras_file_that_brings_code_along_is_refused(own_copy):
     import keras
 

@@ -19,6 +19,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import decode, read_genome
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.records.published_log import GA_FIELDS, read_tables
 from neurozoo.records.run_log import read_log
 from neurozoo.training import make_context
@@ -314,6 +315,32 @@ def test_changed_settings_start_anew_and_keep_the_old_state(runner, uninterrupte
     assert yaml.safe_load(shelf.pop("result/config.yaml"))["seed"] == 1
     assert shelf == state
     assert "The settings have changed: what was there is now in" in (tmp_path / "train.log").read_text()
+
+
+def test_an_edited_network_starts_anew(runner, uninterrupted, tmp_path):
+    process = runner.start(tmp_path, crash="after a report and before the state")
+    process.join(timeout=PATIENCE)
+    path = tmp_path / "state" / "state.json"
+    saved = json.loads(path.read_text())
+    assert saved["identity"]["architecture"] == architecture_digest("small")
+    saved["identity"]["architecture"] = "that of before"
+    path.write_text(json.dumps(saved))
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, uninterrupted)
+    assert (tmp_path / "superseded" / "1").is_dir()
+    assert "The network has changed: what was there is now in" in (tmp_path / "train.log").read_text()
+
+
+def test_a_state_of_before_networks_were_recorded_is_continued(runner, uninterrupted, tmp_path):
+    process = runner.start(tmp_path, crash="after a report and before the state")
+    process.join(timeout=PATIENCE)
+    path = tmp_path / "state" / "state.json"
+    saved = json.loads(path.read_text())
+    del saved["identity"]["architecture"]
+    path.write_text(json.dumps(saved))
+    runner.finish(tmp_path)
+    assert_same_results(tmp_path, uninterrupted)
+    assert not (tmp_path / "superseded").exists()
 
 
 # ---- the other engine

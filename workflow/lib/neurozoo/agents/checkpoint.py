@@ -15,6 +15,7 @@ from neurozoo.environments.layouts import AnyLayout, any_layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import parse_json, plain_name, written_whole
+from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.npz_files import read_npz
 from neurozoo.records.run_result import FILES
 
@@ -65,6 +66,7 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: 
         NeurozooError: The disk is full.
     """
     about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
+    about["architecture"] = architecture_digest(checkpoint.model)
     about["protocol"] = asdict(checkpoint.protocol)
     if checkpoint.action_rule == "greedy":
         del about["action_rule"]  # earlier versions do not know it
@@ -82,12 +84,14 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     """Reads a checkpoint; a file from a stranger is safe to open.
 
     Raises:
-        NeurozooError: The file is missing or damaged, or its weights do not fit its network.
+        NeurozooError: The file is missing or damaged, its weights do not fit its network or are not finite, or the
+            description of its network has changed since.
     """
     try:
         arrays = read_npz(path)
         theta, about = arrays["theta"], parse_json(str(arrays["about"]))
         reference = arrays.get("reference")
+        architecture = about.pop("architecture", None)  # earlier versions do not know it
         about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         plain_name(checkpoint.algo)  # it names a folder; a later version may have other algorithms
@@ -117,6 +121,12 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
             start_state=protocol.start_state,
         )
         layout = checkpoint.layout
+    if architecture not in (None, architecture_digest(checkpoint.model)):
+        raise NeurozooError(
+            f"The checkpoint {path} is of another network {checkpoint.model!r}: its description in "
+            "networks/catalogue.py has changed since. Undo the change, and give the new network another name; or train "
+            f"again, which moves the old files to superseded/: snakemake --forcerun train -- {path}"
+        )
     expected = layout.parameter_count
     if theta.shape != (expected,) or theta.dtype != np.float32 or layout.num_actions != checkpoint.num_actions:
         raise NeurozooError(
@@ -124,8 +134,26 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
             f"{layout.num_actions} actions, but holds {theta.dtype} of shape {theta.shape} for "
             f"{checkpoint.num_actions} actions."
         )
+    check_finite(theta, layout, source=f"The checkpoint {path}")
     check_reference(reference, layout, source=f"The checkpoint {path}")
     return checkpoint
+
+
+def check_finite(theta: np.ndarray, layout: AnyLayout, *, source: str = "The checkpoint") -> None:
+    """Checks that all weights are numbers; comparisons with NaN are false, so that an agent would still play.
+
+    Raises:
+        NeurozooError: Some are NaN or infinite; the message says in which layer.
+    """
+    if np.isfinite(theta).all():
+        return
+    name, wrong = next(
+        (name, count) for name, part in layout.split(theta).items() if (count := (~np.isfinite(part)).sum())
+    )
+    raise NeurozooError(
+        f"{source} holds weights that are NaN or infinite; the first are in {name} ({wrong:,}). If it comes from a "
+        "run, the run diverged: train again, with a lower learning rate. If it was imported, its source has them."
+    )
 
 
 def read_facts(path: str | os.PathLike) -> dict:

@@ -18,7 +18,7 @@ import numpy as np
 
 from neurozoo import __version__
 from neurozoo.agents.agent import read_agent
-from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts
+from neurozoo.agents.checkpoint import Checkpoint, check_finite, read_checkpoint, read_facts
 from neurozoo.agents.freeze_keras import (
     CHECKED_STEPS,
     check_same_outputs,
@@ -299,8 +299,7 @@ def _checked_theta(checkpoint: Checkpoint, layout: AnyLayout) -> np.ndarray:
             f"The network {layout.network.name!r} with {layout.num_actions} actions has {layout.parameter_count:,} "
             f"parameters, but the checkpoint holds {theta.size:,}. Is it the checkpoint of another network or game?"
         )
-    if not np.isfinite(theta).all():
-        raise NeurozooError("The checkpoint's weights contain NaN or infinity: its run diverged. Train it again.")
+    check_finite(theta, layout)
     return theta
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from neurozoo.agents.policies import ACTION_RULES
 from neurozoo.environments.games import check_game
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
@@ -136,6 +138,9 @@ class FrozenModel:
             model = keras.models.load_model(path, compile=False, safe_mode=True)
         except Exception as error:  # Keras passes on what its parsers raise
             raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
+        broken = (each.path for each in model.weights if not np.isfinite(keras.ops.convert_to_numpy(each)).all())
+        if (name := next(broken, None)) is not None:
+            raise NeurozooError(f"{path} holds weights that are NaN or infinite; the first are in {name}. {REMEDY}")
         outputs = tuple(model.outputs[0].shape)
         if outputs != (None, len(self.actions)):
             raise NeurozooError(

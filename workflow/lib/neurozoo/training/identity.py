@@ -9,8 +9,9 @@ from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.randomness import OLD_RULE, EntropyRule
-from neurozoo.training.state import as_saved, read_state_identity
+from neurozoo.training.state import ARCHITECTURE, as_saved, read_state_identity
 
 PROTOCOL = "protocol_record"  # how episodes are played, in the records of a run
 
@@ -83,6 +84,8 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     identity = {**context.identity, **asdict(settings), **of_session, "protocol": played["name"], PROTOCOL: played}
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
+    if spec.result == "network":
+        identity[ARCHITECTURE] = architecture_digest(context.model)
     if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
         identity["entropy"] = context.entropy_rule
     left_out = [spec.budget_unit, *settings.WAYS_TO_RUN]
@@ -156,6 +159,8 @@ def identity_of_before(
     added = spec.settings.ADDED
     recorded = spec.settings.as_recorded(found)
     identity = {name: value for name, value in recorded.items() if name not in added or name in identity_now}
+    if ARCHITECTURE in identity_now:  # earlier versions did not record it
+        identity.setdefault(ARCHITECTURE, identity_now[ARCHITECTURE])
     if "noise" not in spec.needs:  # earlier versions recorded it for every run
         identity.pop("noise_values", None)
     return identity

@@ -51,6 +51,8 @@ _MADE_OF_IT = (
     "tensorboard",
 )  # fmt: skip
 
+ARCHITECTURE = "architecture"  # in an identity: the hash of the network's description
+
 
 class RunState:
     """The folder `state/` of one run. Only one process may use it at a time.
@@ -89,13 +91,13 @@ class RunState:
             found = self._read()
             algorithm = found["algorithm"]
             went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
-            has_other_settings = dict(read_identity(found["identity"])) != self._identity
-            if has_other_settings or went_further:
-                self.why_superseded = (
-                    "The settings have changed"
-                    if has_other_settings
-                    else f"The budget is now {budget:,}, but the run has spent {_progress(found):,}, so it starts anew"
-                )
+            if different := _differences(dict(read_identity(found["identity"])), self._identity):
+                what = "network has" if different == {ARCHITECTURE} else "settings have"
+                self.why_superseded = f"The {what} changed"
+            elif went_further:
+                spent = f"the run has spent {_progress(found):,}, so it starts anew"
+                self.why_superseded = f"The budget is now {budget:,}, but {spent}"
+            if self.why_superseded:
                 self._move_state_aside()
                 is_new = True
             elif algorithm is not None:
@@ -333,6 +335,11 @@ def next_superseded(run_dir: Path) -> Path:
 def as_saved(identity: Mapping) -> dict[str, Any]:
     """Returns an identity as it is read from a state."""
     return json.loads(json.dumps(dict(identity)))
+
+
+def _differences(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
+    """Returns the names of the values in which two identities differ."""
+    return {name for name in {*before, *now} if name not in before or name not in now or before[name] != now[name]}
 
 
 def read_state_identity(run_dir: str | os.PathLike) -> dict[str, Any] | None:
