@@ -169,6 +169,23 @@ def test_our_own_graphs_come_back_and_act_the_same(frozen_folder, agent, tmp_pat
     np.testing.assert_array_equal(layer.get_weights()[0], agent("small").layout.split(agent("small").theta)["fc/w"])
 
 
+def test_a_network_that_divides_its_pixels_itself_gets_them_undivided(saved, weights, tmp_path, monkeypatch):
+    """As Keras models that begin with Rescaling(1 / 255) do; with pixels from 0 to 1 it would see nothing."""
+    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 15)
+
+    def build(tf):
+        value = tf.compat.v1.placeholder(tf.float32, (None, 84, 84, 4), name="X_t") * np.float32(1 / 255)
+        for name, stride in STRIDES.items():
+            value = tf.nn.relu(tf.nn.conv2d(value, weights[f"{name}/w"], stride, "SAME") + weights[f"{name}/b"])
+        value = tf.reshape(value, (-1, int(np.prod(value.shape[1:]))))
+        value = tf.nn.relu(tf.matmul(value, weights["fc/w"]) + weights["fc/b"])
+        tf.add(tf.matmul(value, weights["out/w"]), weights["out/b"], name="net/out/signal")
+
+    folder = import_graph(saved(build), game="breakout", runs=tmp_path / "runs")
+    kernel = open_frozen(folder / "frozen").load_keras().get_layer("conv1").get_weights()[0]
+    np.testing.assert_allclose(kernel, weights["conv1/w"], rtol=1e-5)
+
+
 def test_another_graphs_folder_is_not_replaced(frozen_folder, saved, weights, tmp_path, monkeypatch):
     monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
     ours, other = frozen_folder("small") / "model.pb", saved(build_es(weights))

@@ -266,6 +266,25 @@ def test_what_is_damaged_is_named_and_the_rest_is_still_there(results):
     assert runs["ga/frostbite/small/1"].score.mean == 60
 
 
+@pytest.mark.parametrize(("ended", "state"), [("failed", "failed"), ("stopped", "stopped"), (None, "in training")])
+def test_a_run_whose_training_has_failed_is_not_in_training(results, ended, state):
+    folder = results / "runs/es/pong/small/1/state"
+    folder.mkdir(exist_ok=True)
+    heartbeat = dict.fromkeys(("progress", "progress_per_second", "last_news", "started"), 1.0) | {
+        "process": 1,
+        "host": "a",
+        "ended": ended,
+        "error": "boom",
+    }
+    (folder / "process.json").write_text(json.dumps(heartbeat))
+    manifest = read(results)
+    (run,) = (run for run in manifest.runs if run.id == "es/pong/small/1")
+    assert run.state == state
+    (entry,) = (entry for entry in manifest.missing if entry.path == "runs/es/pong/small/1")
+    assert ("failed; python -m neurozoo status says why" in entry.reason) == (ended == "failed") == entry.is_damaged
+    assert ("still being trained" in entry.reason) == (ended is None)
+
+
 def test_a_copy_of_a_run_with_another_way_to_write_its_number_counts_in_no_mean(results):
     place = results / "runs/ga/frostbite/small"
     for name in ("01", "²"):

@@ -32,7 +32,7 @@ def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):
     with pytest.raises(NeurozooError, match=r"has no state/state\.json to continue from"):
         resume(tmp_path, **engine)
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({**facts, "algo": "imported"}))
-    with pytest.raises(NeurozooError, match="algorithm 'imported' is unknown"):
+    with pytest.raises(NeurozooError, match="was imported, so there is no training to continue"):
         resume(tmp_path, **engine)
 
 

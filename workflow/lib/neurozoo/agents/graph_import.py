@@ -137,8 +137,9 @@ def _import_graph(
         start_state=start_state,
     )
     reader = GraphReader(definition, input_node=form.input_node, output_node=output_node, source=path)
-    layout, theta = fitted(reader.layers(scale=form.scale), game=game, model=model, protocol=played, source=path)
-    trace = play(reader, layout, game=game, protocol=played, scale=form.scale)
+    scale = 255.0 if reader.takes_bytes else form.scale
+    layout, theta = fitted(reader.layers(scale=scale), game=game, model=model, protocol=played, source=path)
+    trace = play(reader, layout, game=game, protocol=played, scale=scale)
 
     named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
     run = run or (int(named[1]) if named else 1)

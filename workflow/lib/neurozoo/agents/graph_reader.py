@@ -140,6 +140,17 @@ class GraphReader:
             raise NeurozooError(f"{self._source} does not take observations {shape}: {error}") from error
         return outputs_of
 
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether the graph first divides by about 255, so that its pixels go from 0 to 255."""
+        factor = 1.0
+        for node, constant in reversed(list(self._chain())):
+            if node.op in _LAYERS or node.op in _ACTIVATIONS:
+                break
+            if constant is not None and constant.size == 1:
+                factor *= float(self._affine(node, constant, units=1)[0][0])
+        return 1 / 257 < factor < 1 / 254
+
     def layers(self, *, scale: float = 1.0) -> list[ReadLayer]:
         """Returns the layers from the first to the outputs.
 

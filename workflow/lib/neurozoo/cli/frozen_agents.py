@@ -70,7 +70,9 @@ def add_frozen_agent_commands(commands: Commands) -> None:
         "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
     )
     rollout.add_argument("--streamlined", action="store_true", help="record only scores, no pictures and no RAM")
-    rollout.add_argument("--output", type=Path, help="file to write (default: RUN_DIR/rollout.npz)")
+    rollout.add_argument(
+        "--output", type=Path, help="file to write (default: RUN_DIR/rollout.npz, or rollouts/streamlined.npz in it)"
+    )
     rollout.add_argument(
         "--table", type=Path, help="table with one row per step (default: the output's name with .parquet)"
     )
@@ -133,7 +135,9 @@ def _rollout(options):
     say_if_outdated(folder)
     noise = chosen(options, "observation_noise", "parameter_noise", "action_noise", "sticky_probability")
     extent = chosen(options, "episodes", "max_steps", "min_steps", "noops", "streamlined")
-    outputs = {options.seed: options.output or folder / "rollout.npz"}
+    # A streamlined one takes the place of no recording that movies are made of.
+    default = Path("rollouts", "streamlined.npz") if options.streamlined else Path("rollout.npz")
+    outputs = {options.seed: options.output or folder / default}
     if options.seeds:
         if options.output or options.table:
             raise NeurozooError(

@@ -99,6 +99,8 @@ class Run:
         model: Network such as `small`.
         run: Number of the run.
         is_finished: Whether the training has ended.
+        ended: How the training of an unfinished run ended: `failed`, `stopped` by a signal, `slice`; empty if it goes on
+            or nothing says it.
         protocol: Name of the evaluation protocol; empty if unknown.
         frames: Emulator frames so far, or what else `unit` says.
         score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
@@ -126,6 +128,7 @@ class Run:
     model: str
     run: int
     is_finished: bool
+    ended: str = ""
     protocol: str = ""
     frames: int = 0
     unit: str = "frames"
@@ -148,9 +151,11 @@ class Run:
 
     @property
     def state(self) -> str:
-        """`finished`, `in training`, or `no results`."""
+        """`finished`, `in training`, `failed`, `stopped`, or `no results`."""
         if self.is_finished:
             return "finished"
+        if self.ended in ("failed", "stopped"):
+            return self.ended
         return "in training" if self.settings or self.curve[0] else "no results"
 
     @property

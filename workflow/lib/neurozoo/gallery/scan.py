@@ -31,6 +31,7 @@ from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE, NO_LABELS, read_curve
+from neurozoo.training.heartbeat import read_heartbeat
 
 CURVE_POINTS = 400  # most points of a run's curve in the manifest; a page is not wider
 COURSE_POINTS = 10_000  # most reports of a run behind a median
@@ -174,6 +175,8 @@ class _Scan:
         """Describes one run, whatever its files hold; `models` are its frozen agents."""
         algo, game, model, number = folder.parts[-4:]
         run = Run(algo, game, model, int(number), is_finished=(folder / result_file(algo)).exists())
+        if not run.is_finished and (heartbeat := read_heartbeat(folder / "state")) is not None:
+            run = replace(run, ended=heartbeat.ended or "")
         with self.missing.noting_errors(folder):
             run = self._with_files(run, folder, models)
         return replace(run, problem=self.missing.problem_of(folder))
@@ -289,8 +292,11 @@ class _Scan:
             with self.missing.noting_errors(folder / "frozen"):
                 open_frozen(folder / "frozen")
         if not run.is_finished:
-            reason = "This run is still being trained. Files made from its result will follow."
-            self.missing.note(folder, reason, is_damaged=False)
+            reason = {
+                "failed": "The training of this run failed; python -m neurozoo status says why.",
+                "stopped": "The training of this run was stopped. Start it again; it continues.",
+            }.get(run.state, "This run is still being trained. Files made from its result will follow.")
+            self.missing.note(folder, reason, is_damaged=run.state == "failed")
             return
         if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive":
             self._note_not_made(folder, ALGORITHMS[run.algo].products())

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.tags import PUBLISHED
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
@@ -52,6 +53,11 @@ def resume(
         )
     found = read_run_settings(config)
     algo = found["algo"]
+    if algo == IMPORTED:
+        raise NeurozooError(
+            f"{run_dir} was imported, so there is no training to continue. Record how it plays: "
+            f"python -m neurozoo rollout {run_dir}"
+        )
     spec = get_algorithm(algo)
     if not has_state:
         raise NeurozooError(f"{run_dir} has no state/state.json to continue from; train the run again.")
