@@ -99,8 +99,8 @@ class Run:
         model: Network such as `small`.
         run: Number of the run.
         is_finished: Whether the training has ended.
-        ended: How the training of an unfinished run ended: `failed`, `stopped` by a signal, `slice`; empty if it goes on
-            or nothing says it.
+        ended: How the training of an unfinished run ended: `failed`, `stopped` by a signal or `slice`; empty if it goes
+            on or nothing says it.
         protocol: Name of the evaluation protocol; empty if unknown.
         frames: Emulator frames so far, or what else `unit` says.
         score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
