@@ -290,6 +290,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             DEMO + "figures: {learning_curves: {references: {files: {simple_dqn: {pnog: pong.csv}}}}}",
             ["figures.learning_curves.references.files.simple_dqn: game 'pnog' is unknown; did you mean 'pong'?"],
         ),
+        (
+            DEMO + "filters: {experiments: [mine]}\nimports: {mine: {game: pong, model: small, genome: [1]}}",
+            ["filters.experiments[0]: 'mine' is an import. Ask for its pictures by their paths"],
+        ),
         (DEMO + "filters: {experiments: [dmeo]}", ["filters.experiments[0]: experiment 'dmeo' is unknown;"]),
         (DEMO + "filters: {layers: [conv9]}", ["filters.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
         (DEMO + "filters: {products: [weight]}", ["filters.products[0]: product 'weight' is unknown;"]),

@@ -42,6 +42,10 @@ MOST_ACTIONS = 18  # of any Atari game; the last layer, and so the parameter vec
 LONGEST_LABEL = 100  # letters, of which legends and tables have room for some
 
 MOST_RUNS = 1_000_000  # of an experiment; each is planned in memory
+_OF_IMPORTS = {
+    "generations": "It has no generations.",
+    "filters": "Ask for its pictures by their paths, such as results/runs/imported/pong/small/1/filters/guided.html.",
+}
 
 
 def meaning_problems(config: Mapping) -> Iterator[str]:
@@ -89,7 +93,9 @@ def _name_problems(config: Mapping) -> Iterator[str]:
             yield f"experiments.{name} should have at most {MOST_RUNS:,} runs, but has {runs:,}. Ask for fewer runs."
     for section in ("generations", "filters"):
         for number, name in enumerate(config[section]["experiments"]):
-            if name not in config["experiments"]:
+            if name in config.get("imports", {}):
+                yield f"{section}.experiments[{number}]: {name!r} is an import. {_OF_IMPORTS[section]}"
+            elif name not in config["experiments"]:
                 known = config["experiments"]
                 yield f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}"
     yield from _generations_problems(config)
