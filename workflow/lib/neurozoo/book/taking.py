@@ -38,7 +38,7 @@ TABLES = (
 
 
 class LessThanRecordError(NeurozooError):
-    """The record of a claim would lose runs."""
+    """The record of a claim, or its table of archives, would lose runs."""
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,9 @@ def _make_tables(runs: Sequence[GatheredRun], claim: Claim, config: Mapping, mad
         ready = [folder for folder in folders if (folder / RESULT).exists()]
         for folder in ready:
             if not (folder / CORRECTED).exists():
-                raise NeurozooError(
+                raise LessThanRecordError(
                     f"{folder} is finished, but has no {CORRECTED}, so the table of archives would leave this run out. "
-                    "Make it: the rule correct_archive."
+                    f"Make it: snakemake --cores all {folder / CORRECTED}"
                 )
         if ready:
             archive_table(ready, made / "archives.csv", **statistics)
