@@ -281,7 +281,7 @@ def test_a_run_whose_training_has_failed_is_not_in_training(results, ended, stat
     (run,) = (run for run in manifest.runs if run.id == "es/pong/small/1")
     assert run.state == state
     (entry,) = (entry for entry in manifest.missing if entry.path == "runs/es/pong/small/1")
-    assert ("failed; python -m neurozoo status says why" in entry.reason) == (ended == "failed") == entry.is_damaged
+    assert ("failed; python -m neurozoo status says why" in entry.reason) == (ended == "failed")
     assert ("still being trained" in entry.reason) == (ended is None)
 
 

@@ -1,6 +1,8 @@
 """What a user writes wrongly into the catalogue is told in a sentence that names it, before anything is trained."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
@@ -9,6 +11,7 @@ from neurozoo.networks.checks import by_name
 from neurozoo.networks.description import Layer, Network
 from neurozoo.networks.keras_networks import KerasNetwork
 
+DIGESTS = Path(__file__).with_name("digests.json")
 CONV = Layer("conv1", "conv", 8, kernel=8, stride=4)
 FC = Layer("fc", "dense", 16)
 OUT = Layer("out", "dense", activation="linear")
@@ -42,7 +45,7 @@ def test_a_layer_is_checked_when_it_is_written(fields, message):
         ((), "'mine' has no layers"),
         ((CONV, FC), "'mine' should end with a dense layer without units, .* but ends with 'fc'"),
         ((FC, FC, OUT), "'mine' has a layer 'fc', twice"),
-        ((replace(FC, name="flatten"), OUT), "'mine' has a layer 'flatten', which every model has already"),
+        ((replace(FC, name="flatten"), OUT), "'mine' has a layer 'flatten', which its model has already"),
         ((FC, CONV, OUT), "'mine' has the conv 'conv1' after the dense 'fc'"),
         ((replace(FC, units=None), OUT), "'mine' has a layer 'fc' without units"),
         ((replace(FC, normalisation="layer"), OUT), r"'fc' is not for chains \(layer normalisation\)"),
@@ -54,10 +57,11 @@ def test_a_chain_is_checked_as_a_whole(layers, message):
         Network("mine", (), layers)
 
 
-@pytest.mark.parametrize("name", ["my/net", "my net", "-net", "", "net.v2"])
-def test_a_network_has_a_name_that_is_a_folder(name):
-    with pytest.raises(NeurozooError, match="should have a name of letters"):
+@pytest.mark.parametrize("name", ["my/net", "my net", "", "..", ".net"])
+def test_a_network_has_a_name_that_can_be_a_folder(name):
+    with pytest.raises(NeurozooError, match="should be a name of letters, digits"):
         Network(name, (), (FC, OUT))
+    assert Network("my-net.v2", (), (FC, OUT)).name == "my-net.v2"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +73,14 @@ def test_a_network_has_a_name_that_is_a_folder(name):
         ({"torso": (FC,)}, "'mine' should have a torso of convolutions"),
         ({"torso": ()}, "'mine' should have a torso of convolutions"),
         ({"torso": (CONV, CONV)}, "'mine' has a layer 'conv1', twice"),
+        ({"torso": (replace(CONV, name="baseline"),)}, "'mine' has a layer 'baseline', which its model has already"),
+        ({"torso": (replace(CONV, units=None),)}, "'conv1' should have a whole number units >= 1, but it is None"),
+        (
+            {"torso": (replace(CONV, bias=False),)},
+            "the bias of its layer 'conv1' cannot be False: it would",
+        ),
+        ({"torso": (replace(CONV, std=9.0),)}, "the std of its layer 'conv1' cannot be 9.0"),
+        ({"torso": (replace(CONV, normalisation="before_bias"),)}, "the normalisation of its layer 'conv1' cannot be"),
     ],
 )
 def test_a_network_with_heads_is_checked(fields, message):
@@ -86,14 +98,31 @@ def test_two_networks_never_share_a_name():
             by_name(networks)
 
 
-def test_the_digest_is_of_what_a_network_computes_and_not_of_its_name(monkeypatch):
-    before = architecture_digest("small")
-    same = replace(ARCHITECTURES["small"], name="mine", published_names=())
-    monkeypatch.setitem(ARCHITECTURES, "mine", same)
-    assert architecture_digest("mine") == before
-    first, *others = same.layers
-    for change in ({"activation": "tanh"}, {"units": 17}, {"std": 2.0}, {"padding": "valid"}):
-        monkeypatch.setitem(ARCHITECTURES, "mine", replace(same, layers=(replace(first, **change), *others)))
-        assert architecture_digest("mine") != before
-    monkeypatch.setitem(ARCHITECTURES, "mine", replace(same, observation_clip=5.0))
-    assert architecture_digest("mine") != before
+def test_digests_are_of_what_a_network_computes_and_of_how_it_starts_but_not_of_names(monkeypatch):
+    def digests(network):
+        monkeypatch.setitem(ARCHITECTURES, "mine", network)
+        return architecture_digest("mine"), architecture_digest("mine", with_start=True)
+
+    small = replace(ARCHITECTURES["small"], name="mine", published_names=())
+    first, *others = small.layers
+    before = digests(small)
+    assert before == (architecture_digest("small"), architecture_digest("small", with_start=True))
+
+    def changed(**fields):
+        return digests(replace(small, layers=(replace(first, **fields), *others)))
+
+    assert changed(name="renamed", std=1) == before
+    for change in ({"activation": "tanh"}, {"units": 17}, {"padding": "valid"}, {"gain": 0.5}):
+        assert not set(changed(**change)) & set(before)
+    for change in ({"std": 2.0}, {"initialisation": "glorot"}):
+        now = changed(**change)
+        assert now[0] == before[0]
+        assert now[1] != before[1]
+    assert digests(replace(small, observation_clip=5.0))[0] != before[0]
+
+
+def test_digests_of_the_catalogue_stay_as_they_are():
+    """With another digest, all checkpoints of a network are refused, and all runs with it start anew."""
+    known = json.loads(DIGESTS.read_text())
+    now = {name: [architecture_digest(name), architecture_digest(name, with_start=True)] for name in ARCHITECTURES}
+    assert {name: now[name] for name in known} == known

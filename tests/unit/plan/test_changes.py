@@ -5,12 +5,14 @@ import datetime
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 import yaml
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import ARCHITECTURES, architecture_digest
+from neurozoo.plan import changes
 from neurozoo.plan.changes import changed_settings, outlook, runs_to_train, unseen_changes
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
@@ -152,9 +154,30 @@ def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_pat
         changed = tmp_path / "runs" / run.name / "config.yaml"
         changed.write_text(changed.read_text().replace("population_size: 1000", "population_size: 100"))
     sentence = unseen_changes(config, runs, folder=tmp_path / "snakemake")
-    assert sentence.startswith("2 runs have results of other settings than planned")
+    assert sentence.startswith("2 runs have results of other settings or another network than planned")
     assert "(ga/pong/small/2: population_size was 100, is now 1,000; and 1 more)" in sentence
     assert sentence.endswith(f"--forcerun {tmp_path}/runs/ga/pong/small/2/checkpoint.npz ...")
+
+
+def test_results_of_a_network_that_was_edited_since_are_told_although_snakemake_knows_them(tmp_path, monkeypatch):
+    one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "runs": 2}
+    config = check_config({"experiments": {"one": one}, "pathvars": {"results": str(tmp_path)}})
+    monkeypatch.setattr(changes, "is_recorded", lambda *_: True)
+    for run in planned_runs(config):
+        folder = tmp_path / "runs" / run.name
+        folder.mkdir(parents=True)
+        record = {"architecture": architecture_digest("small", with_start=True)} if run.run == 2 else {}
+        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | {"protocol": "uber2018"} | record))
+        (folder / "checkpoint.npz").touch()
+    assert unseen_changes(config, planned_runs(config)) == ""
+    small = ARCHITECTURES["small"]
+    first, *others = small.layers
+    monkeypatch.setitem(ARCHITECTURES, "small", replace(small, layers=(replace(first, activation="tanh"), *others)))
+    sentence = unseen_changes(config, planned_runs(config))
+    assert sentence.startswith("1 run has a result of other settings or another network than planned")
+    assert "(ga/pong/small/2: the description of 'small' was " in sentence
+    run = vars(planned_runs(config)[1])
+    assert outlook(config, tmp_path / "runs/ga/pong/small/2", **run).startswith("starts anew (the description of 'sm")
 
 
 def test_files_that_snakemake_made_are_recorded(tmp_path):

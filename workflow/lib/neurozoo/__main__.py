@@ -15,25 +15,27 @@ import argparse
 from collections.abc import Sequence
 
 from neurozoo import __version__
-from neurozoo.cli.agents import add_agent_commands
-from neurozoo.cli.arguments import Parser, check_run_dirs
-from neurozoo.cli.benchmarks import add_benchmark_commands
-from neurozoo.cli.book import add_book_command
-from neurozoo.cli.cloud import add_cloud_commands
-from neurozoo.cli.comparing import add_comparing_commands
-from neurozoo.cli.filters import add_filter_commands
-from neurozoo.cli.frozen_agents import add_frozen_agent_commands
-from neurozoo.cli.impala_gym import add_impala_gym_command
-from neurozoo.cli.levels import add_level_commands
-from neurozoo.cli.logs import add_log_commands
-from neurozoo.cli.movies_and_play import add_movie_and_play_commands
-from neurozoo.cli.results import add_result_commands
-from neurozoo.cli.river import add_river_commands
-from neurozoo.cli.settings import add_settings_command
-from neurozoo.cli.simple_dqn import add_simple_dqn_command
-from neurozoo.cli.training import add_training_commands
-from neurozoo.cli.zoo import add_zoo_commands
 from neurozoo.errors import plain_errors
+
+with plain_errors():  # the catalogue of networks, which users edit, is checked here
+    from neurozoo.cli.agents import add_agent_commands
+    from neurozoo.cli.arguments import Parser, check_run_dirs
+    from neurozoo.cli.benchmarks import add_benchmark_commands
+    from neurozoo.cli.book import add_book_command
+    from neurozoo.cli.cloud import add_cloud_commands
+    from neurozoo.cli.comparing import add_comparing_commands
+    from neurozoo.cli.filters import add_filter_commands
+    from neurozoo.cli.frozen_agents import add_frozen_agent_commands
+    from neurozoo.cli.impala_gym import add_impala_gym_command
+    from neurozoo.cli.levels import add_level_commands
+    from neurozoo.cli.logs import add_log_commands
+    from neurozoo.cli.movies_and_play import add_movie_and_play_commands
+    from neurozoo.cli.results import add_result_commands
+    from neurozoo.cli.river import add_river_commands
+    from neurozoo.cli.settings import add_settings_command
+    from neurozoo.cli.simple_dqn import add_simple_dqn_command
+    from neurozoo.cli.training import add_training_commands
+    from neurozoo.cli.zoo import add_zoo_commands
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

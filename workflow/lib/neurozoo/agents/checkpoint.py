@@ -55,7 +55,9 @@ class Checkpoint:
 
 
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: Mapping | None = None) -> None:
-    """Writes a checkpoint as arrays (`theta`, `reference`) and JSON text; equal checkpoints give equal bytes.
+    """Writes a checkpoint as arrays (`theta`, `reference`), JSON text and a hash of its network.
+
+    Equal checkpoints give equal bytes.
 
     Args:
         path: The file. It appears complete or not at all.
@@ -66,7 +68,6 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: 
         NeurozooError: The disk is full.
     """
     about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
-    about["architecture"] = architecture_digest(checkpoint.model)
     about["protocol"] = asdict(checkpoint.protocol)
     if checkpoint.action_rule == "greedy":
         del about["action_rule"]  # earlier versions do not know it
@@ -74,6 +75,7 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: 
     if checkpoint.reference is not None:
         arrays["reference"] = checkpoint.reference
     arrays["about"] = np.array(json.dumps(about))
+    arrays["architecture"] = np.array(architecture_digest(checkpoint.model))  # beside `about`: earlier versions go on
     if facts:
         arrays["facts"] = np.array(json.dumps(facts))
     with written_whole(path) as temporary:
@@ -91,7 +93,7 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         arrays = read_npz(path)
         theta, about = arrays["theta"], parse_json(str(arrays["about"]))
         reference = arrays.get("reference")
-        architecture = about.pop("architecture", None)  # earlier versions do not know it
+        architecture = str(arrays["architecture"]) if "architecture" in arrays else None  # of an earlier version
         about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         plain_name(checkpoint.algo)  # it names a folder; a later version may have other algorithms
@@ -123,9 +125,8 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         layout = checkpoint.layout
     if architecture not in (None, architecture_digest(checkpoint.model)):
         raise NeurozooError(
-            f"The checkpoint {path} is of another network {checkpoint.model!r}: its description in "
-            "networks/catalogue.py has changed since. Undo the change, and give the new network another name; or train "
-            f"again, which moves the old files to superseded/: snakemake --forcerun train -- {path}"
+            f"The checkpoint {path} belongs to another network {checkpoint.model!r} than networks/catalogue.py "
+            "describes here. If it was edited, undo that and give the new network a name of its own; or train anew."
         )
     expected = layout.parameter_count
     if theta.shape != (expected,) or theta.dtype != np.float32 or layout.num_actions != checkpoint.num_actions:

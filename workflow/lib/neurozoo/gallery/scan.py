@@ -296,7 +296,7 @@ class _Scan:
                 "failed": "The training of this run failed; python -m neurozoo status says why.",
                 "stopped": "The training of this run was stopped. Start it again; it continues.",
             }.get(run.state, "This run is still being trained. Files made from its result will follow.")
-            self.missing.note(folder, reason, is_damaged=run.state == "failed")
+            self.missing.note(folder, reason, is_damaged=False)
             return
         if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive":
             self._note_not_made(folder, ALGORITHMS[run.algo].products())

@@ -12,6 +12,7 @@ docs/networks.md lists our deviations.
 import hashlib
 import json
 import math
+from collections.abc import Collection
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from neurozoo.networks.description import EPSILON, Layer, Network
 from neurozoo.networks.keras_networks import KerasNetwork, no_native_plan
 from neurozoo.networks.maze_network import VIEW, MazeNetwork
 
+_OF_NAMES = ("name", "published_names")
+_OF_START = ("std", "initialisation", "vector_std")  # fields of layers
 _DIGITS = 12  # of a hash; enough to tell networks apart
 
 
@@ -175,27 +178,33 @@ def get_architecture(name: str) -> Architecture:
     raise unknown_name("network", name, ARCHITECTURES)
 
 
-def architecture_digest(name: str) -> str:
-    """Returns a hash of what a network is, by which runs and checkpoints notice that the catalogue was edited since.
+def architecture_digest(name: str, *, with_start: bool = False) -> str:
+    """Returns a hash of a network's description, which tells that the catalogue was edited since.
 
-    Its names do not count, nor do fields with their default values, so that new fields change no hash.
+    Names do not count, nor do fields with their default values, so that new fields change no hash. What a class of
+    networks does with its description does not count, either.
+
+    Args:
+        name: The network.
+        with_start: Whether its initial weights count, too: to a training they matter, to trained weights they do not.
 
     Raises:
         NeurozooError: The network is unknown.
     """
-    described = _described(get_architecture(name))
+    left_out = _OF_NAMES if with_start else (*_OF_NAMES, *_OF_START)
+    described = _described(get_architecture(name), left_out)
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
-def _described(value: Any) -> Any:
+def _described(value: Any, left_out: Collection[str]) -> Any:
     if isinstance(value, tuple):
-        return [_described(each) for each in value]
+        return [_described(each, left_out) for each in value]
     if not is_dataclass(value):
-        return value
-    names = [each.name for each in fields(value) if getattr(value, each.name) != each.default]
-    if isinstance(value, Architecture):
-        names = [name for name in names if name not in ("name", "published_names")]
-    return {"class": type(value).__name__} | {name: _described(getattr(value, name)) for name in names}
+        return int(value) if isinstance(value, float) and value.is_integer() else value  # 2.0 is 2
+    named = {each.name: getattr(value, each.name) for each in fields(value) if each.name not in left_out}
+    defaults = {each.name: each.default for each in fields(value)}
+    found = {name: _described(entry, left_out) for name, entry in named.items() if entry != defaults[name]}
+    return {"class": type(value).__name__} | found
 
 
 def get_network(name: str) -> Network:

@@ -85,7 +85,7 @@ class KerasNetwork:
     head: Literal["policy", "q_values"] = "policy"
 
     def __post_init__(self) -> None:
-        check_heads(self)
+        check_heads(self, taken=(*INPUTS, *MEMORY, BASELINE, "core_input", "torso_relu"))
 
     @property
     def published_name(self) -> str | None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
+from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.plan.planned_runs import PlannedRun, first_settings_of_run, run_settings, settings_of_run
 from neurozoo.plan.products import result_file
 from neurozoo.plan.snakemake_records import is_recorded
-from neurozoo.records.run_config import config_of_run, read_run_settings
+from neurozoo.records.run_config import ARCHITECTURE, config_of_run, read_architecture, read_run_settings
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,18 @@ def changed_settings(
     return min(found, key=len)
 
 
+def changed_network(before: object, model: str) -> list[Change]:
+    """Finds whether the catalogue now describes the network of a run in another way.
+
+    Args:
+        before: `ARCHITECTURE` in the run's records; None if an earlier version did not record it.
+        model: Network.
+    """
+    if before is None or before == (now := architecture_digest(model, with_start=True)):
+        return []
+    return [Change(f"the description of {model!r}", before, now)]
+
+
 def in_words(changes: Sequence[Change]) -> str:
     """Returns the first of several changes, and the number of the others."""
     return f"{changes[0]}, and {len(changes) - 1} more" if len(changes) > 1 else str(changes[0])
@@ -96,7 +109,8 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
     spec = get_algorithm(algo)
     try:
         recorded, spent = _begun(run_dir, spec.budget_unit)
-        changes = changed_settings(config, recorded, algo=algo, game=game, model=model, run=run)
+        changes = changed_network(recorded.get(ARCHITECTURE), model)
+        changes += changed_settings(config, recorded, algo=algo, game=game, model=model, run=run)
     except NeurozooError:  # a plan is possible all the same
         return ""
     if not changes:
@@ -113,7 +127,8 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
 def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str | os.PathLike = ".snakemake") -> str:
     """Says which results are of other settings than planned, where Snakemake cannot see it.
 
-    It does not know results that were copied here, or made by `python -m neurozoo train`.
+    It does not know results that were copied here, or made by `python -m neurozoo train`, nor what the catalogue of
+    networks said.
 
     Args:
         config: As returned by `check_config`.
@@ -126,11 +141,14 @@ def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str |
     found = {}
     for run in runs:
         result = Path(config["pathvars"]["results"], "runs", run.name, result_file(run.algo))
-        if not result.exists() or is_recorded(result, folder):
+        if not result.exists():
             continue
         with contextlib.suppress(NeurozooError):  # a damaged file, about which others complain
-            recorded = read_run_settings(config_of_run(result.parent))
-            if changes := changed_settings(config, recorded, **asdict(run)):
+            file = config_of_run(result.parent)
+            changes = changed_network(read_architecture(file), run.model)
+            if not is_recorded(result, folder):
+                changes += changed_settings(config, read_run_settings(file), **asdict(run))
+            if changes:
                 found[result] = f"{run.name}: {in_words(changes)}"
     if not found:
         return ""
@@ -138,7 +156,7 @@ def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str |
     them = "1 run has a result" if count == 1 else f"{count} runs have results"
     more = "" if count == 1 else f"; and {count - 1} more"
     return (
-        f"{them} of other settings than planned, and Snakemake has no record of how they were made here, so they stay "
+        f"{them} of other settings or another network than planned, and Snakemake cannot see it here, so they stay "
         f"({first}{more}). To train anew: --forcerun {result}{'' if count == 1 else ' ...'}"
     )
 

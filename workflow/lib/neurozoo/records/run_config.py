@@ -6,14 +6,31 @@ from types import NoneType
 from typing import Any
 
 from neurozoo.errors import NeurozooError
+from neurozoo.files import open_text
 from neurozoo.yaml_files import read_yaml
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the values that say which run it is
+
+ARCHITECTURE = "architecture"  # the hash of the network's description, see `catalogue.architecture_digest`
 
 _RECORDS = ("protocol_record", "settings_record", "evaluation_record")
 
 
 STARTS = ("agent_sha256", "generator_sha256")  # hashes of files that a search through levels starts from
+
+
+def read_architecture(config: str | os.PathLike) -> str | None:
+    """Reads the hash of a run's network, without the rest of the file: a plan asks it of every finished run.
+
+    Returns:
+        None if the file is missing, or of a version that did not record it.
+    """
+    start = f"{ARCHITECTURE}: "
+    try:
+        with open_text(config) as file:
+            return next((line.removeprefix(start).strip().strip("'") for line in file if line.startswith(start)), None)
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:

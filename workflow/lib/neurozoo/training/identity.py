@@ -11,7 +11,8 @@ from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.randomness import OLD_RULE, EntropyRule
-from neurozoo.training.state import ARCHITECTURE, as_saved, read_state_identity
+from neurozoo.records.run_config import ARCHITECTURE
+from neurozoo.training.state import as_saved, read_state_identity
 
 PROTOCOL = "protocol_record"  # how episodes are played, in the records of a run
 
@@ -85,7 +86,7 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     if identity.get("engine") == "native":
         del identity["engine"]  # states of earlier versions lack it: there was only this one
     if spec.result == "network":
-        identity[ARCHITECTURE] = architecture_digest(context.model)
+        identity[ARCHITECTURE] = architecture_digest(context.model, with_start=True)
     if context.entropy_rule != OLD_RULE:  # states of earlier versions do not name it
         identity["entropy"] = context.entropy_rule
     left_out = [spec.budget_unit, *settings.WAYS_TO_RUN]

@@ -37,6 +37,7 @@ from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
 from neurozoo.records.kept_result import drop_kept_result, kept_files
 from neurozoo.records.population_files import FOLDER as POPULATION
+from neurozoo.records.run_config import ARCHITECTURE
 from neurozoo.records.run_log import read_last_complete, read_last_record
 from neurozoo.records.run_result import OF_TRAINING
 from neurozoo.training.clock import Clock
@@ -50,8 +51,6 @@ _MADE_OF_IT = (
     "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html", "population.html",
     "tensorboard",
 )  # fmt: skip
-
-ARCHITECTURE = "architecture"  # in an identity: the hash of the network's description
 
 
 class RunState:
@@ -92,7 +91,7 @@ class RunState:
             algorithm = found["algorithm"]
             went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
             if different := _differences(dict(read_identity(found["identity"])), self._identity):
-                what = "network has" if different == {ARCHITECTURE} else "settings have"
+                what = "network has" if ARCHITECTURE in different else "settings have"
                 self.why_superseded = f"The {what} changed"
             elif went_further:
                 spent = f"the run has spent {_progress(found):,}, so it starts anew"

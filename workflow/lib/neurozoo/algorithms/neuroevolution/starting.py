@@ -23,7 +23,7 @@ from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_file, parse_json, sha256_of, written_whole
 from neurozoo.genomes.genome import Genome, Weights, check_genome
 from neurozoo.genomes.packing import BLOCK_NAME, unpack
-from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.catalogue import architecture_digest, get_network
 from neurozoo.networks.description import Layout
 from neurozoo.npz_files import DAMAGE, read_npz
 
@@ -70,8 +70,8 @@ class Fit:
 
         Args:
             source: The file.
-            facts: What it says: `model`, `parameters`, `noise_values`; or `game` and `protocol`, which with the network
-                give the number of parameters.
+            facts: What it says: `model`, `architecture`, `parameters`, `noise_values`; or `game` and `protocol`, which
+                with the network give the number of parameters.
 
         Raises:
             NeurozooError: It says something else than the run needs.
@@ -81,6 +81,11 @@ class Fit:
             raise NeurozooError(
                 f"{source} holds weights of the network {get_network(model).name!r}, but this run trains "
                 f"{self.model!r}. Train the same network, or start from another file."
+            )
+        if facts.get("architecture") not in (None, architecture_digest(self.model, with_start=True)):
+            raise NeurozooError(
+                f"{source} holds weights of another network {self.model!r} than networks/catalogue.py describes here. "
+                "If it was edited, undo that and give the new network a name of its own; or start from another file."
             )
         parameters = facts.get("parameters")
         if parameters is None and facts.get("game") is not None and facts.get("protocol") is not None:

@@ -75,10 +75,19 @@ class Filters {
     this.apply();
   }
 
+  // The chips that a view asks for. Older links name an algorithm, whose runs may have several names now.
+  wanted(view, name) {
+    const boxes = [...this.form.querySelectorAll(`[name="${name}"]`)];
+    return (view.get(name) || "").split(",").filter(Boolean).flatMap((value) => {
+      const under = boxes.filter((box) => box.dataset.of === value).map((box) => box.value);
+      return under.length && !boxes.some((box) => box.value === value) ? under : [value];
+    });
+  }
+
   restore() {
     const view = readView();
     for (const name of FACETS) {
-      const wanted = (view.get(name) || "").split(",");
+      const wanted = this.wanted(view, name);
       for (const box of this.form.querySelectorAll(`[name="${name}"]`)) box.checked = wanted.includes(box.value);
     }
     this.form.q.value = view.get("q") || "";
@@ -89,7 +98,7 @@ class Filters {
 
   apply() {
     const view = readView();
-    const wanted = FACETS.map((name) => [name, (view.get(name) || "").split(",").filter(Boolean)]);
+    const wanted = FACETS.map((name) => [name, this.wanted(view, name)]);
     const words = (view.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const card of this.cards) {
