@@ -89,6 +89,26 @@ def test_a_field_that_a_protocol_had_not_yet_has_its_default():
     assert len(set(named(old, new | {"protocol_frame_skip": "3"}, column="played"))) == 2
 
 
+def test_runs_of_an_edited_network_are_not_pooled_with_those_of_the_network_before():
+    before, after = run_of(architecture="111"), run_of(run=2, architecture="222")
+    earlier, other = run_of(run=3), run_of(model="small", architecture="333")  # an earlier version; another network
+    runs = with_names(pd.DataFrame([before, after, earlier, other]))
+    assert runs["variant"].tolist() == ["network 111", "network 222", "network not recorded", ""]
+    assert runs["settings"].tolist() == ["aa 111", "aa 222", "aa not recorded", "aa"]
+
+
+def test_a_network_that_nobody_edited_leaves_names_and_hashes_as_they_are():
+    runs = with_names(pd.DataFrame([run_of(architecture="111"), run_of(run=2), run_of(model="b", architecture="2")]))
+    assert (runs["variant"].tolist(), runs["settings"].tolist()) == (["", "", ""], ["aa", "aa", "aa"])
+
+
+def test_the_networks_description_is_a_fact_of_a_runs_metrics(tmp_path):
+    config = tmp_path / "config.yaml"
+    run = "{algo: ga, game: pong, model: large, run: 1, protocol: uber2018, settings_hash: aa, architecture: %s}"
+    config.write_text(run % f"'{'1' * 64}'")
+    assert read_facts(config) == {"settings": "aa", "architecture": "1" * 12}
+
+
 def test_what_is_not_recorded_is_said_of_those_that_it_concerns():
     def sentence(*runs):
         return unrecorded(with_names(pd.DataFrame(runs)), lambda algo, model: f"{algo} {model}")

@@ -14,6 +14,7 @@ from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.algorithms.agent_names import algo_name, called, label_with_name
 from neurozoo.errors import NeurozooError
 from neurozoo.records.comparability import LABEL, VARIANT, read_facts, settings_in, with_names
+from neurozoo.records.run_config import ARCHITECTURE
 from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, recognise
 
 SEEDS = 2**32  # t-SNE, UMAP and Keras take seeds below this
@@ -131,7 +132,8 @@ def algorithms(runs: Sequence[ComparedRun]) -> list[str]:
     rows = []
     for run in runs:
         algo, settings = run.frozen.algo, settings_in(run.facts)
-        row = {"algo": algo, "model": "", "protocol": run.frozen.protocol.name} | run.facts
+        facts = {name: text for name, text in run.facts.items() if name != ARCHITECTURE}  # of a network, not of all
+        row = {"algo": algo, "model": "", "protocol": run.frozen.protocol.name} | facts
         rows.append(row | ({LABEL: label} if (label := label_with_name(algo, settings)) else {}))
     names = []
     for row, variant in zip(rows, with_names(pd.DataFrame(rows))[VARIANT], strict=True):

@@ -25,7 +25,16 @@ from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.plan.products import result_file
 from neurozoo.provenance import provenance
-from neurozoo.records.comparability import LABEL, PLAYED, SETTINGS, VARIANT, facts_of, settings_in, with_names
+from neurozoo.records.comparability import (
+    LABEL,
+    PLAYED,
+    SETTINGS,
+    VARIANT,
+    facts_of,
+    network_fact,
+    settings_in,
+    with_names,
+)
 from neurozoo.records.curves import common_grid, is_curve_of_tests
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
@@ -187,7 +196,7 @@ class _Scan:
             if self.missing.has(folder / "config.yaml"):
                 settings = read_run_settings(folder / "config.yaml")
                 run = replace(run, protocol=str(settings["protocol"]), settings=settings)
-                run = replace(run, facts=facts_of(run.settings))
+                run = replace(run, facts=facts_of(settings) | network_fact(settings))
         with self.missing.noting_errors(folder / "metrics.csv"):
             run = self._with_reports(run, folder)
         with self.missing.noting_errors(folder / "evaluation.json"):

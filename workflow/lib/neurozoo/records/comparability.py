@@ -6,6 +6,8 @@ A table of metrics has these columns besides those of `run_config.IDENTITY`:
 - `settings_NAME`: the settings that the hash covers, to name what differs.
 - `protocol_NAME` and `evaluation_NAME`: the facts of how episodes are played, and of how tests are played besides.
   Only scores with equal facts are compared.
+- `architecture`: the first digits of the hash of the network's description. Where runs of a network have several, only
+  runs with equal ones are pooled: somebody edited the network in between.
 - `label`: what an experiment wants to be called in place of its settings.
 
 Results of earlier versions lack them. What they lack counts as "not recorded", which equals only itself.
@@ -20,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.environments.protocols import Protocol
-from neurozoo.records.run_config import STARTS, read_run_settings
+from neurozoo.records.run_config import ARCHITECTURE, STARTS, read_run_settings
 
 SETTINGS, LABEL = "settings", "label"  # columns of metrics
 VARIANT, PLAYED = "variant", "played"  # columns that `with_names` adds
@@ -41,14 +43,25 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
     """Reads from a run's `config.yaml` what makes it comparable.
 
     Returns:
-        Texts by the names of columns: `settings`, `settings_NAME`, `protocol_NAME` and `evaluation_NAME`, as far as the
-        run recorded them, and the first digits of the hashes of the files that it started from; see `with_starts`.
+        Texts by the names of columns: `settings`, `settings_NAME`, `protocol_NAME`, `evaluation_NAME` and
+        `architecture`, as far as the run recorded them, and the first digits of the hashes of the files that it started
+        from; see `with_starts`.
 
     Raises:
         NeurozooError: The file is missing or damaged.
     """
     found = read_run_settings(config)
-    return facts_of(found) | {OF_SETTINGS + name: short_hash(found[name]) for name in STARTS if found.get(name)}
+    starts = {OF_SETTINGS + name: short_hash(found[name]) for name in STARTS if found.get(name)}
+    return facts_of(found) | starts | network_fact(found)
+
+
+def network_fact(found: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what tells an edited network from the one before; empty if the run did not record it.
+
+    Args:
+        found: The content of the run's `config.yaml`.
+    """
+    return {ARCHITECTURE: short_hash(found[ARCHITECTURE])} if found.get(ARCHITECTURE) else {}
 
 
 def short_hash(digest: object) -> str:
@@ -142,9 +155,11 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The rows with the columns `settings` (complete), `variant` and `played`. Runs of an algorithm and network have
         the same `variant` if and only if their settings have the same hash: empty where there is one hash only, else
-        what differs, such as `mutation_power 0.5`, or the experiment's label. Rows have the same `played` if and only
-        if they agree in all facts: the protocol's name, and the facts that other runs of this name do not share.
+        what differs, such as `mutation_power 0.5`, or the experiment's label. A network that was edited in between has
+        a hash for each description. Rows have the same `played` if and only if they agree in all facts: the protocol's
+        name, and the facts that other runs of this name do not share.
     """
+    metrics = _with_networks(metrics)
     of_facts, of_settings = fact_columns(metrics), [name for name in metrics if name.startswith(OF_SETTINGS)]
     columns = ["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts]
     ids, kinds = distinct_rows(metrics, [name for name in columns if name in metrics])
@@ -161,6 +176,19 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
     kinds[PLAYED] = [played[_way(row["protocol"], [row[name] for name in of_facts])] for row in rows]
     named = kinds[[SETTINGS, *of_facts, VARIANT, PLAYED]].astype("string")
     return metrics.assign(**{name: named[name].array.take(ids) for name in named})
+
+
+def _with_networks(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Tells runs of an edited network apart: the description counts as a setting where there are several."""
+    if ARCHITECTURE not in metrics or SETTINGS not in metrics:
+        return metrics
+    descriptions = metrics[ARCHITECTURE].astype("string")
+    is_edited = descriptions.groupby([metrics["algo"], metrics["model"]]).transform("nunique") > 1
+    if not is_edited.any():
+        return metrics
+    told = descriptions.fillna(NOT_RECORDED).where(is_edited)
+    settings = metrics[SETTINGS].astype("string")
+    return metrics.assign(**{SETTINGS: settings.str.cat(told, sep=" ").fillna(settings), OF_SETTINGS + "network": told})
 
 
 def distinct_rows(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
@@ -278,7 +306,7 @@ def name_ways(protocols: Mapping[Any, str], facts: Mapping[Any, Facts]) -> dict[
 
 def is_fact(column: str) -> bool:
     """Says whether a column has texts about how a run was made or played, which all of its rows share."""
-    return column in (SETTINGS, LABEL) or column.startswith((OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION))
+    return column in (SETTINGS, LABEL, ARCHITECTURE) or column.startswith((OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION))
 
 
 def fact_columns(metrics: pd.DataFrame) -> list[str]:
