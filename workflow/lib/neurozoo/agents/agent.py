@@ -1,6 +1,5 @@
 """An agent that can play: its genome or weights, and the game, network and protocol that they belong to."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
+from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
@@ -171,35 +170,3 @@ def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str
     if name is None and record.seeds is not None:
         name = CSHENTON_PROTOCOL
     return protocol_of(record.game, name, **choices)
-
-
-def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:
-    """Refuses to import an agent into a folder that holds the evaluation, rollouts and movies of another one.
-
-    A changed configuration passes: Snakemake deletes `checkpoint.npz` before it reruns the rule, and then makes
-    everything that depends on it again.
-
-    Raises:
-        NeurozooError: The folder holds another agent, a run that was trained, or a damaged checkpoint.
-    """
-    path = folder / "checkpoint.npz"
-    if any((folder / name).exists() for name in ("state", "log.jsonl")):
-        raise NeurozooError(
-            f"{folder} should be empty or hold an imported agent, but a run trains there or has trained. Give another "
-            "folder (--run-dir), or another number (--run)."
-        )
-    if not path.exists():
-        return
-    imported, present = _described(checkpoint), _described(read_checkpoint(path))
-    if imported != present:
-        raise NeurozooError(
-            f"{folder} should be empty or hold the imported agent, {imported}, but it holds {present}. Give the new "
-            "agent another number (--run N), or delete the folder and everything made from its agent."
-        )
-
-
-def _described(checkpoint: Checkpoint) -> str:
-    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
-    played = " ".join(filter(None, checkpoint.protocol.facts.values()))
-    digest = hashlib.sha256(np.ascontiguousarray(checkpoint.theta).data).hexdigest()
-    return f"{'/'.join(names)} ({played}; SHA-256 of the weights {digest[:16]})"

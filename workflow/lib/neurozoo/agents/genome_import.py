@@ -7,25 +7,22 @@ freezing, rollouts, movies and evaluation treat both alike.
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
-from neurozoo.agents.agent import IMPORTED, check_same_agent, chosen_protocol, weights_of_seeds
-from neurozoo.agents.checkpoint import Checkpoint, check_reference, write_checkpoint
+from neurozoo.agents.agent import IMPORTED, chosen_protocol, weights_of_seeds
+from neurozoo.agents.agent_folder import choose_folder, write_imported
+from neurozoo.agents.checkpoint import Checkpoint, check_reference
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError, naming, unknown_name
-from neurozoo.files import open_text, parse_json, write_json, write_text
+from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.genome import Genome, GenomeRecord, check_seeds, decode, genome_record
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.description import Layout
-from neurozoo.provenance import provenance
 from neurozoo.records.elite_lines import MARK, last_elite
 
 MOST_BYTES = 2**26  # largest file: a genome of a million mutations takes about 20 MB
@@ -164,23 +161,21 @@ def import_genome(
             theta = decode(record.genome, noise=open_noise_table(noise), layout=layout)
         check_reference(None, layout, source="The genome")
 
-    identity: dict[str, Any] = {"algo": IMPORTED, "game": record.game, "model": record.model, "run": run}
-    folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
-    checkpoint = Checkpoint(theta=theta, protocol=played, num_actions=layout.num_actions, **identity)
-    check_same_agent(folder, checkpoint)
-    facts = {
-        **identity,
-        **played.facts,
-        "parameters": layout.parameter_count,
-    }
+    checkpoint = Checkpoint(
+        theta=theta,
+        algo=IMPORTED,
+        game=record.game,
+        model=record.model,
+        run=run,
+        protocol=played,
+        num_actions=layout.num_actions,
+    )
+    folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
     origin = parsed.get("source") if isinstance(parsed, Mapping) else None
-    settings = {**facts, "source": origin, "protocol_record": asdict(played), **provenance()}
-    write_text(folder / "config.yaml", yaml.safe_dump(settings, sort_keys=False))
-    written: dict[str, Any] = {"genome": None if record.genome is None else record.genome.to_json()}
+    solution: dict[str, Any] = {"genome": None if record.genome is None else record.genome.to_json()}
     if record.seeds is not None:
-        written["seeds"] = list(record.seeds)
-    write_json(folder / "genome.json", {**facts, "source": origin, **written})
-    write_checkpoint(folder / "checkpoint.npz", checkpoint)
+        solution["seeds"] = list(record.seeds)
+    write_imported(folder, checkpoint, source=origin, solution=solution)
     return folder
 
 

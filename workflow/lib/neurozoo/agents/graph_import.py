@@ -3,15 +3,14 @@
 import os
 import re
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import yaml
 
-from neurozoo.agents.agent import IMPORTED, check_same_agent
-from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.agent_folder import choose_folder, write_imported
+from neurozoo.agents.checkpoint import Checkpoint
 from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen_check import stacked
 from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
@@ -23,10 +22,9 @@ from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import Protocol, output_names, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.evaluation import Trace
-from neurozoo.files import sha256_of, write_json, write_text
+from neurozoo.files import sha256_of
 from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.description import Layout
-from neurozoo.provenance import provenance
 
 CHECKED_STEPS = 300  # longest episode that the graph plays for the check
 CLOSE = 1e-4  # largest error of an output, as a fraction of the episode's largest absolute output
@@ -143,22 +141,20 @@ def _import_graph(
 
     named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
     run = run or (int(named[1]) if named else 1)
-    identity: dict[str, Any] = {"algo": IMPORTED, "game": game, "model": layout.network.name, "run": run}
-    checkpoint = Checkpoint(theta=theta, protocol=played, num_actions=layout.num_actions, **identity)
+    checkpoint = Checkpoint(
+        theta=theta,
+        algo=IMPORTED,
+        game=game,
+        model=layout.network.name,
+        run=run,
+        protocol=played,
+        num_actions=layout.num_actions,
+    )
     _check_same_outputs(checkpoint, trace, path)
-    folder = Path(run_dir) if run_dir is not None else Path(runs, *map(str, identity.values()))
-    check_same_agent(folder, checkpoint)
+    folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
     freeze(checkpoint, folder / "frozen", trace=trace)  # first, because it may refuse
-    facts = {
-        **identity,
-        **played.facts,
-        "parameters": layout.parameter_count,
-        "source": {"graph": path.name, "sha256": sha256_of(path), "form": form.name, "output_node": output_node},
-    }
-    settings = {**facts, "protocol_record": asdict(played), **provenance()}
-    write_text(folder / "config.yaml", yaml.safe_dump(settings, sort_keys=False))
-    write_json(folder / "genome.json", {**facts, "genome": None})
-    write_checkpoint(folder / "checkpoint.npz", checkpoint)
+    graph = {"graph": path.name, "sha256": sha256_of(path), "form": form.name, "output_node": output_node}
+    write_imported(folder, checkpoint, source=graph, solution={"genome": None})
     return folder
 
 

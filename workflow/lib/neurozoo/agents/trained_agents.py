@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from neurozoo.agents.agent import IMPORTED, check_same_agent
+from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.agent_folder import check_same_agent
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import RECORD_FILE, outdated

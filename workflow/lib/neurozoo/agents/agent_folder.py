@@ -1,0 +1,83 @@
+"""The folder of an agent that was not trained in it: imported, or unpacked from the zoo."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from neurozoo.errors import NeurozooError
+from neurozoo.files import write_json, write_text
+from neurozoo.provenance import provenance
+
+
+def choose_folder(checkpoint: Checkpoint, *, runs: str | os.PathLike, run_dir: str | os.PathLike | None) -> Path:
+    """Returns the folder for an imported agent, after `check_same_agent`.
+
+    Args:
+        checkpoint: The agent.
+        runs: Folder of all runs.
+        run_dir: Folder of this run; None for `runs`/imported/GAME/MODEL/RUN.
+    """
+    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
+    folder = Path(run_dir) if run_dir is not None else Path(runs, *names)
+    check_same_agent(folder, checkpoint)
+    return folder
+
+
+def write_imported(folder: Path, checkpoint: Checkpoint, *, source: object, solution: Mapping) -> None:
+    """Writes `config.yaml`, `genome.json` and `checkpoint.npz` of an imported agent.
+
+    Args:
+        folder: The run's folder, from `choose_folder`.
+        checkpoint: The agent.
+        source: Where it comes from; None if nobody knows.
+        solution: What `genome.json` says of its genome: `genome`, which may be None, and perhaps `seeds`.
+    """
+    protocol = checkpoint.protocol
+    facts = {
+        **{name: getattr(checkpoint, name) for name in ("algo", "game", "model", "run")},
+        **protocol.facts,
+        "parameters": checkpoint.layout.parameter_count,
+        "source": source,
+    }
+    settings = {**facts, "protocol_record": asdict(protocol), **provenance()}
+    write_text(folder / "config.yaml", yaml.safe_dump(settings, sort_keys=False))
+    write_json(folder / "genome.json", {**facts, **solution})
+    write_checkpoint(folder / "checkpoint.npz", checkpoint)
+
+
+def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:
+    """Refuses to import an agent into a folder that holds the evaluation, rollouts and movies of another one.
+
+    A changed configuration passes: Snakemake deletes `checkpoint.npz` before it reruns the rule, and then makes
+    everything that depends on it again.
+
+    Raises:
+        NeurozooError: The folder holds another agent, a run that was trained, or a damaged checkpoint.
+    """
+    path = folder / "checkpoint.npz"
+    if any((folder / name).exists() for name in ("state", "log.jsonl")):
+        raise NeurozooError(
+            f"{folder} should be empty or hold an imported agent, but a run trains there or has trained. Give another "
+            "folder (--run-dir), or another number (--run)."
+        )
+    if not path.exists():
+        return
+    imported, present = _described(checkpoint), _described(read_checkpoint(path))
+    if imported != present:
+        raise NeurozooError(
+            f"{folder} should be empty or hold the imported agent, {imported}, but it holds {present}. Give the new "
+            "agent another number (--run N), or delete the folder and everything made from its agent."
+        )
+
+
+def _described(checkpoint: Checkpoint) -> str:
+    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
+    played = " ".join(filter(None, checkpoint.protocol.facts.values()))
+    digest = hashlib.sha256(np.ascontiguousarray(checkpoint.theta).data).hexdigest()
+    return f"{'/'.join(names)} ({played}; SHA-256 of the weights {digest[:16]})"
