@@ -1,4 +1,4 @@
-"""`python -m neurozoo import`, `export` and `evaluate`: genomes from other systems, weights for them, and scores."""
+"""`python -m neurozoo import`, `export` and `evaluate`: agents from other systems, weights for them, and scores."""
 
 import json
 from dataclasses import asdict
@@ -22,10 +22,14 @@ from neurozoo.errors import NeurozooError
 
 def add_agent_commands(commands: Commands) -> None:
     """Adds `import`, `export` and `evaluate`."""
-    brought = add_command(commands, "import", _import, "import a genome from another system as a run")
-    brought.add_argument("source", metavar="FILE_OR_TEXT", help="a genome or a seed list, or a file that holds one")
-    brought.add_argument("--game", type=named_game, help="default: the game in the genome's file")
-    brought.add_argument("--model", help="network, such as large (default: the network in the genome's file)")
+    brought = add_command(commands, "import", _import, "import an agent from another system as a run")
+    brought.add_argument(
+        "source",
+        metavar="FILE_OR_TEXT",
+        help="a genome or a seed list, or a file that holds one; arrays of weights (.npz); or a frozen graph (.pb)",
+    )
+    brought.add_argument("--game", type=named_game, help="default: the game in the file")
+    brought.add_argument("--model", help="network, such as large (default: the network in the file)")
     brought.add_argument("--run", type=positive, default=1, help="number of the run (default: %(default)s)")
     add_protocol(brought)
     brought.add_argument(

@@ -76,8 +76,8 @@ class Import(Section):
     file: str = Field(
         default=ABSENT,
         min_length=1,
-        description="File with a genome in any published form, with seeds, or a frozen graph (.pb, such as the Atari "
-        "Zoo's); or else give genome.",
+        description="File with a genome in any published form, with seeds, with arrays of weights (.npz), or with a "
+        "frozen graph (.pb, such as the Atari Zoo's); or else give genome.",
     )
     genome: Annotated[Annotated[str, Tag("<string>")] | Annotated[list, Tag("<array>")], either("string", "array")] = (
         Field(

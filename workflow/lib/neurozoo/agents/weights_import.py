@@ -1,0 +1,155 @@
+"""Imports weights as plain arrays, such as those of `export`, or of a network that PyTorch, JAX or NumPy trained."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from neurozoo.agents.agent import IMPORTED, chosen_protocol
+from neurozoo.agents.agent_folder import choose_folder, write_imported
+from neurozoo.agents.checkpoint import Checkpoint, check_finite, check_reference
+from neurozoo.environments.games import check_game
+from neurozoo.environments.layouts import AnyLayout, any_layout_of
+from neurozoo.errors import NeurozooError, naming
+from neurozoo.files import sha256_of
+from neurozoo.genomes.genome import GenomeRecord
+from neurozoo.networks.catalogue import get_architecture
+from neurozoo.networks.keras_networks import KerasNetwork
+from neurozoo.npz_files import DAMAGE, read_npz
+
+REFERENCE = "reference"  # the array beside the weights that virtual batch normalisation needs
+_HELP = "docs/your_network.md shows how weights of other programs are written."
+_ORDERS = ((2, 3, 1, 0), (3, 2, 0, 1), (1, 0))  # of axes that other programs use: PyTorch, MATLAB; transposed
+
+
+def import_weights(
+    source: str | os.PathLike,
+    *,
+    game: str | None = None,
+    model: str | None = None,
+    run: int = 1,
+    protocol: str | None = None,
+    action_set: str | None = None,
+    observation: str | None = None,
+    start_state: str | None = None,
+    runs: str | os.PathLike = "results/runs",
+    run_dir: str | os.PathLike | None = None,
+) -> Path:
+    """Imports arrays of weights as a run's folder.
+
+    The agent takes the best action; one with a policy of its own (a network of `KERAS_NETWORKS` with the head `policy`)
+    draws its actions from it.
+
+    Args:
+        source: The `.npz`: floats named and shaped as `export_weights` writes them.
+        game: Game id.
+        model: Network, by our name or the published one.
+        run: Number of the run.
+        protocol: Protocol name; None for the network's or game's default.
+        action_set: As in `protocol_of`.
+        observation: As in `protocol_of`.
+        start_state: As in `protocol_of`.
+        runs: Folder of all runs.
+        run_dir: Folder of this run; None for `runs`/imported/GAME/MODEL/RUN.
+
+    Returns:
+        The folder, with `config.yaml`, `genome.json` and `checkpoint.npz`.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, its arrays are not those of the network for this game, or the
+            folder holds another agent.
+    """
+    path = Path(source)
+    if game is None or model is None:
+        raise NeurozooError(f"{path} names no game and network. Give both (--game, --model).")
+    network = get_architecture(model)
+    choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
+    record = GenomeRecord(genome=None, game=check_game(game), model=network.name)
+    played = chosen_protocol(record, protocol, choices)
+    layout = any_layout_of(record.game, record.model, played)
+    with naming(path):
+        arrays = _read(path)
+        theta = joined(arrays, layout)
+        check_finite(theta, layout, source=os.fspath(path))
+        reference = np.asarray(arrays[REFERENCE], np.float32) if REFERENCE in arrays else None
+        check_reference(reference, layout, source=os.fspath(path))
+    is_policy = isinstance(network, KerasNetwork) and network.head == "policy"
+    checkpoint = Checkpoint(
+        theta=theta,
+        algo=IMPORTED,
+        game=record.game,
+        model=record.model,
+        run=run,
+        protocol=played,
+        num_actions=layout.num_actions,
+        reference=reference,
+        action_rule="sampled" if is_policy else "greedy",
+    )
+    folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
+    write_imported(
+        folder, checkpoint, source={"weights": path.name, "sha256": sha256_of(path)}, solution={"genome": None}
+    )
+    return folder
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        arrays = read_npz(path)
+    except OSError as error:
+        raise NeurozooError(
+            f"{path} cannot be read ({error.strerror}). Give an .npz with arrays of weights."
+        ) from error
+    except DAMAGE as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise NeurozooError(f"{path} is damaged or holds more than arrays of numbers ({reason}). {_HELP}") from error
+    if "theta" in arrays:
+        raise NeurozooError(
+            f"{path} is a checkpoint of this project, which needs no import: give the folder of its run to freeze, "
+            "rollout or evaluate. To import its weights for another game, export them first."
+        )
+    return arrays
+
+
+def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:
+    """Joins named arrays to a parameter vector: the opposite of `layout.split`.
+
+    Args:
+        arrays: Floats by name; `reference` is left out.
+        layout: The network for a game.
+
+    Returns:
+        float32, shape (parameters,).
+
+    Raises:
+        NeurozooError: Arrays are missing, are no floats, have another shape, or belong to nothing in the network.
+    """
+    wanted = {name: part.shape for name, part in layout.split(np.zeros(layout.parameter_count, np.float32)).items()}
+    missing = [name for name in wanted if name not in arrays]
+    unknown = [name for name in arrays if name not in wanted and name != REFERENCE]
+    if missing or unknown:
+        found = [f"lacks {', '.join(missing)}"] if missing else []
+        found += [f"has {', '.join(unknown)}, too"] if unknown else []
+        listed = ", ".join(f"{name} {shape}" for name, shape in wanted.items())
+        raise NeurozooError(
+            f"The weights of {layout.network.name!r} with {layout.num_actions} outputs are {listed}; but the file "
+            f"{' and '.join(found)}. Rename its arrays, or give another network. {_HELP}"
+        )
+    for name, shape in wanted.items():
+        array = arrays[name]
+        if not np.issubdtype(array.dtype, np.floating):
+            raise NeurozooError(f"{name} should hold floats, but holds {array.dtype}. {_HELP}")
+        if array.shape != shape:
+            raise NeurozooError(
+                f"{name} should have shape {shape}, but has {array.shape}. {_why(array, shape, layout)}"
+            )
+    return np.concatenate([np.asarray(arrays[name], np.float32).ravel() for name in wanted])
+
+
+def _why(array: np.ndarray, shape: tuple[int, ...], layout: AnyLayout) -> str:
+    for order in _ORDERS:
+        if len(order) == array.ndim and tuple(array.shape[axis] for axis in order) == shape:
+            return f"Its axes seem to be in another order: transpose{order} gives this shape. {_HELP}"
+    if array.shape[:-1] == shape[:-1] and shape[-1] == layout.num_actions:
+        return f"The game has {shape[-1]} outputs here. Give the game, protocol and action set that it was trained for."
+    return f"Give the network that it belongs to. {_HELP}"
