@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <stdexcept>
 
 namespace neurozoo {
@@ -19,22 +21,51 @@ constexpr double kWalls[][4] = {                            // x, y of one end; 
                                 {57, 106, 158, 162}, {77, 201, 108, 164}, {6, 80, 33, 121}, {192, 146, 87, 91},
                                 {56, 55, 133, 30}};
 
+constexpr int kWallCount = std::size(kWalls);
+constexpr double kNear = kRadius + 1;  // of a wall's box; the margin is far more than what distances are rounded by
+constexpr int kLanes = 16;             // the walls, filled up to whole vectors
+static_assert(kWallCount <= kLanes);
+
+// The walls by coordinate, for loops that compilers turn into vectors. The last ones are points and cross nothing.
+struct WallLanes {
+  double x[kLanes] = {}, y[kLanes] = {}, dx[kLanes] = {}, dy[kLanes] = {};
+  double left[kLanes] = {}, right[kLanes] = {}, top[kLanes] = {}, bottom[kLanes] = {};  // where a robot is near
+
+  constexpr WallLanes() {
+    int lane = 0;
+    for (const auto& wall : kWalls) {
+      x[lane] = wall[0], y[lane] = wall[1], dx[lane] = wall[2] - wall[0], dy[lane] = wall[3] - wall[1];
+      left[lane] = std::min(wall[0], wall[2]) - kNear, right[lane] = std::max(wall[0], wall[2]) + kNear;
+      top[lane] = std::min(wall[1], wall[3]) - kNear, bottom[lane] = std::max(wall[1], wall[3]) + kNear;
+      ++lane;
+    }
+  }
+};
+constexpr WallLanes kLane;
+
 double Distance(double ax, double ay, double bx, double by) {
   const double dx = ax - bx, dy = ay - by;
   return std::sqrt(dx * dx + dy * dy);
 }
 
-double DistanceToWall(double x, double y, const double* wall) {
-  const double dx = wall[2] - wall[0], dy = wall[3] - wall[1];
-  const double along = ((x - wall[0]) * dx + (y - wall[1]) * dy) / (dx * dx + dy * dy);
-  if (along < 0) return Distance(x, y, wall[0], wall[1]);
-  if (along > 1) return Distance(x, y, wall[2], wall[3]);
-  return Distance(x, y, wall[0] + along * dx, wall[1] + along * dy);
+double DistanceToWall(double x, double y, int wall) {
+  const double left = kLane.x[wall], top = kLane.y[wall], dx = kLane.dx[wall], dy = kLane.dy[wall];
+  const double along = ((x - left) * dx + (y - top) * dy) / (dx * dx + dy * dy);
+  if (along < 0) return Distance(x, y, left, top);
+  if (along > 1) return Distance(x, y, kWalls[wall][2], kWalls[wall][3]);
+  return Distance(x, y, left + along * dx, top + along * dy);
 }
 
+// Few walls are near, and only these need a division.
 bool Collides(double x, double y) {
-  return std::any_of(std::begin(kWalls), std::end(kWalls),
-                     [&](const double* wall) { return DistanceToWall(x, y, wall) < kRadius; });
+  std::int64_t is_near[kLanes];
+  for (int i = 0; i < kLanes; ++i) {
+    is_near[i] = (kLane.left[i] < x) & (x < kLane.right[i]) & (kLane.top[i] < y) & (y < kLane.bottom[i]);
+  }
+  for (int wall = 0; wall < kWallCount; ++wall) {
+    if (is_near[wall] && DistanceToWall(x, y, wall) < kRadius) return true;
+  }
+  return false;
 }
 
 // Moves a speed towards what an output asks for. NaN asks for rest.
@@ -74,25 +105,37 @@ StepOutcome HardMaze::Step(const float* outputs, std::int64_t max_frames) {
   return {is_over ? -Distance(x_, y_, kGoalX, kGoalY) : 0.0, 1, is_over};
 }
 
-double HardMaze::RangeAt(double angle) const {
-  const double ray_x = std::cos(angle) * kRange, ray_y = std::sin(angle) * kRange;
-  double range = kRange;
-  for (const double* wall : kWalls) {
-    const double dx = wall[2] - wall[0], dy = wall[3] - wall[1];
-    const double area = dx * ray_y - dy * ray_x;
-    if (area == 0) continue;  // parallel
-    const double along_wall = ((wall[1] - y_) * ray_x - (wall[0] - x_) * ray_y) / area;
-    const double along_ray = ((wall[1] - y_) * dx - (wall[0] - x_) * dy) / area;
-    if (0 < along_wall && along_wall < 1 && 0 < along_ray && along_ray < 1) {
-      range = std::min(range, Distance(wall[0] + along_wall * dx, wall[1] + along_wall * dy, x_, y_));
-    }
-  }
-  return range;
-}
-
 void HardMaze::Observe(float* plane) {
+  double to_x[kLanes], to_y[kLanes], of_ray[kLanes];  // to the walls; where a ray meets them, times `area`
+  for (int i = 0; i < kLanes; ++i) {
+    to_x[i] = kLane.x[i] - x_;
+    to_y[i] = kLane.y[i] - y_;
+    of_ray[i] = to_y[i] * kLane.dx[i] - to_x[i] * kLane.dy[i];
+  }
   *plane++ = 1;
-  for (double finder : kFinders) *plane++ = static_cast<float>(RangeAt((heading_ + finder) / 180 * kPi) / kRange);
+  for (double finder : kFinders) {
+    const double angle = (heading_ + finder) / 180 * kPi;
+    const double ray_x = std::cos(angle) * kRange, ray_y = std::sin(angle) * kRange;
+    double area[kLanes], of_wall[kLanes];
+    std::int64_t crosses[kLanes];  // or nearly; most walls do not, and need no division
+    for (int i = 0; i < kLanes; ++i) {
+      area[i] = kLane.dx[i] * ray_y - kLane.dy[i] * ray_x;
+      of_wall[i] = to_y[i] * ray_x - to_x[i] * ray_y;
+      const double least = std::min(area[i], 0.0), most = std::max(area[i], 0.0);  // equal if parallel
+      crosses[i] = (least < of_wall[i]) & (of_wall[i] < most) & (least < of_ray[i]) & (of_ray[i] < most);
+    }
+    double least_square = kRange * kRange;
+    for (int wall = 0; wall < kWallCount; ++wall) {
+      if (!crosses[wall]) continue;
+      const double along_wall = of_wall[wall] / area[wall], along_ray = of_ray[wall] / area[wall];
+      if (0 < along_wall && along_wall < 1 && 0 < along_ray && along_ray < 1) {
+        const double dx = kLane.x[wall] + along_wall * kLane.dx[wall] - x_;
+        const double dy = kLane.y[wall] + along_wall * kLane.dy[wall] - y_;
+        least_square = std::min(least_square, dx * dx + dy * dy);
+      }
+    }
+    *plane++ = static_cast<float>(std::sqrt(least_square) / kRange);  // roots are in the order of their squares
+  }
   double bearing = std::atan2(kGoalY - y_, kGoalX - x_) / kPi * 180 - heading_;
   while (bearing < 0) bearing += 360;
   while (bearing >= 360) bearing -= 360;

@@ -25,7 +25,6 @@ class HardMaze : public World {
 
  private:
   static constexpr int kSteps = 400;
-  double RangeAt(double angle) const;
 
   const ObservationShape shape_{1, 1, 11, 1};
   double x_ = 0, y_ = 0;
