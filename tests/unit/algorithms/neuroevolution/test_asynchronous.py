@@ -215,3 +215,15 @@ def test_a_quarter_of_the_population_is_in_flight_unless_the_settings_say_otherw
     assert GaSettings(**SETTINGS).num_in_flight == 5
     assert GaSettings(**SETTINGS | {"episodes_in_flight": None}).num_in_flight == 2
     assert GaSettings(**SETTINGS | {"episodes_in_flight": None, "population_size": 3}).num_in_flight == 1
+
+
+def test_children_drawn_with_an_earlier_limit_do_not_hold_the_limit_back():
+    ga = made(population_size=12, episodes_in_flight=5, episode_cutoff_mode="adaptive:10,0.9,2,100000")
+    limits = []
+    for _ in range(5):
+        report = None
+        while report is None:
+            number, episode = next(iter(ga.draw().items()))
+            report = ga.arrive(number, EpisodeResult(1.0, episode.max_frames // 4, episode.max_frames))
+        limits.append(ga.get_state()["cutoff_limit"])
+    assert limits == [20, 40, 80, 160, 320]  # as with generations: all children play to their limit

@@ -1,6 +1,8 @@
 """Properties of races for any scores, lengths and budgets; races worked out by hand are in test_genetic.py."""
 
 import json
+import warnings
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -143,3 +145,14 @@ def test_elites_survive_json():
 
 def test_every_rule_has_a_class():
     assert tuple(ELITE_RULES) == get_args(EliteRule)
+
+
+def test_a_race_against_an_elite_whose_episodes_no_longer_count_takes_the_lengths_of_its_challengers():
+    warnings.simplefilter("error")
+    ranked = [individual(number) for number in range(20)]
+    sizes = []
+    for evidence in (elite(frames=1000).evidence, RaceTotals()):
+        race = Race(ranked, replace(elite(), evidence=evidence), settings(20, 1, 30))
+        rounds = run(race, lambda player, _: EpisodeResult(player.fitness, 100, 1000))
+        sizes.append([len(contest.repeats) for contest, _ in rounds])
+    assert sizes[0] == sizes[1]

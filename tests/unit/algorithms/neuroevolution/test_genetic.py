@@ -634,3 +634,41 @@ def test_a_state_hardly_grows_with_the_genomes():
 def test_too_few_or_too_many_results_are_an_error(count):
     with pytest.raises(ValueError, match="zip"):
         algorithm().tell(results([0] * count))
+
+
+# ---- scores of other rules
+
+
+def result_after(cutoff, *, generations=8):
+    """A step costs a tenth of a point, and each mutation earns two; all play to the limit."""
+    ga = algorithm(episode_cutoff_mode=cutoff, test_cutoff=320, frames=10**9)
+    for _ in range(generations):
+        report = None
+        while report is None:
+            report = ga.tell(
+                [
+                    EpisodeResult(2.0 * len(e.genome.mutations) - e.max_frames / 40, e.max_frames // 4, e.max_frames)
+                    for e in ga.ask().episodes
+                ]
+            )
+    return ga, report
+
+
+@pytest.mark.parametrize("cutoff", [320, "adaptive:10,0.5,2,320"])
+def test_the_result_is_the_last_elite_where_skill_grows_whatever_limit_earlier_scores_had(cutoff):
+    ga, report = result_after(cutoff)
+    assert ga.best.genome == ga._elite.individual.genome
+    assert len(ga.best.genome.mutations) == 7
+    assert report["test_score"] == report["TruncatedPopulationEliteTestRewMean"]
+
+
+def test_a_state_knows_by_which_rules_its_result_was_scored():
+    ga, _ = result_after("adaptive:10,0.5,2,320", generations=2)
+    state = json.loads(json.dumps(ga.get_state()))
+    assert (state["best_rules"], state["cutoff_limit"]) == ([20, None], 40)
+    resumed = algorithm(episode_cutoff_mode="adaptive:10,0.5,2,320", test_cutoff=320, frames=10**9)
+    resumed.set_state(state, ga.get_arrays())
+    assert resumed.get_state()["best_rules"] == [20, None]
+    del state["best_rules"]  # an earlier version
+    resumed.set_state(state, ga.get_arrays())
+    assert resumed.get_state()["best_rules"] == [40, None]

@@ -288,6 +288,33 @@ def test_the_weight_of_rewards_stays_between_0_and_1():
     assert weights_after([0] * 50, patience=1)[20] == 0.0  # exactly
 
 
+def test_the_weight_of_rewards_stays_when_scores_have_another_limit_and_later_ones_are_compared_with_the_new_one():
+    schedule = WeightSchedule(NsraSettings(patience=2, reward_weight=0.5))
+    weights = []
+    for score, is_comparable in ((5, True), (1, False), (2, True), (1, True), (1, True)):
+        schedule.tell(score, is_comparable=is_comparable)
+        weights.append(schedule.weight)
+    assert weights == [0.55, 0.55, 0.6, 0.6, 0.55]
+
+
+def test_the_result_and_the_weight_see_the_skill_that_grows_although_the_limit_does():
+    cutoff = "adaptive:10,0.5,2,320"
+    search = algorithm("nsra_es", episode_cutoff_mode=cutoff, test_cutoff=320, patience=2, reward_weight=0.5)
+    weights = []
+    for skill in range(10):  # a step costs a tenth of a point; all play to the limit
+        report = None
+        while report is None:
+            report = search.tell(
+                [
+                    EpisodeResult(skill - 0.1 * e.max_frames, e.max_frames, e.max_frames, behaviour=np.zeros((1, 2)))
+                    for e in search.ask().episodes
+                ]
+            )
+        weights.append(report["RewardWeight"])
+    assert search.best.iteration == 10
+    assert weights == sorted(weights)
+
+
 def test_the_weight_is_adapted_to_the_rollouts_and_logged_as_it_was_used():
     search = algorithm("nsra_es", patience=1)
     logged = []

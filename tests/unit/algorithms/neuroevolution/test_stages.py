@@ -180,3 +180,13 @@ def test_stages_need_the_river_with_fixed_rules():
     for game, protocol in (("pong", None), ("river_crossing", "river_faithful")):
         with pytest.raises(NeurozooError, match="stage_threshold is for river_crossing with fixed rules"):
             check(game, GaSettings(stage_threshold=0.8, protocol=protocol))
+
+
+def test_a_result_of_an_earlier_stage_makes_way_because_its_score_counted_other_levels():
+    ga = made()
+    first, second = result(*[2] * 10), result(*[1] * 9)  # 10 and 9 levels in stage 0; 20 and 9 in stage 1
+    generation(ga, [first, first], [first], [first])
+    best = ga.best.genome
+    generation(ga, [second, second], [second, second], [second])
+    assert (ga.best.validation_score, ga.best.iteration) == (9.0, 2)
+    assert ga.best.genome == best  # the elite, validated again: its equals do not take its place

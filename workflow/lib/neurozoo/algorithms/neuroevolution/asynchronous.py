@@ -64,6 +64,7 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
     def _start_generation(self) -> None:
         super()._start_generation()
         self._told: list[EpisodeResult] = []  # of children, since the last report
+        self._limited: list[EpisodeResult] = []  # those that were drawn with the present limit of steps
         self._selected: dict[Birth, Individual] = {}  # all who have been parents since then
         self._arrivals: list[int] = []
         self._waiting: deque[Flight] = deque()  # episodes of the contest and tests that have no place yet
@@ -153,6 +154,8 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         birth = (self.iteration + 1, len(self._told))
         child = Individual(flight.episode.genome, birth, flight.parent, result.score)
         self._told.append(result)
+        if flight.limit == self._cutoff.limit:
+            self._limited.append(result)
         self._count([result])
         self._since_contest += 1
         self._population.append(child)
@@ -177,7 +180,7 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
             self._tell_contest(contest, self._round, results)
             self._begin_round(contest)
             return None
-        self._describe_population(self._told)
+        self._describe_population(self._told, limited=self._limited)
         report = {**self._report(contest, results, list(self._selected.values())), "Arrivals": self._arrivals}
         self._parents = tuple((parent.genome, parent.birth) for parent in self._chosen())
         self._start_generation()

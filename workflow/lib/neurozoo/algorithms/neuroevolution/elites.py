@@ -261,7 +261,10 @@ class Race(Contest):
 
     def _allowance(self) -> float:
         """Returns the number of frames that the published rule would probably need."""
-        return self._budget * _mean_frames([self._evidence[individual.birth] for individual in self._published])
+        published = [self._evidence[individual.birth] for individual in self._published]
+        if not any(totals.episodes for totals in published):  # the elite alone, and its episodes no longer count
+            published = [self._evidence[challenger.birth] for challenger in self._challengers]
+        return self._budget * _mean_frames(published)
 
     def tell(self, results: Sequence[EpisodeResult]) -> None:
         """Takes the results of a round; drops the worse half, or chooses the winner (of equals, the first one)."""

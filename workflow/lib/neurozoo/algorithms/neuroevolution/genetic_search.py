@@ -88,7 +88,13 @@ class GeneticSearch:
             self.behaviour = "final_position"
         self._elite: Elite | None = None
         self.best: Solution | None = None
+        self._best_rules = self._rules  # by which the best solution was scored
         self._start_generation()
+
+    @property
+    def _rules(self) -> list[int | None]:
+        """What scores of training and validation depend on and may change: the limit of steps, and the stage."""
+        return [self._cutoff.limit, self._stages.stage if self._stages else None]
 
     def _begin(self, protocol: Protocol) -> None:
         """Prepares what only this form of the algorithm keeps from report to report."""
@@ -140,13 +146,22 @@ class GeneticSearch:
         self.steps += sum(result.steps for result in results)
         self.frames += sum(result.frames for result in results)
 
-    def _describe_population(self, results: Sequence[EpisodeResult]) -> None:
-        """Puts what the population's episodes came to into the next report."""
+    def _describe_population(
+        self, results: Sequence[EpisodeResult], *, limited: Sequence[EpisodeResult] | None = None
+    ) -> None:
+        """Puts what the population's episodes came to into the next report.
+
+        Args:
+            results: The results.
+            limited: Those with the present limit of steps, if not all have it.
+        """
         scores = [result.score for result in results]
         steps = sum(result.steps for result in results)
         self._population_steps += steps
         limit = self._cutoff.limit
-        self._share_at_limit = 0.0 if limit is None else float(np.mean([r.steps >= limit for r in results]))
+        limited = results if limited is None else limited
+        at_limit = [limit is not None and result.steps >= limit for result in limited]
+        self._share_at_limit = float(np.mean(at_limit)) if at_limit else 0.0
         self._fields |= {
             "MutationPower": self._power,
             "PopulationEpRewMax": max(scores),
@@ -224,9 +239,14 @@ class GeneticSearch:
             self._elite = replace(self._elite, evidence=RaceTotals())
 
     def _better(self, elite: Elite, test_score: float) -> Solution:
-        """Returns the best solution so far, which the elite may be."""
+        """Returns the best solution so far, which the elite may be.
+
+        One that was scored by other rules cannot be compared with the elite, and makes way.
+        """
         best, genome = self.best, elite.individual.genome
-        if best and self._keeps_best and best.validation_score is not None and elite.score <= best.validation_score:
+        is_comparable, self._best_rules = self._best_rules == self._rules, self._rules
+        score = best.validation_score if best and is_comparable else None
+        if best and self._keeps_best and score is not None and elite.score <= score:
             return best
         if best and not self._keeps_best and genome == best.genome:
             return replace(best, validation_score=elite.score, test_score=test_score)
@@ -245,6 +265,7 @@ class GeneticSearch:
             "parent_births": [list(birth) for _, birth in self._parents],
             "elite": self._elite.to_json() if self._elite else None,
             "best": {**vars(self.best), "genome": None} if self.best else None,
+            "best_rules": self._best_rules,
             **({"stage": self._stages.stage} if self._stages else {}),
         }
 
@@ -278,6 +299,7 @@ class GeneticSearch:
         self.best = Solution(**{**best, "genome": next_genome(genomes)}) if best else None
         if self._stages:
             self._stages.stage = state["stage"]
+        self._best_rules = state.get("best_rules", self._rules)  # earlier versions compared all scores
 
 
 def next_genome(genomes: Iterator[Genome]) -> Genome:

@@ -67,6 +67,7 @@ class NoveltyStrategy:
         self.frames = 0
         self._episodes = 0
         self.best: Solution | None = None
+        self._best_limit = self._cutoff.limit  # with which the best solution was scored
         self._archive = Archive()
         self._agents = [
             SearchDistribution(initial_theta(self._entropy, number, layout=layout, noise=noise), settings=settings)
@@ -229,8 +230,10 @@ class NoveltyStrategy:
     def _tell_test(self, results: Sequence[EpisodeResult]) -> dict[str, object]:
         test_score = float(np.mean([result.score for result in results]))
         self.iteration += 1
-        best = self.best
-        if best is None or best.validation_score is None or self._score > best.validation_score:
+        best, limit = self.best, self._cutoff.limit
+        is_comparable, self._best_limit = self._best_limit == limit, limit
+        score = best.validation_score if best and is_comparable else None
+        if best is None or score is None or self._score > score:
             best = self.best = Solution(self._agent.genome, self._score, test_score, self.iteration, self.frames)
         return {
             "frames": self.frames,
@@ -270,6 +273,7 @@ class NoveltyStrategy:
             "newest": list(self._newest),
             "archive": self._archive.get_state(),
             "best": {**vars(self.best), "genome": None} if self.best else None,
+            "best_limit": self._best_limit,
         }
 
     def get_arrays(self) -> dict[str, np.ndarray]:
@@ -290,6 +294,7 @@ class NoveltyStrategy:
         self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
         self._episodes = state["episodes"]
         self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
+        self._best_limit = state.get("best_limit", self._cutoff.limit)  # earlier versions compared all scores
         self._archive.set_state(state["archive"], arrays)
         for number, (agent, its_state) in enumerate(zip(self._agents, state["agents"], strict=True)):
             agent.set_state(its_state, arrays, f"agent{number}-")
@@ -329,7 +334,7 @@ class AdaptiveNoveltyStrategy(NoveltyStrategy):
         return self._schedule_of_weight.weight
 
     def _adapt(self) -> None:
-        self._schedule_of_weight.tell(self._score)
+        self._schedule_of_weight.tell(self._score, is_comparable=self._best_limit == self._cutoff.limit)
 
     def get_state(self) -> dict:
         """Returns what the next generation depends on, as plain JSON; only between generations."""
@@ -361,9 +366,17 @@ class WeightSchedule:
         self._best: float | None = None
         self._waited = 0
 
-    def tell(self, score: float) -> None:
-        """Takes the mean score of the newest weights."""
-        if self._best is None or score > self._best:
+    def tell(self, score: float, *, is_comparable: bool = True) -> None:
+        """Takes the mean score of the newest weights.
+
+        Args:
+            score: The score.
+            is_comparable: Whether earlier scores had the same limit of steps. If not, the search begins anew with this
+                one, and the weight stays.
+        """
+        if not is_comparable:
+            self._best, self._waited = score, 0
+        elif self._best is None or score > self._best:
             self._best, self._waited = score, 0
             self._move(1)
         else:
