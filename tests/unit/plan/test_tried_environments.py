@@ -25,12 +25,20 @@ class Broken(Unseeded):
         raise KeyError("sensor")
 
 
+class Keyboard(Unseeded):
+    observation_space = gymnasium.spaces.Box(0, 255, (84, 84), np.uint8)
+    action_space = gymnasium.spaces.Discrete(300)
+
+
+ENVIRONMENTS = {"Unseeded-v0": Unseeded, "Broken-v0": Broken, "Keyboard-v0": Keyboard}
+
+
 @pytest.fixture(autouse=True)
 def registered():
-    for name, made in (("Unseeded-v0", Unseeded), ("Broken-v0", Broken)):
+    for name, made in ENVIRONMENTS.items():
         gymnasium.register(name, entry_point=made)
     yield
-    for name in ("Unseeded-v0", "Broken-v0"):
+    for name in ENVIRONMENTS:
         del gymnasium.registry[name]
     gymnasium_spaces.cache_clear()
 
@@ -59,3 +67,16 @@ def test_an_environment_with_random_numbers_of_its_own_is_told_and_others_are_no
 def test_a_broken_environment_is_named_with_its_place_in_the_configuration():
     with pytest.raises(NeurozooError, match=r"mine.games\[1\]: 'gym.Broken-v0' fails in its first step: KeyError: 'se"):
         tried("gym.CartPole-v1", "gym.Broken-v0")
+
+
+def test_deep_q_learning_refuses_more_actions_than_a_byte_can_tell_apart():
+    overrides = {"protocol": "gymnasium", "action_set": None}
+    choice = {
+        "algo": "dqn",
+        "preset": "neurozoo",
+        "games": ["gym.Keyboard-v0"],
+        "models": ["small"],
+        "overrides": overrides,
+    }
+    with pytest.raises(NeurozooError, match=r"a game may have 256 of them, but 'gym.Keyboard-v0' has 300"):
+        check_config({"experiments": {"mine": choice}})

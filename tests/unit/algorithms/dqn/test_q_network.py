@@ -14,6 +14,7 @@ from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.description import Layer, Network
 
 ACTIONS = 4
 BATCH = 3
@@ -188,7 +189,7 @@ def test_gaussian_weights_have_the_published_deviation():
     assert network.get_arrays()["online-0"].std() == pytest.approx(0.01, rel=0.05)
 
 
-@pytest.mark.parametrize("model", ["recurrent_large", "virtual_bn"])
+@pytest.mark.parametrize("model", ["recurrent_large", "virtual_bn", "cshenton"])
 def test_networks_with_other_layers_are_refused(model):
     with pytest.raises(NeurozooError, match="trains networks of convolutions and dense layers"):
         network_of(layout=get_network(model).layout(ACTIONS))
@@ -197,6 +198,9 @@ def test_networks_with_other_layers_are_refused(model):
 def test_a_dueling_head_needs_a_hidden_layer():
     with pytest.raises(NeurozooError, match="set dueling to false"):
         network_of(dataclasses.replace(PLAIN, dueling=True))
+    layers = (Layer("conv1", "conv", 16, kernel=8, stride=4), Layer("out", "dense", activation="linear"))
+    with pytest.raises(NeurozooError, match="set dueling to false"):  # it would halve the height of the pictures
+        network_of(dataclasses.replace(PLAIN, dueling=True), Network("shallow", (), layers).layout(ACTIONS))
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.playing import play_test
 from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.compute.mpi import ALONE, Alone
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
@@ -52,11 +53,11 @@ class Watch:
             raise Stop
 
 
-def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1):
+def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1, ranks=ALONE):
     network = get_keras_network(model) if isinstance(model, str) else model
     layout = network.layout(toy.num_actions, toy.shape)
     return ImpalaLearner(
-        settings, entropy=(settings.seed, run), layout=layout, protocol=PROTOCOL, make_environments=toy
+        settings, entropy=(settings.seed, run), layout=layout, protocol=PROTOCOL, make_environments=toy, ranks=ranks
     )
 
 
@@ -500,3 +501,38 @@ def test_toys_begin_with_their_own_seeds():
 def test_a_training_that_diverges_ends_with_a_sentence(objective):
     with pytest.raises(NeurozooError, match=r"diverges: after \d+ updates its loss is not finite. Lower learning_rate"):
         finished(make(replace(SETTINGS, objective=objective, learning_rate=1e30)))
+
+
+class Follower(Alone):
+    """A second learner whose orders are given here; rank 0 takes `pause` seconds before the last report's first."""
+
+    index, is_leader = 1, False
+
+    def __init__(self, arrays, *, pause):
+        self.sent, self._arrays = [], arrays
+        self._orders = iter(["play", "finish"] * 3 + ["report", pause] + ["play", "finish"] * 3 + ["report", "stop"])
+
+    def receive(self, rank):
+        return {}, self._arrays
+
+    def send(self, rank, facts, arrays):
+        self.sent.append(facts)
+
+    def next_order(self):
+        order = next(self._orders)
+        if isinstance(order, float):
+            time.sleep(order)
+            return next(self._orders)
+        return order
+
+
+def test_a_learner_that_follows_does_not_count_the_tests_of_rank_0_as_waiting_for_data():
+    settings = replace(SETTINGS, learners=2)
+    first = make(settings)
+    first.open()
+    arrays = {f"network-{name}": array for name, array in first.network.get_arrays().items()}
+    first.close()
+    ranks = Follower(arrays, pause=3.0)
+    make(settings, ranks=ranks).follow()
+    (_, last) = ranks.sent
+    assert 0 < last["waited"] < 3.0

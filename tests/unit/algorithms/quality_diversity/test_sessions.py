@@ -1,13 +1,16 @@
 """Whole runs: what they write, what a kill leaves, and what happens to levels that fail."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from level_runs import RESULTS, TINY, killed, trained, trained_apart
 from neurozoo.algorithms.quality_diversity.archives import make_archive
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
-from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession
+from neurozoo.algorithms.quality_diversity.dsage import DsageSession
+from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
+from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
@@ -399,3 +402,20 @@ def test_all_measure_pairs_and_cma_mae_can_be_configured():
     for pair in (["repeated_visits", "explored"], ["walls", "explored"], ["walls", "repeated_visits"]):
         config(measures=pair)
     config("cma_me", model="plain", archive_learning_rate=0.01, threshold_min=0.0, ranker="imp")
+
+
+def test_a_random_sample_that_the_budget_cuts_short_is_still_a_sample_of_the_whole_archive():
+    settings = resolve_settings("dsage", preset="paper")
+    archive, walls = make_archive(MAZE, settings), np.arange(0, 256, dtype=np.float32)
+    solutions = (np.arange(256) < walls[:, None]).astype(np.int8)
+    archive.add(solutions, np.ones(256, np.float32), np.stack([walls, walls], 1), evaluation=np.arange(256))
+    search = SimpleNamespace(
+        settings=settings,
+        domain=MAZE,
+        variant=VARIANTS["random_sample"],
+        iteration=5,
+        context=SimpleNamespace(entropy=(0,)),
+    )
+    chosen = DsageSession._choose(search, archive)
+    assert len(np.unique(chosen, axis=0)) == len(chosen) == min(settings.num_random, 256)
+    assert 80 < Proposal(chosen).first(20).solutions.sum(axis=1).mean() < 176  # of 0 to 255; in their order: below 20

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from neurozoo.environments import make_world
 from neurozoo.environments.episode_seeds import RANGES, is_for_test
@@ -82,3 +84,18 @@ def test_a_picture_shows_walls_goal_and_agent():
     assert (picture[row + 1, column + 1] == (200, 60, 50)).all(axis=2).any()
     row, column = divmod(world.level.goal, 16)
     assert (picture[row + 1, column + 1] == (60, 160, 80)).all()
+
+
+def test_a_maze_counts_the_same_for_episodes_with_another_limit_because_selection_and_tests_have_different_ones():
+    world, walker = make_world("maze", PROTOCOL), WallFollower()
+    scores = []
+    for limit in (648, 500):
+        world.protocol = replace(PROTOCOL, max_frames=limit)  # as an evaluator sets the limit of an episode
+        observation, memory, score = world.reset(seed=3), walker.first_memory(1), 0.0
+        while not world.is_done:
+            image, direction = observation[None, ..., :3], observation[:1, 0, 3].astype(int)
+            (action,), memory = walker.act(image, direction, memory, np.random.default_rng(0))
+            observation, reward, _ = world.act(np.eye(3)[action])
+            score += reward
+        scores.append(score)
+    assert scores[0] == scores[1] > 0

@@ -1,10 +1,10 @@
 """Networks of dense layers and convolutions in NumPy, for what the op does not play."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from neurozoo.networks.description import Layout, Network, PlacedLayer
+from neurozoo.networks.description import Layer, Layout, Network, PlacedLayer
 
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda value: np.maximum(value, 0),
@@ -17,7 +17,7 @@ def dense_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
     """Returns a function from observations to outputs.
 
     Args:
-        layout: The network, of dense layers only.
+        layout: The network, of dense layers only, not normalised.
         theta: float32, shape (parameters,).
 
     Returns:
@@ -25,15 +25,11 @@ def dense_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
         do not depend on the others.
     """
     arrays = layout.split(theta)
-    layers = [
-        (arrays[f"{placed.layer.name}/w"], arrays[f"{placed.layer.name}/b"], _ACTIVATIONS[placed.layer.activation])
-        for placed in layout.layers
-    ]
 
     def run(observations: np.ndarray) -> np.ndarray:
         value = observations[..., None, :]  # rows of their own: the sums of a larger product depend on its size
-        for weights, bias, activation in layers:
-            value = activation(value @ weights + bias)
+        for placed in layout.layers:
+            value = _finished(value @ arrays[f"{placed.layer.name}/w"], placed.layer, arrays)
         return value[..., 0, :]
 
     return run
@@ -62,13 +58,16 @@ def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
             layer = placed.layer
             rows = value.reshape(1, -1) if layer.kind == "dense" else _patches(value, placed)
             weights = arrays[f"{layer.name}/w"].reshape(rows.shape[-1], -1)
-            value = rows @ weights
-            if layer.has_bias:
-                value = value + arrays[f"{layer.name}/b"]
-            value = _ACTIVATIONS[layer.activation](value * np.float32(layer.gain)).reshape(placed.out_shape)
+            value = _finished(rows @ weights, layer, arrays).reshape(placed.out_shape)
         return value.reshape(-1)
 
     return run
+
+
+def _finished(sums: np.ndarray, layer: Layer, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Returns what a layer makes of its weighted sums: bias, gain and activation."""
+    value = sums + arrays[f"{layer.name}/b"] if layer.has_bias else sums
+    return _ACTIVATIONS[layer.activation](value if layer.gain == 1 else value * np.float32(layer.gain))
 
 
 def _patches(value: np.ndarray, placed: PlacedLayer) -> np.ndarray:

@@ -221,19 +221,24 @@ class DqnSettings(RunSettings):
             )
 
     def check_network(self, network: Network) -> None:
-        """Checks that the network has layers that can be trained, and a hidden one to halve for a dueling head.
+        """Checks that the network has layers that can be trained, and a dense one to halve for a dueling head.
 
         Raises:
             NeurozooError: It has not.
         """
-        other = [layer.name for layer in network.layers if layer.kind == "recurrent_conv" or layer.normalisation]
+        other = [
+            layer.name
+            for layer in network.layers
+            if layer.kind == "recurrent_conv" or layer.normalisation or layer.gain != 1
+        ]
         if other:
             raise NeurozooError(
                 f"dqn trains networks of convolutions and dense layers, but {network.name!r} has the layer "
-                f"{other[0]!r}. Choose a network such as nature, large or small."
+                f"{other[0]!r}, which is recurrent, normalised or has a gain. Choose a network such as nature, large "
+                "or small."
             )
         hidden = network.layers[-2] if len(network.layers) > 1 else None
-        if self.dueling and (hidden is None or hidden.units is None or hidden.units % 2):
+        if self.dueling and (hidden is None or hidden.kind != "dense" or hidden.units is None or hidden.units % 2):
             raise NeurozooError(
                 f"A dueling head needs a hidden layer that it can halve, but {network.name!r} has none: set dueling to "
                 "false."

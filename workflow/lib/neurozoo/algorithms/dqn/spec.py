@@ -3,11 +3,13 @@
 from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
 from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec, check_learner, describe_evaluation
+from neurozoo.algorithms.spec import AlgorithmSpec, check_learner, describe_evaluation, game_protocol
 from neurozoo.environments.games import PLATFORMER_GAMES, check_played
-from neurozoo.environments.protocols import get_protocol
+from neurozoo.environments.protocols import get_protocol, output_names
+from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
 
+MOST_ACTIONS = 256  # of a game: the replay memory keeps each in a byte
 REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies/dqn_speed.md)
 
 
@@ -19,6 +21,15 @@ def _open_session(context: RunContext) -> Session:
 
 def _check_game(game: str) -> str:
     return check_played(game, "dqn", {get_protocol(name).world for name in PROTOCOLS_LEARNED})
+
+
+def _check_fit(game: str, settings: DqnSettings) -> None:
+    check_learner(game, settings)
+    if (actions := len(output_names(game, game_protocol(game, settings)))) > MOST_ACTIONS:
+        raise NeurozooError(
+            f"dqn keeps actions as bytes, so a game may have {MOST_ACTIONS} of them, but {game!r} has {actions:,}. "
+            "Train it with impala, or give the environment fewer actions."
+        )
 
 
 def _check_model(model: str, settings: DqnSettings) -> None:
@@ -45,7 +56,7 @@ SPECS = (
         open_session=_open_session,
         report_name="epoch",
         check_game=_check_game,
-        check_fit=check_learner,
+        check_fit=_check_fit,
         check_model=_check_model,
         has_phases=True,
         learns_by_steps=True,

@@ -354,14 +354,15 @@ class ImpalaLearner:
         while (order := ranks.next_order()) != "stop":
             match order:
                 case "play":
+                    self._idle_since = self._idle_since or time.perf_counter()
                     self._count(self._player.play_rollout())
                 case "finish":
-                    self._idle_since = self._idle_since or time.perf_counter()
                     self._finish_rollout()
                 case "report":
                     self._finish_learning()
                     ranks.send(LEADER, self._statistics.get_state() | {"recent": list(self._recent)}, {})
                     self._statistics = EpochStatistics()
+                    self._idle_since = None  # rank 0 may test now, which is no waiting for data
                 case "state":
                     ranks.send(LEADER, *self._own_state())
         self._thread.shutdown()

@@ -164,11 +164,11 @@ class DsageSession(LevelSearchSession):
         order = np.argsort(found["index"], kind="stable")
         solutions, cells = found["solution"][order], found["index"][order]
         rng = generator(self.context.entropy, Purpose.CANDIDATE, self.iteration)
+        # The budget may cut the last batch short; in the order of cells it would leave out a corner of the archive.
         if selection == "regions":
             return solutions[one_per_region(cells, s.dims(self.domain), s.coarse_dims(self.domain), rng)]
         if selection == "random":
-            return solutions[np.sort(rng.permutation(len(cells))[: s.num_random])]
-        # The budget may cut all elites short; in the order of cells it would leave out a corner of the archive.
+            return solutions[rng.permutation(len(cells))[: s.num_random]]
         return solutions[rng.permutation(len(cells))]
 
 

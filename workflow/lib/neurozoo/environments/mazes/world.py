@@ -17,6 +17,8 @@ _FREE, _WALL, _GOAL, _AGENT = (240, 240, 240), (80, 80, 80), (60, 160, 80), (200
 class MazeWorld(SingleFrameWorld):
     """A maze with an agent in it, see `World`. The reward is 1 - 0.9 * steps / limit at the goal, and 0 otherwise.
 
+    The limit is the protocol's, also for an episode that ends earlier: its score counts as that of any other.
+
     Mazes of tests and rollouts are those of `TESTED`. In others, every second goal is nearby, so that evolution finds
     its first goals by chance.
 
@@ -32,6 +34,7 @@ class MazeWorld(SingleFrameWorld):
 
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
+        self._time_limit = protocol.max_frames
         self._start(0)
 
     @property
@@ -60,7 +63,7 @@ class MazeWorld(SingleFrameWorld):
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
         is_solved = bool(self._maze.step(np.array([largest(outputs)]))[0])
-        return float(reward_at(self.steps + 1, time_limit=self.protocol.max_frames)) if is_solved else 0.0, is_solved
+        return float(reward_at(self.steps + 1, time_limit=self._time_limit)) if is_solved else 0.0, is_solved
 
     def _new_plane(self) -> np.ndarray:
         return self._maze.observation[0].astype(np.float32)
