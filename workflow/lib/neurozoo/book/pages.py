@@ -327,7 +327,7 @@ def _has_means(claim: Claim, record: Record) -> bool:
 
 def _making(entry: Entry, record: Record) -> list[str]:
     fields = list(dict.fromkeys(name for run in record.runs for name in run.fields_))
-    head = ("run", "came to", "test score", "episodes", "own score", *fields, "time", "version", "commit", "settings")
+    head = ("run", "reached", "test score", "episodes", "own score", *fields, "time", "version", "commit", "settings")
     rows = [
         (
             run.name,
@@ -352,7 +352,7 @@ def _making(entry: Entry, record: Record) -> list[str]:
         f"Configuration: `{record.configuration}`.",
         f"{'Machine' if len(machines) == 1 else 'Machines'}: {'; '.join(machines).removeprefix('machine ')}.",
         *hours,
-        "Times are wall times, also those of a machine with other work. Runs with the same digest have the same "
+        "Times are wall times, also those of a machine with other work. Runs with the same hash in the column `settings` have the same "
         f"settings, protocol and tests; `{(FOLDER / entry.name).as_posix()}/record.json` has them.",
     ]
     return [" ".join(sentences) + "\n", _table(head, rows)]
