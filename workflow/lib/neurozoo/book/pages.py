@@ -352,8 +352,9 @@ def _making(entry: Entry, record: Record) -> list[str]:
         f"Configuration: `{record.configuration}`.",
         f"{'Machine' if len(machines) == 1 else 'Machines'}: {'; '.join(machines).removeprefix('machine ')}.",
         *hours,
-        "Times are wall times, also those of a machine with other work. Runs with the same hash in the column `settings` have the same "
-        f"settings, protocol and tests; `{(FOLDER / entry.name).as_posix()}/record.json` has them.",
+        "Times are wall times, also those of a machine with other work. "
+        "Runs with the same hash in the column `settings` "
+        f"have the same settings, protocol and tests; `{(FOLDER / entry.name).as_posix()}/record.json` has them.",
     ]
     return [" ".join(sentences) + "\n", _table(head, rows)]
 
