@@ -31,6 +31,7 @@ needs_cshenton = pytest.mark.skipif("cshenton" not in NETWORKS, reason="the netw
     [
         "(1, (2, 0.002))",
         " (1, (2, 0.002))\n",
+        "seeds = (1, (2, 0.002))\n",
         "[1, [2, 0.002]]",
         "\ufeff[1, [2, 2e-3]]",
         "Current elite: (1, (2, 0.002))",

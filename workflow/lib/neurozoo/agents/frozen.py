@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neurozoo.agents.policies import ACTION_RULES
-from neurozoo.environments.games import check_game
+from neurozoo.environments.games import UntrustedModuleError, check_game
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError
@@ -283,6 +283,8 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             has_history="memory" in record,
             state_shapes=tuple(_shape(part["shape"]) for part in _typed(record.get("memory", []), list)),
         )
+    except UntrustedModuleError:
+        raise
     except (KeyError, TypeError, ValueError, NeurozooError) as error:
         reason = f"{type(error).__name__}: {error}"[:300]
         raise NeurozooError(f"{path} is incomplete or damaged ({reason}). {REMEDY}") from error

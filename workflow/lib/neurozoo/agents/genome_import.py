@@ -35,6 +35,8 @@ EXPECTED = (
 )
 
 
+_NAME = re.compile(r"\A[A-Za-z_]\w*\s*=\s*(?=[(\[])")  # as in `seeds = (...)`, which the toolbox's documents show
+
 # ---- reading
 
 
@@ -46,7 +48,7 @@ def read_text(source: str | os.PathLike) -> str:
     """
     text = os.fspath(source)
     is_path = not isinstance(source, str) or os.path.isfile(source)  # names of files may begin like genomes
-    if not is_path and (text.lstrip()[:1] in ("(", "[", "{") or MARK in text):
+    if not is_path and (_NAME.sub("", text.lstrip())[:1] in ("(", "[", "{") or MARK in text):
         return text
     try:
         with open_text(text) as file:
@@ -83,7 +85,7 @@ def parse_genome(text: str, *, seeds: bool = False) -> Genome | tuple[int, ...] 
                 "or the genome.json of its run."
             )
         text = whole
-    text = text.strip().removeprefix("\ufeff").strip()
+    text = _NAME.sub("", text.strip().removeprefix("\ufeff").strip())
     if not text:
         raise NeurozooError(f"The genome is empty. {EXPECTED}")
     if seeds and re.fullmatch(r"[\[(]?[0-9,\s]+[\])]?,?", text):

@@ -124,6 +124,8 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     game, model = game_of(given.get("level_name", "BreakoutNoFrameskip-v4")), _network(given.get("agent_name"))
     run_dir = given.get("logdir") or f"results/runs/impala/{game}/{model}/1"
     if given.get("mode") == "test":
+        own = [name for name in given if name not in ("mode", "logdir", "test_num_episodes", *WITHOUT_EFFECT)]
+        notices += [f"--{name} is ignored. The run in {run_dir} has its own." for name in own if given.get("logdir")]
         return ["test", run_dir, "--episodes", str(given.get("test_num_episodes", 10))], notices
     settings = {ours: given[name] for name, (_, ours) in SETTINGS.items() if name in given}
     if "total_environment_frames" in given:  # which are steps

@@ -23,7 +23,10 @@ def add_river_commands(commands: Commands) -> None:
         "--step-limit", type=positive, default=150, help="most steps in a world (default: %(default)s)"
     )
     command.add_argument(
-        "--output", type=Path, help="JSON file to write, with a CSV file beside it (default: RUN_DIR/robustness.json)"
+        "--output",
+        type=Path,
+        help="JSON file to write, with a CSV file beside it (default: RUN_DIR/robustness.json; of a baseline, "
+        "robustness_NAME.json in the current folder)",
     )
     add_json(command)
 

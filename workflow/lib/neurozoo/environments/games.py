@@ -151,6 +151,10 @@ def _check_pictures(game: str, learner: str) -> str:
     )
 
 
+class UntrustedModuleError(NeurozooError):
+    """A file names an environment whose module the user has not named: nothing is damaged, and nothing is imported."""
+
+
 def trust_module_of(game: object) -> None:
     """Lets this process and its children import the module that a game such as `gym.my_package:Maze-v0` names.
 
@@ -165,11 +169,11 @@ def gymnasium_id(game: str) -> str:
     """Returns the Gymnasium id of a game such as `gym.CartPole-v1`.
 
     Raises:
-        NeurozooError: The id names a module that the user has not named.
+        UntrustedModuleError: The id names a module that the user has not named.
     """
     module = _module_of(game)
     if module and module not in _trusted_modules():
-        raise NeurozooError(
+        raise UntrustedModuleError(
             f"A file names the environment {game!r}. Its module {module!r} is not imported, because that would run its "
             f"code, and neither your configuration nor your command line names it. If you trust the module: "
             f"export {TRUSTED_MODULES}={module}"

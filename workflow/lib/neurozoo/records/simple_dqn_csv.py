@@ -70,7 +70,8 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
     if table.empty:
         raise NeurozooError(
             f"{path} has no phases: its reports have none of the fields "
-            f"{', '.join(f'{phase}_average_reward' for phase in PHASES)}. Use a run that learns in epochs."
+            f"{', '.join(f'{phase}_average_reward' for phase in PHASES)}. "
+            "Use a run of dqn; metrics.csv has the reports of all others."
         )
     return table.reindex(columns=[*COLUMNS, *ADDITIONS])
 
