@@ -50,7 +50,7 @@ def test_a_frozen_model_imports_nothing(module, tmp_path, own_copy):
     record = json.loads((own_copy / "model.json").read_text())
     record["game"] = f"gym.{module}:Evil-v0"
     (own_copy / "model.json").write_text(json.dumps(record))
-    with pytest.raises(NeurozooError, match="^A file names the environment") as caught:
+    with pytest.raises(NeurozooError, match=r"^A file names the environment") as caught:
         open_frozen(own_copy)
     assert "damaged" not in str(caught.value)  # freezing it again would not help
     assert not was_imported(tmp_path)
