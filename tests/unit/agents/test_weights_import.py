@@ -117,6 +117,7 @@ def test_the_documents_bring_weights_of_pytorch_which_then_compute_the_same(tmp_
         ({"fc_w": lambda w: w[:7]}, r"fc/w .*Give the network that it belongs to"),
         ({"fc_b": lambda b: b.astype(np.int32)}, "fc/b should hold floats, but holds int32"),
         ({"fc_b": lambda b: b * np.float32("nan")}, r"NaN or infinite; the first are in fc/b \(256\)"),
+        ({"reference": np.zeros((2, 84, 84, 4), np.float32)}, "the file has reference, too"),  # it needs none
         ({"theta": np.zeros(3)}, "is a checkpoint of this project"),
     ],
 )
@@ -140,7 +141,7 @@ def test_files_that_are_no_arrays_and_choices_that_are_missing_are_refused(expor
     with pytest.raises(NeurozooError, match="is damaged or holds more than arrays"):
         import_weights(path, game="pong", model="small")
     np.savez(path, **any_layout_of("pong", "virtual_bn", protocol_of("pong")).split(ones("virtual_bn")))
-    with pytest.raises(NeurozooError, match="lacks the reference"):
+    with pytest.raises(NeurozooError, match="the file lacks reference"):
         import_weights(path, game="pong", model="virtual_bn", run_dir=tmp_path / "run")
 
 

@@ -9,10 +9,39 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from neurozoo.environments.layouts import AnyLayout
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text
 from neurozoo.provenance import provenance
+
+
+def imported_checkpoint(
+    theta: np.ndarray,
+    layout: AnyLayout,
+    *,
+    game: str,
+    run: int,
+    protocol: Protocol,
+    reference: np.ndarray | None = None,
+    action_rule: str = "greedy",
+) -> Checkpoint:
+    """Returns the checkpoint of an imported agent.
+
+    Args:
+        theta: float32, shape (parameters,).
+        layout: Its network.
+        game: Game id.
+        run: Number of the run.
+        protocol: How its episodes are played.
+        reference: As in `Checkpoint`.
+        action_rule: As in `Checkpoint`.
+    """
+    return Checkpoint(
+        theta, IMPORTED, game, layout.network.name, run, protocol, layout.num_actions, reference, action_rule
+    )
 
 
 def choose_folder(checkpoint: Checkpoint, *, runs: str | os.PathLike, run_dir: str | os.PathLike | None) -> Path:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from neurozoo.agents.agent import IMPORTED, chosen_protocol, weights_of_seeds
-from neurozoo.agents.agent_folder import choose_folder, write_imported
-from neurozoo.agents.checkpoint import Checkpoint, check_reference
+from neurozoo.agents.agent import chosen_protocol, weights_of_seeds
+from neurozoo.agents.agent_folder import choose_folder, imported_checkpoint, write_imported
+from neurozoo.agents.checkpoint import check_reference
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, output_names
@@ -163,15 +163,7 @@ def import_genome(
             theta = decode(record.genome, noise=open_noise_table(noise), layout=layout)
         check_reference(None, layout, source="The genome")
 
-    checkpoint = Checkpoint(
-        theta=theta,
-        algo=IMPORTED,
-        game=record.game,
-        model=record.model,
-        run=run,
-        protocol=played,
-        num_actions=layout.num_actions,
-    )
+    checkpoint = imported_checkpoint(theta, layout, game=record.game, run=run, protocol=played)
     folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
     origin = parsed.get("source") if isinstance(parsed, Mapping) else None
     solution: dict[str, Any] = {"genome": None if record.genome is None else record.genome.to_json()}

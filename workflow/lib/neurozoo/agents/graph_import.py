@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.agents.agent import IMPORTED
-from neurozoo.agents.agent_folder import choose_folder, write_imported
+from neurozoo.agents.agent_folder import choose_folder, imported_checkpoint, write_imported
 from neurozoo.agents.checkpoint import Checkpoint
 from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen_check import stacked
@@ -141,15 +140,7 @@ def _import_graph(
 
     named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
     run = run or (int(named[1]) if named else 1)
-    checkpoint = Checkpoint(
-        theta=theta,
-        algo=IMPORTED,
-        game=game,
-        model=layout.network.name,
-        run=run,
-        protocol=played,
-        num_actions=layout.num_actions,
-    )
+    checkpoint = imported_checkpoint(theta, layout, game=game, run=run, protocol=played)
     _check_same_outputs(checkpoint, trace, path)
     folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
     freeze(checkpoint, folder / "frozen", trace=trace)  # first, because it may refuse

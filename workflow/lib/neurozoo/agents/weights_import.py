@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.agents.agent import IMPORTED, chosen_protocol
-from neurozoo.agents.agent_folder import choose_folder, write_imported
-from neurozoo.agents.checkpoint import Checkpoint, check_finite, check_reference
+from neurozoo.agents.agent import chosen_protocol
+from neurozoo.agents.agent_folder import choose_folder, imported_checkpoint, write_imported
+from neurozoo.agents.checkpoint import check_finite, check_reference
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import AnyLayout, any_layout_of
 from neurozoo.errors import NeurozooError, naming
@@ -20,7 +20,7 @@ from neurozoo.npz_files import DAMAGE, read_npz
 
 REFERENCE = "reference"  # the array beside the weights that virtual batch normalisation needs
 _HELP = "docs/your_network.md shows how weights of other programs are written."
-_ORDERS = ((2, 3, 1, 0), (3, 2, 0, 1), (1, 0))  # of axes that other programs use: PyTorch, MATLAB; transposed
+_ORDERS = ((2, 3, 1, 0), (1, 0))  # of axes that turn PyTorch's convolutions and dense layers into ours
 
 
 def import_weights(
@@ -72,17 +72,15 @@ def import_weights(
         arrays = _read(path)
         theta = joined(arrays, layout)
         check_finite(theta, layout, source=os.fspath(path))
-        reference = np.asarray(arrays[REFERENCE], np.float32) if REFERENCE in arrays else None
+        reference = np.asarray(arrays[REFERENCE], np.float32) if layout.needs_reference else None
         check_reference(reference, layout, source=os.fspath(path))
     is_policy = isinstance(network, KerasNetwork) and network.head == "policy"
-    checkpoint = Checkpoint(
-        theta=theta,
-        algo=IMPORTED,
+    checkpoint = imported_checkpoint(
+        theta,
+        layout,
         game=record.game,
-        model=record.model,
         run=run,
         protocol=played,
-        num_actions=layout.num_actions,
         reference=reference,
         action_rule="sampled" if is_policy else "greedy",
     )
@@ -115,7 +113,7 @@ def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:
     """Joins named arrays to a parameter vector: the opposite of `layout.split`.
 
     Args:
-        arrays: Floats by name; `reference` is left out.
+        arrays: Floats by name; also `reference`, which is left out, if and only if the network needs one.
         layout: The network for a game.
 
     Returns:
@@ -125,8 +123,9 @@ def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:
         NeurozooError: Arrays are missing, are no floats, have another shape, or belong to nothing in the network.
     """
     wanted = {name: part.shape for name, part in layout.split(np.zeros(layout.parameter_count, np.float32)).items()}
-    missing = [name for name in wanted if name not in arrays]
-    unknown = [name for name in arrays if name not in wanted and name != REFERENCE]
+    names = [*wanted, *([REFERENCE] if layout.needs_reference else [])]
+    missing = [name for name in names if name not in arrays]
+    unknown = [name for name in arrays if name not in names]
     if missing or unknown:
         found = [f"lacks {', '.join(missing)}"] if missing else []
         found += [f"has {', '.join(unknown)}, too"] if unknown else []

@@ -199,6 +199,7 @@ class GeneticSearch:
         self.iteration += 1
         self._validation_steps += self._validation_steps_now
         self.best = best = self._better(elite, test_score)
+        self._best_rules = self._rules
         fields = {
             "TruncatedPopulationEliteIndex": contest.place,
             ELITE_GENOME: elite.individual.genome.to_json(),
@@ -244,8 +245,7 @@ class GeneticSearch:
         One that was scored by other rules cannot be compared with the elite, and makes way.
         """
         best, genome = self.best, elite.individual.genome
-        is_comparable, self._best_rules = self._best_rules == self._rules, self._rules
-        score = best.validation_score if best and is_comparable else None
+        score = best.validation_score if best and self._best_rules == self._rules else None
         if best and self._keeps_best and score is not None and elite.score <= score:
             return best
         if best and not self._keeps_best and genome == best.genome:
