@@ -299,6 +299,18 @@ def test_a_bundle_holds_everything_that_it_links_to(results, tmp_path, suffix):
     assert re.search(r"<td>runs/ga/frostbite/small/1/checkpoint.npz <span[^>]*>not in this copy", text)
 
 
+def test_a_bundle_can_be_unpacked_on_windows(results, tmp_path):
+    shutil.copytree(results / RUN, results / "runs/dqn/gymnasium:CartPole-v1/small/1")
+    bundle_site(results, tmp_path / "bundle", replications=100)
+    files = [path.relative_to(tmp_path / "bundle").as_posix() for path in (tmp_path / "bundle").rglob("*")]
+    assert [path for path in files if re.search(r'[<>:"\\|?*]', path)] == []
+    assert {"runs/dqn/gymnasium_CartPole-v1/small/1.html", "games/gymnasium_CartPole-v1.html"} < set(files)
+    assert "files/runs/dqn/gymnasium_CartPole-v1/small/1/activation.mp4" in files
+    assert [page.broken() for page in pages_of(tmp_path / "bundle")] == [[]] * len(pages_of(tmp_path / "bundle"))
+    build_site(results, replications=100)  # pages beside the results lead to the results' own names
+    assert [page.broken() for page in pages_of(results / "site")] == [[]] * len(pages_of(results / "site"))
+
+
 def test_a_bundle_names_no_command_of_where_it_was_made(results, tmp_path, monkeypatch):
     monkeypatch.chdir(results.parent)
     bundle_site("example", "bundle", replications=100)

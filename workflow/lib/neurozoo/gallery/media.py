@@ -25,6 +25,15 @@ POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies
 SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask
 
 
+def portable(path: str) -> str:
+    """Returns a path of a page, or of a copy in a bundle: Windows has no `:` in names, but Gymnasium's games have.
+
+    Args:
+        path: Its path, with `/`, such as `runs/dqn/gymnasium:CartPole-v1/dense/1.html`.
+    """
+    return path.replace(":", "_")
+
+
 class MediaReader:
     """Describes the files of a results folder, and puts damaged ones on the missing list.
 
@@ -80,7 +89,7 @@ class MediaReader:
 
     def _posters(self, movie: Path) -> tuple[Path, Path]:
         """Returns where the pages have a movie's poster, and the same with only the game's screen."""
-        drawn = self._site / POSTERS / movie.relative_to(self._results)
+        drawn = self._site / POSTERS / portable(movie.relative_to(self._results).as_posix())
         return drawn.with_suffix(".png"), drawn.with_suffix(".screen.png")
 
     def _drawn(self, path: Path) -> tuple[str, int, int]:

@@ -33,7 +33,7 @@ from neurozoo.gallery.explanations import (
 )
 from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
-from neurozoo.gallery.media import POSTERS
+from neurozoo.gallery.media import POSTERS, portable
 from neurozoo.gallery.scan import Resampling, comparable, read_manifest
 from neurozoo.number_text import number_label
 from neurozoo.records.tables import NO_LABELS
@@ -124,7 +124,7 @@ def bundle_site(
 def _fill_bundle(results: Path, folder: Path, url: str, **statistics: Unpack[Resampling]) -> Manifest:
     manifest = read_manifest(results, folder, is_passed_on=True, **statistics)
     for path in sorted(_bundled_paths(manifest)):
-        target = folder / _INSIDE / path
+        target = folder / _copy_of(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(results / path, target)
     _write_pages(manifest, folder, files=_INSIDE, url=url)
@@ -210,11 +210,19 @@ def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None
 
 
 def _page_of(run: Run) -> str:
-    return f"runs/{run.id}.html"
+    return portable(f"runs/{run.id}.html")
 
 
 def _page_of_game(game: str) -> str:
-    return f"games/{game}.html"
+    return portable(f"games/{game}.html")
+
+
+def _copy_of(path: str) -> str:
+    return _INSIDE + portable(path)
+
+
+def _file_url(path: str, files: str) -> str:
+    return quote(_copy_of(path) if files == _INSIDE else files + path)
 
 
 def _templates(files: str, url: str) -> jinja2.Environment:
@@ -227,7 +235,7 @@ def _templates(files: str, url: str) -> jinja2.Environment:
     templates, top = environment(), url.rstrip("/") + "/"
     templates.filters |= {
         "url": quote,
-        "file_url": lambda path: quote(files + path),
+        "file_url": lambda path: _file_url(path, files),
         "absolute": lambda path: urljoin(top, path),
         "page": lambda run: quote(_page_of(run)),
         "game_page": lambda game: quote(_page_of_game(game)),
@@ -276,7 +284,7 @@ def _movie_json(movie: MovieFile, root: str, files: str) -> dict:
     return {
         "id": movie.path,
         "title": movie.title if movie.tag == "final" else f"{movie.title} ({movie.tag})",
-        "source": root + quote(files + movie.path),
+        "source": root + _file_url(movie.path, files),
         "poster": root + quote(movie.poster[0]),
         **asdict(movie.video),
         "unit": movie.unit,
