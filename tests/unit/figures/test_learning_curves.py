@@ -113,6 +113,22 @@ def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
     assert layers(drawn(small(), tmp_path, interval=None, best=False)) == ["geom_line"]
 
 
+def test_each_run_can_be_a_thin_line(tmp_path):
+    alone = run_of([1e6, 2e6], [7, 8], model="small")
+    longer = run_of([1e6, 8e6], [0, 14], run=3)
+    figure = drawn(pd.concat([small(), longer, alone], ignore_index=True), tmp_path, runs=True, best=False)
+    assert layers(figure) == ["geom_ribbon", "geom_line", "geom_line"]
+    lines = tables(figure)[1]
+    assert set(lines["curve"]) == {"large"}  # a single run is its own median
+    ends = lines.groupby("one_run")[["frames", "score"]].last()
+    assert ends.to_numpy().tolist() == [[4e6, 3], [4e6, 6], [8e6, 14]]  # each to its own end
+    assert lines.groupby("one_run")["score"].first().tolist() == [2, 3, 0]
+    assert "thin: single runs" in " ".join(figure.labels.subtitle.split())
+    figure = drawn(alone, tmp_path, runs=True, best=False)
+    assert layers(figure) == ["geom_line"]
+    assert "thin" not in figure.labels.subtitle
+
+
 @pytest.mark.parametrize(
     ("models", "colour_by", "title"),
     [

@@ -36,7 +36,14 @@ from neurozoo.figures.style import (
     wrapped,
 )
 from neurozoo.records.comparability import VARIANT, distinct_rows, is_fact, with_names
-from neurozoo.records.curves import INTERVALS, best_so_far, median_curves, reference_levels, scores_to_draw
+from neurozoo.records.curves import (
+    INTERVALS,
+    best_so_far,
+    median_curves,
+    reference_levels,
+    run_curves,
+    scores_to_draw,
+)
 from neurozoo.records.reference_curves import shown_references
 from neurozoo.records.run_config import IDENTITY
 
@@ -57,6 +64,7 @@ def plot_learning_curves(
     panel_height: float = 3.0,
     interval: str | None = "median",
     best: bool = True,
+    runs: bool = False,
     frames_axis: str = "linear",
     over: str = "frames",
     confidence: float = 0.95,
@@ -80,6 +88,7 @@ def plot_learning_curves(
         interval: The statistic whose bootstrap interval is the ribbon: `median`, as the line; `mean`, as in the
             published figure; or `none`. A single run has no ribbon.
         best: Whether to draw the best score so far of any run as a dashed line.
+        runs: Whether to draw each run as a thin line, where a curve has several.
         frames_axis: `linear`, starting at 0, or `log`, for runs and references of very different lengths.
         over: `frames`, or `hours` of the processor, for which the table needs the column `ProcessorTimeTotal`.
         confidence: Confidence of the ribbon.
@@ -105,10 +114,11 @@ def plot_learning_curves(
         raise NeurozooError("The metrics have no ProcessorTimeTotal, so there are no curves over hours. Draw frames.")
     if over == "hours":
         metrics = metrics.assign(frames=metrics["ProcessorTimeTotal"].astype("Float64") / 3600)
-    reports, runs = _labelled(metrics, colour_by)
+    reports, kinds = _labelled(metrics, colour_by)
     del metrics
     curves = median_curves(reports, interval=interval, confidence=confidence, seed=seed)
     records = best_so_far(reports) if best else None
+    single = run_curves(reports) if runs and curves["runs"].max() > 1 else None
     labels = list(dict.fromkeys(reports["curve"]))
     others = shown_references(references, reports, up_to=reference_frames)
     games = sorted(reports["game"].unique())
@@ -116,15 +126,15 @@ def plot_learning_curves(
     width = columns * panel_width
     named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"
     levels = reference_levels(reports)
-    explanation = _legend_text(curves, others, levels, interval=interval, best=best, confidence=confidence)
+    explanation = _legend_text(curves, others, levels, interval=interval, best=best, runs=runs, confidence=confidence)
     words = {
-        "title": wrapped(_title(runs, labels), int(6.5 * width)),
+        "title": wrapped(_title(kinds, labels), int(6.5 * width)),
         "subtitle": wrapped(explanation, int(13 * width)),
-        "caption": wrapped(_score_caption(reports, runs), int(16 * width)),
+        "caption": wrapped(_score_caption(reports, kinds), int(16 * width)),
     }
     height = math.ceil(len(games) / columns) * panel_height + words_height(**words)
     figure = _figure(
-        curves, records, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
+        curves, records, single, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
     )
     figure += p9.labs(**words, x=_axis_title(over, set(reports["game"])), y=named)
     save_figure(figure, outputs)
@@ -184,6 +194,7 @@ def _legend_text(
     *,
     interval: str,
     best: bool,
+    runs: bool,
     confidence: float,
 ) -> str:
     """Explains the lines, so that the figure can stand alone."""
@@ -195,6 +206,8 @@ def _legend_text(
         if interval != "none":
             parts.append(f"band: {percent(confidence)} bootstrap interval of the {interval}")
     is_narrow = interval != "none" and curves["runs"].between(2, ENOUGH_RUNS - 1).any()
+    if runs and most > 1:
+        parts.append("thin: single runs")
     if best:
         parts.append("dashed: best so far" if most == 1 else "dashed: best so far of any run")
     if len(levels):
@@ -214,6 +227,7 @@ def _greys(count: int) -> list[str]:
 def _figure(
     curves: pd.DataFrame,
     records: pd.DataFrame | None,
+    single: pd.DataFrame | None,
     others: pd.DataFrame,
     levels: pd.DataFrame,
     *,
@@ -231,7 +245,8 @@ def _figure(
     colours, types = [*colours, *_greys(len(names))], [*types, *["solid"] * len(names)]
     legend = arranged(entries, size[0])
     size = (size[0], size[1] + legend.height)
-    ends = pd.concat([curves, others, *([] if records is None else [records])]).groupby("game")["frames"].max()
+    lines = [table for table in (records, single) if table is not None]
+    ends = pd.concat([curves, others, *lines]).groupby("game")["frames"].max()
     curves = ordered(curves)
     aesthetics = p9.aes(x="frames", colour="curve", fill="curve")
     figure = p9.ggplot(curves, aesthetics)
@@ -247,9 +262,13 @@ def _figure(
         figure += p9.geom_path(
             p9.aes(y="best"), ordered(records), linetype="dashed", size=0.45, alpha=0.8, show_legend=False
         )
-    single = curves[curves.groupby(["game", "curve"], observed=True)["frames"].transform("size") == 1]
-    if len(single):
-        figure += p9.geom_point(p9.aes(y="median"), single, size=1.6, show_legend=False)
+    if single is not None:
+        figure += p9.geom_line(
+            p9.aes(y="score", group="one_run"), ordered(single), size=0.35, alpha=0.55, show_legend=False
+        )
+    dots = curves[curves.groupby(["game", "curve"], observed=True)["frames"].transform("size") == 1]
+    if len(dots):
+        figure += p9.geom_point(p9.aes(y="median"), dots, size=1.6, show_legend=False)
     return (
         figure
         + p9.geom_line(p9.aes(y="median", linetype="curve"), size=0.9)

@@ -69,6 +69,7 @@ class LearningCurves(Section):
         description="Statistic of the runs whose bootstrap interval is the ribbon; the line is always the median.",
     )
     best: Flag = Field(default=True, description="Whether a dashed line shows the best run.")
+    runs: Flag = Field(default=False, description="Whether thin lines show each run, where a curve has several.")
     frames_axis: Literal["linear", "log"] = Field(
         default="linear", description="linear, or log if runs and published curves have very different lengths."
     )

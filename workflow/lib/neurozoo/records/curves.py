@@ -17,6 +17,8 @@ INTERVALS: dict[str, Statistic | None] = {
     "none": None,
 }
 
+_RUN = ["algo", "model", "protocol", "run"]  # what tells the runs of a curve apart
+_RUN_CURVE = ["game", "curve", "one_run", "frames", "score"]
 _POINTS = 200  # points of a curve, evenly spaced
 _RESAMPLES = 5_000  # bootstrap resamples of a ribbon, as in the published figure
 
@@ -69,7 +71,7 @@ def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, se
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
-        runs = [run for _, run in group.groupby(["algo", "model", "protocol", "run"], sort=False)]
+        runs = [run for _, run in group.groupby(_RUN, sort=False)]
         frames, scores = common_grid([(run["frames"].to_numpy(), run["score"].to_numpy()) for run in runs])
         low: float | np.ndarray = np.nan
         high: float | np.ndarray = np.nan
@@ -80,6 +82,25 @@ def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, se
         part = {"game": game, "curve": curve, "runs": len(runs), "frames": frames}
         parts.append(pd.DataFrame(part | {"median": np.median(scores, axis=-1), "low": low, "high": high}))
     return pd.concat(parts, ignore_index=True)
+
+
+def run_curves(reports: pd.DataFrame) -> pd.DataFrame:
+    """Computes a line for each run behind a median, with as many points as the median has.
+
+    Args:
+        reports: Rows with `game`, `curve`, `algo`, `model`, `protocol`, `run`, `frames`, `score`.
+
+    Returns:
+        Rows with `game`, `curve`, `one_run` (a number for each line), `frames`, `score`; none for a curve of one run.
+    """
+    parts = []
+    for (game, curve), group in _by_curve(reports):
+        runs = [run for _, run in group.groupby(_RUN, sort=False)]
+        for run in runs if len(runs) > 1 else []:
+            frames, scores = common_grid([(run["frames"].to_numpy(), run["score"].to_numpy())])
+            part = {"game": game, "curve": curve, "one_run": len(parts), "frames": frames, "score": scores[:, 0]}
+            parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_RUN_CURVE)
 
 
 def common_grid(runs: Sequence[tuple[np.ndarray, np.ndarray]], points: int = _POINTS) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +138,7 @@ def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
-        runs = [_rises(run) for _, run in group.groupby(["algo", "model", "protocol", "run"], sort=False)]
+        runs = [_rises(run) for _, run in group.groupby(_RUN, sort=False)]
         frames = np.unique(np.concatenate([frames for frames, _ in runs]))
         best = np.max([np.interp(frames, *run, left=-np.inf) for run in runs], axis=0)
         # A run that begins later may begin above the others; the line goes straight up there.
