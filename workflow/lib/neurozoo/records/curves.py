@@ -93,7 +93,7 @@ def run_curves(reports: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Rows with `game`, `curve`, `one_run` (a number for each line), `frames`, `score`; none for a curve of one run.
     """
-    parts = []
+    parts: list[pd.DataFrame] = []
     for (game, curve), group in _by_curve(reports):
         runs = [run for _, run in group.groupby(_RUN, sort=False)]
         for run in runs if len(runs) > 1 else []:
