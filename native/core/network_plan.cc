@@ -10,7 +10,7 @@
 namespace neurozoo {
 namespace {
 
-// The order in which numbers and scales come: that of `LayerPlan` and `PLAN_SCALES` in networks/description.py.
+// The order in which numbers and scales come: that of `LayerPlan` and `PLAN_SCALES` in networks/native_plan.py.
 constexpr std::int64_t LayerPlan::* kFields[] = {
     &LayerPlan::kind,          &LayerPlan::in_height,     &LayerPlan::in_width,     &LayerPlan::in_channels,
     &LayerPlan::out_height,    &LayerPlan::out_width,     &LayerPlan::out_channels, &LayerPlan::kernel,

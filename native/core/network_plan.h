@@ -7,7 +7,7 @@
 namespace neurozoo {
 
 // One layer of a network: its shape, what it computes, and where its parameters lie in the vector. Python makes it,
-// field by field (`LayerPlan` in networks/description.py); kFields and kScales in network_plan.cc hold the order.
+// field by field (`LayerPlan` in networks/native_plan.py); kFields and kScales in network_plan.cc hold the order.
 struct LayerPlan {
   enum Kind : std::int64_t { kConv = 0, kRecurrentConv = 1, kDense = 2 };
   enum Activation : std::int64_t { kLinear = 0, kRelu = 1, kTanh = 2 };

@@ -35,8 +35,8 @@ preprocessing: `published_bilinear`, `area`, `pil_bilinear` or `rgb`.
 rules: `fixed` or `faithful` (river crossing task).
 observation: `pixels`, `rgb`, `greyscale` or `objects` (river crossing task).
 behaviour: What results describe their episodes by.
-plan: Rows of whole numbers, one for each layer: `LayerPlan` in networks/description.py.
-plan_scales: Rows of numbers, one for each layer: `PLAN_SCALES` in networks/description.py.
+plan: Rows of whole numbers, one for each layer: `LayerPlan` in networks/native_plan.py.
+plan_scales: Rows of numbers, one for each layer: `PLAN_SCALES` in networks/native_plan.py.
 noise_path: The noise table.
 )doc");
 

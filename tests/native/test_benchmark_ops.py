@@ -11,6 +11,7 @@ from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import world_attributes
 from neurozoo.genomes.genome import Genome
 from neurozoo.native import call_op, load_ops
+from neurozoo.networks.native_plan import native_plan, plan_scales
 
 PUBLISHED = protocol_of("frostbite", "uber2018")
 PROTOCOLS = {
@@ -40,8 +41,8 @@ def time_forward(ops, layout, *, parameters=None, planes=None, repetitions=1):
         parameters=np.zeros(size, np.float32) if parameters is None else parameters,
         reference=np.zeros(0, np.float32),
         planes=np.zeros((1, 84, 84, 1), np.float32) if planes is None else planes,
-        plan=layout.plan().ravel().tolist(),
-        plan_scales=layout.plan_scales().ravel().tolist(),
+        plan=native_plan(layout).ravel().tolist(),
+        plan_scales=plan_scales(layout).ravel().tolist(),
         repetitions=repetitions,
     )
 

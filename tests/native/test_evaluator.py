@@ -18,6 +18,7 @@ from neurozoo.evaluation import Episode, EpisodeResult, play
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Mutation, decode, read_genome
 from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.native_plan import LayerPlan, native_plan, plan_scales
 
 UBER, MACHADO = get_protocol("uber2018"), get_protocol("machado2018")
 
@@ -187,8 +188,8 @@ def attributes(evaluator_arguments):
         "frame_skip": 4,
         "least_frame_skip": 4,
         "preprocessing": "area",
-        "plan": layout.plan().ravel().tolist(),
-        "plan_scales": layout.plan_scales().ravel().tolist(),
+        "plan": native_plan(layout).ravel().tolist(),
+        "plan_scales": plan_scales(layout).ravel().tolist(),
         "noise_path": str(evaluator_arguments["noise"]),
         "num_threads": 1,
         "shared_name": "test-of-refusals",
@@ -214,9 +215,8 @@ def refusal(ops, noise_table):
 
 
 def changed_plan(layer, **fields):
-    from neurozoo.networks.description import LayerPlan
 
-    plan = get_network("recurrent_large").layout(18).plan()
+    plan = native_plan(get_network("recurrent_large").layout(18))
     for name, value in fields.items():
         plan[layer, LayerPlan._fields.index(name)] = value
     return plan.ravel().tolist()

@@ -16,7 +16,8 @@ from neurozoo.genomes.cshenton import decode_seeds
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.native.build import SOURCES, find_compiler
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Layer, LayerPlan, Network
+from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.native_plan import LayerPlan, native_plan, plan_scales
 
 GENOME = Genome(148462608, (Mutation(219531121, 0.02), Mutation(172882699, 0.02)))
 STEPS = 12
@@ -116,8 +117,8 @@ class NativeNetwork:
     def __init__(self, shim, layout, plan=None, scales=None):
         self._shim, self._layout = shim, layout
         self._error = ctypes.create_string_buffer(1000)
-        plan = np.ascontiguousarray(layout.plan() if plan is None else plan)
-        scales = np.ascontiguousarray(layout.plan_scales() if scales is None else scales)
+        plan = np.ascontiguousarray(native_plan(layout) if plan is None else plan)
+        scales = np.ascontiguousarray(plan_scales(layout) if scales is None else scales)
         handle = shim.network_new(
             *(pointer(plan, ctypes.c_int64), ctypes.c_int64(plan.size)),
             *(pointer(scales), ctypes.c_int64(scales.size)),
@@ -418,15 +419,15 @@ def changed(plan, layer, **fields):
 def test_an_invalid_plan_is_refused(native, case, layer, fields, complaint):
     layout = agent_of(case)[0]
     with pytest.raises(ValueError, match=complaint):
-        native(layout, plan=changed(layout.plan(), layer, **fields))
+        native(layout, plan=changed(native_plan(layout), layer, **fields))
 
 
 def test_rows_of_another_length_are_refused(native):
     layout = agent_of("small")[0]
     with pytest.raises(ValueError, match="has 20 numbers for each layer, but 76 came"):
-        native(layout, plan=layout.plan()[:, :-1])
+        native(layout, plan=native_plan(layout)[:, :-1])
     with pytest.raises(ValueError, match="has 3 scales for each layer, but 8 came for 4 layers"):
-        native(layout, scales=layout.plan_scales()[:, :-1])
+        native(layout, scales=plan_scales(layout)[:, :-1])
 
 
 # The op itself: (network, game, protocol).

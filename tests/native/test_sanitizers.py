@@ -9,6 +9,7 @@ from neurozoo.environments.games import rom_path
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.native.build import SOURCES, find_compiler
+from neurozoo.networks.native_plan import native_plan, plan_scales
 
 CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")
 CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "network", "network_plan", "noise_table")
@@ -19,8 +20,8 @@ SANITIZERS = ("thread", "address,undefined")
 def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes, rom=()):
     """Compiles and runs the stress program; returns what it prints."""
     layout = layout_of(*world, protocol_of(world[0]))
-    layout.plan().astype(np.int64).tofile(folder / "plan")
-    layout.plan_scales().astype(np.float32).tofile(folder / "scales")
+    native_plan(layout).astype(np.int64).tofile(folder / "plan")
+    plan_scales(layout).astype(np.float32).tofile(folder / "scales")
     np.random.default_rng(1).standard_normal(2_000_000, np.float32).tofile(folder / "noise")
     sources = [str(SOURCES / "core" / f"{name}.cc") for name in core] + [str(Path(__file__).with_name("stress.cc"))]
     options = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", *options]

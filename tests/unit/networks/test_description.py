@@ -4,16 +4,7 @@ import math
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import PLAN_SCALES, Layer, LayerPlan, Network
-
-# Section 2.5 of the specification.
-VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
-OUT = Layer("out", "dense", activation="linear")
-HALVES = np.full((1, 84, 84, 4), 0.5, np.float32)
-RAMP = (np.arange(84 * 84 * 4) % 256 / 255).astype(np.float32).reshape(1, 84, 84, 4)
-
 
 ATARI, CARTPOLE, MAZE = (84, 84, 4), (1, 1, 4), (1, 1, 11)
 RGB, GREY, OBJECTS = (20, 20, 3), (20, 20, 1), (20, 20, 6)  # the river crossing task
@@ -202,30 +193,6 @@ def test_parameters_come_in_the_stated_order_without_gap(model, names):
     np.testing.assert_array_equal(np.concatenate([array.ravel() for array in arrays.values()]), theta)
 
 
-def test_the_scales_of_a_plan_are_those_of_weights_factors_and_outputs():
-    scales = get_network("recurrent_large_evolved").layout(4).plan_scales()
-    assert scales.dtype == np.float32
-    np.testing.assert_allclose(scales[:2], [[0.0625, 1, 1], [0.0058925565, 0.5, 1]], rtol=1e-6)
-    scales = get_network("cshenton").layout(4, (210, 160, 3)).plan_scales()
-    np.testing.assert_allclose(scales[:, PLAN_SCALES.index("output_gain")], [0.99950037] * 3 + [1], rtol=1e-7)
-
-
-def test_a_dense_first_layer_sees_the_observation_with_its_shape():
-    plan = get_network("simple").layout(4, OBJECTS).plan()
-    first = dict(zip(LayerPlan._fields, plan[0].tolist(), strict=True))
-    assert (first["in_height"], first["in_width"], first["in_channels"]) == OBJECTS
-    assert (first["out_channels"], first["bias_offset"]) == (16, 2400 * 16)
-
-
-def test_gates_round_halves_to_even_and_stop_at_the_width_of_the_map():
-    layout = get_network("recurrent_large_evolved").layout(4, (64, 64, 4))
-    recurrent = layout.layers[1]
-    assert recurrent.in_shape == (16, 16, 32)
-    gates = np.array([0, 0.5, 1.5, 2.5, -3.5, 3.4, 15.4, 15.6, 99], np.float32) / 16
-    assert layout.gate_cycles(gates, recurrent).tolist() == [0, 0, 2, 2, 4, 3, 15, 16, 16]
-    assert layout.plan()[1, LayerPlan._fields.index("cycles")] == 16
-
-
 def test_images_shrink_from_84_over_21_to_11():
     shapes = [placed.out_shape for placed in get_network("large").layout(18).layers]
     assert shapes == [(21, 21, 32), (11, 11, 64), (11, 11, 64), (1, 1, 512), (1, 1, 18)]
@@ -251,57 +218,6 @@ def test_an_observation_smaller_than_the_kernels_is_refused():
             get_network("nature").layout(3, shape)
 
 
-def test_a_plan_has_one_row_for_each_layer():
-    rows = get_network("recurrent_large").layout(4).plan()
-    assert rows.dtype == np.int64
-    by_name = [dict(zip(LayerPlan._fields, row.tolist(), strict=True)) for row in rows]
-    assert by_name[1] == {
-        "kind": 1,
-        "in_height": 21,
-        "in_width": 21,
-        "in_channels": 32,
-        "out_height": 21,
-        "out_width": 21,
-        "out_channels": 32,
-        "kernel": 3,
-        "stride": 1,
-        "weight_offset": 8224,
-        "bias_offset": -1,
-        "activation": 1,
-        "cycles": 20,
-        "skip": 0,
-        "inner_relu": 0,
-        "vector_offset": -1,
-        "normalisation": 0,
-        "shift_offset": -1,
-        "gain_offset": -1,
-        "initialisation": 0,
-    }
-    # The last dense layer after 8,224 + 9,216 + 32,832 + 36,928 + 3,965,440 parameters.
-    assert by_name[5] == {
-        "kind": 2,
-        "in_height": 1,
-        "in_width": 1,
-        "in_channels": 512,
-        "out_height": 1,
-        "out_width": 1,
-        "out_channels": 4,
-        "kernel": 0,
-        "stride": 1,
-        "weight_offset": 4_052_640 - 512 * 18 + 9216,
-        "bias_offset": 4_052_640 - 512 * 18 + 9216 + 512 * 4,
-        "activation": 0,
-        "cycles": 1,
-        "skip": 0,
-        "inner_relu": 0,
-        "vector_offset": -1,
-        "normalisation": 0,
-        "shift_offset": -1,
-        "gain_offset": -1,
-        "initialisation": 0,
-    }
-
-
 def test_a_parameter_vector_is_split_into_arrays_without_gap_or_overlap():
     layout = get_network("recurrent_large").layout(6)
     theta = np.arange(layout.parameter_count, dtype=np.float32)
@@ -320,122 +236,6 @@ def test_weights_of_another_network_are_not_split():
         ValueError, match=r"small with 3 actions has 1,004,595 parameters, but got an array of shape \(7,\)"
     ):
         get_network("small").layout(3).split(np.zeros(7, np.float32))
-
-
-@pytest.mark.parametrize(
-    ("model", "halves", "ramp", "first_of_halves", "first_of_ramp"),
-    [
-        ("large", 17, 17, [-0.004879, 0.00478, 0.011457, 0.006059], [-0.0092, 0.012557, 0.002708, 0.010076]),
-        ("small", 7, 7, None, None),
-        ("recurrent_large", 5, 6, None, None),
-    ],
-)
-def test_keras_models_give_the_published_outputs(noise, model, halves, ramp, first_of_halves, first_of_ramp):
-    layout = get_network(model).layout(18)
-    keras_model = layout.keras_model(decode(VECTOR, noise=noise, layout=layout))
-    logits = np.array(keras_model(np.concatenate([HALVES, RAMP]), training=False))
-    assert logits.shape == (2, 18)
-    assert logits.argmax(axis=1).tolist() == [halves, ramp]
-    if first_of_halves:
-        # Stated with six decimals, in which float32 sums of another order differ by less than one in the last.
-        np.testing.assert_allclose(logits[0, :4], first_of_halves, rtol=0, atol=1e-6)
-        np.testing.assert_allclose(logits[1, :4], first_of_ramp, rtol=0, atol=1e-6)
-
-
-def test_the_output_of_a_keras_layer_is_the_activation_of_the_layer_of_its_name(noise):
-    import keras
-
-    layout = get_network("recurrent_large").layout(18)
-    model = layout.keras_model(decode(VECTOR, noise=noise, layout=layout))
-    probe = keras.Model(model.input, [model.get_layer(placed.layer.name).output for placed in layout.layers])
-    outputs = [np.array(output) for output in probe(RAMP)]
-    for placed, output in zip(layout.layers, outputs, strict=True):
-        assert output.shape[1:] == (placed.out_shape if placed.layer.kind != "dense" else placed.out_shape[2:])
-        assert (output.min() >= 0) == (placed.layer.activation == "relu")
-
-
-def test_a_recurrent_layer_repeats_h_plus_conv_of_h_without_activation_inside(noise):
-    # One output pixel in the middle of a constant image, far from the border for 1 cycle: h + sum of the kernel * h.
-    import keras
-
-    layout = get_network("recurrent_large").layout(18)
-    theta = np.zeros(layout.parameter_count, np.float32)
-    arrays = layout.split(theta)
-    arrays["conv1/b"][:] = 1.0
-    arrays["recu1/w"][1, 1] = np.diag(np.where(np.arange(32) < 16, -1.5, 0.1))  # h <- -h / 2 and h <- 1.1 h
-    model = layout.keras_model(theta)
-    output = np.array(keras.Model(model.input, model.get_layer("recu1").output)(HALVES))
-    np.testing.assert_allclose(output[..., :16], 0.5**20, rtol=1e-6)  # a ReLU inside would have made zeros of it
-    np.testing.assert_allclose(output[..., 16:], 1.1**20, rtol=1e-5)  # 20 roundings
-
-
-def initialised(model, actions, shape):
-    """(layout, initial weights, reference batch or None)."""
-    random = np.random.default_rng(4)
-    layout = get_network(model).layout(actions, shape)
-    theta = layout.initialise(random.standard_normal(layout.parameter_count).astype(np.float32))
-    rows = 2 if layout.needs_statistics else 7  # mean and deviation, or a batch
-    return layout, theta, random.random((rows, *shape), np.float32) if layout.needs_reference else None
-
-
-@pytest.mark.parametrize("model", NETWORKS)
-def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(tmp_path, model):
-    import keras
-
-    shape = (36, 36, 4) if model in UNPADDED else RGB
-    layout, theta, reference = initialised(model, 3, shape)
-    original = layout.keras_model(theta, reference)
-    original.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
-    observations = np.random.default_rng(5).random((2, *shape), np.float32)
-    np.testing.assert_array_equal(loaded(observations), original(observations))
-
-
-@pytest.mark.parametrize("model", ["virtual_bn", "virtual_bn_large", "es_atari"])
-def test_the_reference_batch_itself_is_normalised_in_every_layer(model):
-    import keras
-
-    layout, theta, reference = initialised(model, 3, ATARI)
-    keras_model = layout.keras_model(theta, reference)
-    moments = layout.normalisation(theta, reference)
-    assert list(moments) == [placed.layer.name for placed in layout.layers[:-1]]
-    probe = keras.Model(keras_model.input, [keras_model.get_layer(f"{name}_norm").output for name in moments])
-    for (mean, variance), values in zip(moments.values(), probe(reference), strict=True):
-        assert mean.shape == variance.shape == values.shape[-1:]
-        rows = np.array(values, float).reshape(-1, values.shape[-1])
-        np.testing.assert_allclose(rows.mean(0), 0, atol=1e-5)
-        np.testing.assert_allclose(rows.var(0), variance / (variance + 1e-3), rtol=1e-4)
-
-
-def test_a_dense_layer_is_normalised_over_the_batch_and_a_convolution_over_space_too():
-    # 1 x 2 images of one channel; a 1-channel kernel would see its neighbours, so all but its middle is zero.
-    layout = Network("two", (), (Layer("conv", "conv", 1, kernel=3, normalisation="before_bias"), OUT)).layout(
-        1, (1, 2, 1)
-    )
-    theta = np.zeros(layout.parameter_count, np.float32)
-    layout.split(theta)["conv/w"][1, 1] = 2.0
-    reference = np.array([[1, 2], [3, 6]], np.float32).reshape(2, 1, 2, 1)
-    mean, variance = layout.normalisation(theta, reference)["conv"]
-    assert mean.tolist() == [6.0]  # of 2, 4, 6, 12
-    assert variance.tolist() == [(16 + 4 + 0 + 36) / 4]
-    layout = Network("two", (), (Layer("fc", "dense", 1, normalisation="before_bias"), OUT)).layout(1, (1, 2, 1))
-    theta = np.zeros(layout.parameter_count, np.float32)
-    layout.split(theta)["fc/w"][:] = [[1.0], [10.0]]
-    mean, variance = layout.normalisation(theta, reference)["fc"]
-    assert mean.tolist() == [42.0]  # of 21 and 63
-    assert variance.tolist() == [441.0]
-
-
-def test_a_missing_or_wrong_reference_batch_is_refused():
-    layout, theta, reference = initialised("virtual_bn", 3, RGB)
-    expected = r"The network 'virtual_bn' needs a reference batch of shape \(batch, 20, 20, 3\), but"
-    with pytest.raises(NeurozooError, match=f"{expected} got none"):
-        layout.keras_model(theta)
-    with pytest.raises(NeurozooError, match=rf"{expected} got one of shape \(7, 20, 20, 2\)"):
-        layout.keras_model(theta, reference[..., :2])
-    with pytest.raises(NeurozooError, match=rf"{expected} got one of shape \(0, 20, 20, 3\)"):
-        layout.normalisation(theta, reference[:0])
-    assert layout.keras_model().count_params() == layout.parameter_count + 2 * (16 + 32 + 256)
 
 
 def test_only_virtual_batch_normalisation_and_statistics_need_a_reference():

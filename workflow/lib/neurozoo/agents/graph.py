@@ -112,7 +112,7 @@ def _cycles(layout: Layout, placed: PlacedLayer, value, weights, own: dict[str, 
     if layer.skip == "input":
         iotas = value * tf.constant(own["iotas"][np.newaxis], name="iotas")[0]
     if layer.skip == "gated":
-        cycles_of = layout.gate_cycles(own["gates"], placed)
+        cycles_of = placed.gate_cycles(own["gates"])
         cycles = cycles_of.max()
     for cycle in range(cycles):
         convolved = tf.nn.conv2d(value, weights, 1, "SAME")

@@ -13,6 +13,7 @@ from neurozoo.evaluation.native import NativeEvaluator, world_attributes
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.native import call_op, load_ops
 from neurozoo.networks.description import Layout
+from neurozoo.networks.native_plan import native_plan, plan_scales
 
 REPETITIONS = 3  # the fastest counts
 COUNTED = 64  # observations per episode for which multiply-adds are counted
@@ -160,8 +161,8 @@ def _time_forward(
         parameters=theta,
         reference=np.zeros(0, np.float32) if reference is None else reference,
         planes=trace.planes,
-        plan=layout.plan().ravel().tolist(),
-        plan_scales=layout.plan_scales().ravel().tolist(),
+        plan=native_plan(layout).ravel().tolist(),
+        plan_scales=plan_scales(layout).ravel().tolist(),
         repetitions=REPETITIONS,
     )
     if not np.array_equal(outputs.numpy(), trace.logits):
@@ -219,7 +220,7 @@ def count_multiply_adds(
             continue
         cycles = np.full(placed.out_shape[2], layer.cycles)
         if layer.skip == "gated":
-            cycles = layout.gate_cycles(layout.split(theta)[f"{layer.name}/gates"], placed)
+            cycles = placed.gate_cycles(layout.split(theta)[f"{layer.name}/gates"])
         positions, per_output = math.prod(placed.out_shape[:2]), placed.weight_count / placed.out_shape[2]
         total += positions * per_output * float(cycles.sum())
     return total

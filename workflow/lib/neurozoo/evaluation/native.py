@@ -14,6 +14,7 @@ from neurozoo.genomes.genome import Genome, Mutation, Weights
 from neurozoo.native import load_ops
 from neurozoo.native.resource import Resource
 from neurozoo.networks.description import Layout
+from neurozoo.networks.native_plan import native_plan, plan_scales
 
 
 class NativeEvaluator:
@@ -58,8 +59,8 @@ class NativeEvaluator:
             name="evaluator",
             **world_attributes(game, protocol),
             behaviour=behaviour,
-            plan=layout.plan().ravel().tolist(),
-            plan_scales=layout.plan_scales().ravel().tolist(),
+            plan=native_plan(layout).ravel().tolist(),
+            plan_scales=plan_scales(layout).ravel().tolist(),
             noise_path=str(Path(noise).resolve()),
             num_threads=threads,
         )

@@ -7,7 +7,7 @@ The parameter layout, the native op's plan and the Keras model all derive from o
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,41 +20,7 @@ if TYPE_CHECKING:
 OBSERVATION_SHAPE = (84, 84, 4)  # height, width, stack; oldest frame first
 EPSILON = 1e-3  # of virtual batch normalisation
 
-PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")  # factors of a layer in the native plan
-_KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2}
-_ACTIVATIONS = {"linear": 0, "relu": 1, "tanh": 2}
-_SKIPS = {"state": 0, "input": 1, "gated": 2}
-_NORMALISATIONS = {None: 0, "before_bias": 1, "after_bias": 2}
-_VECTORS = {"input": "iotas", "gated": "gates"}  # what a recurrent layer has besides its kernel
-
-
-class LayerPlan(NamedTuple):
-    """What the native op is told of one layer, in whole numbers: an op's attribute can be a list, but not a record.
-
-    native/core/network_plan.h has a struct of the same name, with the meaning of each field; network_plan.cc reads the
-    fields in this order.
-    """
-
-    kind: int
-    in_height: int
-    in_width: int
-    in_channels: int
-    out_height: int
-    out_width: int
-    out_channels: int
-    kernel: int
-    stride: int
-    weight_offset: int
-    bias_offset: int
-    activation: int
-    cycles: int
-    skip: int
-    inner_relu: int
-    vector_offset: int
-    normalisation: int
-    shift_offset: int
-    gain_offset: int
-    initialisation: int
+VECTORS = {"input": "iotas", "gated": "gates"}  # what a recurrent layer has besides its kernel
 
 
 @dataclass(frozen=True)
@@ -122,7 +88,7 @@ class Layer:
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of the layer's parameter arrays, in the order of the parameter vector."""
-        vector = (_VECTORS[self.skip],) if self.skip in _VECTORS else ()
+        vector = (VECTORS[self.skip],) if self.skip in VECTORS else ()
         affine = ("offset", "gain") if self.normalisation == "after_bias" else ()
         return (*vector, "w", *(("b",) if self.has_bias else ()), *affine)
 
@@ -200,6 +166,11 @@ class PlacedLayer:
         }
         return np.float32(layer.std * factors[layer.initialisation])
 
+    def gate_cycles(self, gates: np.ndarray) -> np.ndarray:
+        """Returns the number of cycles in which each channel of a gated layer changes: int64, shape (channels,)."""
+        width = self.in_shape[1]
+        return np.minimum(np.rint(np.abs(gates * np.float32(width))), width).astype(np.int64)
+
     def initialise(self, noise: np.ndarray) -> np.ndarray:
         """Makes the layer's initial parameters from noise. Both are float32, shape (stop - start,)."""
         theta = noise * np.float32(0.0)  # biases start at 0 or -0 by the sign of the noise, as published
@@ -209,7 +180,7 @@ class PlacedLayer:
                 theta[here] = _with_unit_columns(noise[here].reshape(-1, self.out_shape[2]), self.scale).ravel()
             elif part == "w":
                 theta[here] = noise[here] * self.scale
-            elif part in _VECTORS.values():
+            elif part in VECTORS.values():
                 theta[here] = noise[here] * np.float32(self.layer.vector_std)
             elif part == "gain":
                 theta[here] = 1.0
@@ -312,45 +283,6 @@ class Layout:
                 arrays[f"{placed.layer.name}/{part}"] = theta[place].reshape(shape)
         return arrays
 
-    def plan(self) -> np.ndarray:
-        """Returns the native op's plan: int64, shape (layers, len(LayerPlan._fields)), a `LayerPlan` per layer.
-
-        A first layer that is dense is given the shape of the observation, which it sees flattened row-major.
-        """
-        rows: list[LayerPlan] = []
-        for placed in self.layers:
-            layer = placed.layer
-            in_height, in_width, in_channels = placed.in_shape if rows else self.observation_shape
-            out_height, out_width, out_channels = placed.out_shape
-            row = LayerPlan(
-                kind=_KINDS[layer.kind],
-                in_height=in_height,
-                in_width=in_width,
-                in_channels=in_channels,
-                out_height=out_height,
-                out_width=out_width,
-                out_channels=out_channels,
-                kernel=layer.kernel,
-                stride=layer.stride,
-                weight_offset=placed.weight_offset,
-                bias_offset=placed.bias_offset,
-                activation=_ACTIVATIONS[layer.activation],
-                cycles=in_width if layer.skip == "gated" else layer.cycles,
-                skip=_SKIPS[layer.skip],
-                inner_relu=int(layer.inner_relu),
-                vector_offset=placed.offset(_VECTORS.get(layer.skip)),
-                normalisation=_NORMALISATIONS[layer.normalisation],
-                shift_offset=placed.offset("offset"),
-                gain_offset=placed.offset("gain"),
-                initialisation=int(layer.initialisation == "unit_columns"),
-            )
-            rows.append(row)
-        return np.array(rows, np.int64)
-
-    def plan_scales(self) -> np.ndarray:
-        """Returns the factors of the plan: float32, shape (layers, len(PLAN_SCALES))."""
-        return np.array([(p.scale, p.layer.vector_std, p.layer.gain) for p in self.layers], np.float32)
-
     def check_reference(self, reference: np.ndarray | None) -> np.ndarray:
         """Returns a valid reference batch as float32, shape (batch, height, width, channels).
 
@@ -367,11 +299,6 @@ class Layout:
         if reference.ndim != 4 or reference.shape[1:] != self.observation_shape or not is_complete:
             raise NeurozooError(f"{expected}, but got one of shape {reference.shape}.")
         return reference
-
-    def gate_cycles(self, gates: np.ndarray, placed: PlacedLayer) -> np.ndarray:
-        """Returns the number of cycles in which each channel of a gated layer changes: int64, shape (channels,)."""
-        width = placed.in_shape[1]
-        return np.minimum(np.rint(np.abs(gates * np.float32(width))), width).astype(np.int64)
 
     def normalisation(
         self, theta: np.ndarray, reference: np.ndarray | None
@@ -407,80 +334,9 @@ class Layout:
         Raises:
             NeurozooError: The network needs a reference batch, and it is missing or has a wrong shape.
         """
-        import keras
+        from neurozoo.networks.keras_chain import build_chain
 
-        arrays = {} if theta is None else self.split(theta)
-        if theta is not None and self.needs_reference:
-            reference = self.check_reference(reference)
-        value = inputs = keras.Input(self.observation_shape, name="observation")
-        if (clip := self.network.observation_clip) is not None:
-            shape = self.observation_shape
-            mean, deviation = (np.zeros(shape), np.ones(shape)) if reference is None else reference
-            variance = np.square(deviation, dtype=np.float64)
-            scale = keras.layers.Normalization(axis=(1, 2, 3), mean=mean, variance=variance)
-            value = keras.ops.clip(scale(value), -clip, clip)
-        # They are set when the model is complete.
-        weights: dict[keras.Layer, list[Any]] = {}
-        normalised = []
-        for placed in self.layers:
-            layer, name = placed.layer, placed.layer.name
-            own = {part: arrays.get(f"{name}/{part}") for part in layer.parts}
-            bias = layer.has_bias and layer.normalisation != "before_bias"
-            simple = layer.kind != "recurrent_conv" and layer.normalisation is None and layer.gain == 1.0
-            activation = layer.activation if simple else None
-            common = {"activation": activation, "use_bias": bias, "name": name if simple else f"{name}_kernel"}
-            if layer.kind == "dense":
-                if value.shape[1:] != placed.in_shape[2:]:
-                    value = keras.layers.Flatten(name="flatten")(value)
-                step = keras.layers.Dense(placed.out_shape[2], **common)
-                value = step(value)
-            else:
-                step = keras.layers.Conv2D(placed.out_shape[2], layer.kernel, layer.stride, layer.padding, **common)
-                value = step(value) if layer.kind == "conv" else self._keras_cycles(placed, step, value, own, weights)
-            weights[step] = [own["w"], own["b"]] if bias else [own["w"]]
-            if layer.normalisation:
-                has_gain = layer.normalisation == "after_bias"
-                norm = keras.layers.BatchNormalization(epsilon=EPSILON, scale=has_gain, name=f"{name}_norm")
-                normalised.append((norm, [own["gain"], own["offset"]] if has_gain else [own["b"]], value))
-                value = norm(value)
-            if layer.gain != 1.0:
-                value = keras.layers.Rescaling(layer.gain, name=f"{name}_gain")(value)
-            if not simple:
-                value = keras.layers.Activation(layer.activation, name=name)(value)
-        model = keras.Model(inputs, value, name=self.network.name)
-        if theta is None:
-            return model
-        for step, values in weights.items():
-            step.set_weights(values)
-        for norm, values, before in normalised:
-            measured = keras.Model(inputs, before).predict(reference, verbose=0)
-            axes = tuple(range(measured.ndim - 1))
-            norm.set_weights([*values, measured.mean(axes, np.float64), measured.var(axes, np.float64)])
-        return model
-
-    def _keras_cycles(self, placed: PlacedLayer, step: "keras.Layer", value, own: dict, weights: dict):
-        """Adds the cycles of a recurrent layer to a Keras model, and the weights of added layers to `weights`."""
-        import keras
-
-        def factors(name: str, values: np.ndarray | None) -> "keras.Layer":
-            layer = keras.layers.DepthwiseConv2D(1, use_bias=False, name=f"{placed.layer.name}_{name}")
-            weights[layer] = [None if values is None else np.float32(values).reshape(1, 1, -1, 1)]
-            return layer
-
-        layer = placed.layer
-        skip = factors("iotas", own["iotas"])(value) if layer.skip == "input" else None
-        gates = own.get("gates")
-        cycles_of = None if gates is None else self.gate_cycles(gates, placed)
-        for cycle in range(placed.in_shape[1] if layer.skip == "gated" else layer.cycles):
-            convolved = step(value)
-            if layer.skip == "gated":
-                takes_part = None if cycles_of is None else cycle < cycles_of
-                convolved = factors(f"gates{cycle + 1}", takes_part)(convolved)
-            summed = keras.layers.Add(name=f"{layer.name}_cycle{cycle + 1}")
-            value = summed([convolved, value if skip is None else skip])
-            if layer.inner_relu:
-                value = keras.layers.ReLU(name=f"{layer.name}_relu{cycle + 1}")(value)
-        return value
+        return build_chain(self, theta, reference)
 
 
 @dataclass(frozen=True)
