@@ -7,6 +7,7 @@ from neurozoo.environments.layouts import any_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_keras_network, get_network
+from neurozoo.networks.native_plan import native_plan
 
 TINY = (12, 10, 2)  # an observation small enough for slow twins
 
@@ -271,7 +272,7 @@ def test_a_native_plan_of_a_keras_network_is_refused():
     layout = any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018"))
     assert layout.num_actions == 18
     for ask in (
-        layout.plan,
+        lambda: native_plan(layout),
         lambda: get_network("impala_deep"),
         lambda: layout_of("pong", "impala_deep", protocol_of("pong")),
     ):

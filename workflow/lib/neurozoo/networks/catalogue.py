@@ -19,8 +19,9 @@ from typing import Any
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.checks import by_name
 from neurozoo.networks.description import EPSILON, Layer, Network
-from neurozoo.networks.keras_networks import KerasNetwork, no_native_plan
+from neurozoo.networks.keras_networks import KerasNetwork
 from neurozoo.networks.maze_network import VIEW, MazeNetwork
+from neurozoo.networks.native_plan import no_native_plan
 
 _OF_NAMES = ("name", "published_names")
 _OF_START = ("std", "initialisation", "vector_std")  # fields of layers

@@ -12,11 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from neurozoo.errors import NeurozooError
 from neurozoo.networks.checks import check_heads
 from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer, too_small_for
 from neurozoo.networks.initial_weights import orthogonal
@@ -255,14 +254,6 @@ class KerasLayout:
         parts = np.split(theta, ends)
         return {array.name: part.reshape(array.shape) for array, part in zip(self.arrays, parts, strict=True)}
 
-    def plan(self) -> NoReturn:
-        """Refuses: the native op plays chains of layers only.
-
-        Raises:
-            NeurozooError: Always.
-        """
-        raise no_native_plan(self.network.name)
-
     # ---- Keras
 
     def keras_model(
@@ -393,15 +384,6 @@ class KerasLayout:
     def _heads(self, model: "keras.Model", value: Any) -> tuple[Any, Any]:
         """Returns logits and baseline for outputs of the memory, shape (steps, units)."""
         return model.get_layer(POLICY)(value), model.get_layer(BASELINE)(value)
-
-
-def no_native_plan(name: str) -> NeurozooError:
-    """Makes the error for a Keras network where a chain of layers is needed."""
-    return NeurozooError(
-        f"{name!r} is a Keras network, as impala needs it, and not a chain of layers: it has no native plan, and "
-        "algorithms for chains cannot train it. Choose a chain such as 'large' or 'small'. To score a trained Keras "
-        "network: python -m neurozoo test."
-    )
 
 
 def _convolutions(layer: Layer, channels: int) -> list[tuple[str, int]]:
