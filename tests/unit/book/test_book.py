@@ -625,7 +625,7 @@ def test_agents_have_the_label_that_the_configuration_has_now(project):
     told = render(root)["docs/results/README.md"]
     assert "GA, small, small budget: 6 [6, 6] of 20" in told
     assert "Fewer than five runs" in page(root)
-    assert "test score of 5 or more: small budget in 2 of 2 runs" in told
+    assert "test score of 5 or more: GA, small budget in 2 of 2 runs" in told
 
 
 def two_settings(label=None):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from neurozoo.algorithms.agent_names import agent_name, algo_name
+from neurozoo.algorithms.agent_names import agent_name, called
 from neurozoo.aligned_text import markdown_table
 from neurozoo.book.claims import FOLDER, Claim, Earlier, read_claims
 from neurozoo.book.elites import elites_of_records, shown_elites
@@ -206,7 +206,8 @@ def _reached(entry: Entry) -> str | None:
     runs = [run for run in entry.record.runs if is_finished(run, entry.budgets)]
     variants = variants_of(entry.record, labels=entry.labels)
     agents = {run.name: (run.algo, run.model, variants[run.name]) for run in runs}
-    briefly = {run.name: entry.labels.get(run.name) or algo_name(run.algo) for run in runs}
+    names_of = {run.name: called(run.algo, entry.labels.get(run.name, "")) for run in runs}
+    briefly = {name: ", ".join(filter(None, parts)) for name, parts in names_of.items()}
     pairs = {(agents[run.name], briefly[run.name]) for run in runs}
     games = {run.game for run in runs}
     reached: dict[str, list[bool]] = {}
