@@ -124,6 +124,10 @@ def test_each_run_can_be_a_thin_line(tmp_path):
     assert ends.to_numpy().tolist() == [[4e6, 3], [4e6, 6], [8e6, 14]]  # each to its own end
     assert lines.groupby("one_run")["score"].first().tolist() == [2, 3, 0]
     assert "thin: single runs" in " ".join(figure.labels.subtitle.split())
+    dot = run_of([2e6], [5], run=4)
+    figure = drawn(pd.concat([small(), dot], ignore_index=True), tmp_path, runs=True, interval="none", best=False)
+    assert layers(figure) == ["geom_line", "geom_point", "geom_point", "geom_line"]
+    assert tables(figure)[1]["score"].tolist() == [5]  # a run with one report has no line
     figure = drawn(alone, tmp_path, runs=True, best=False)
     assert layers(figure) == ["geom_line"]
     assert "thin" not in figure.labels.subtitle

@@ -300,14 +300,17 @@ def test_a_bundle_holds_everything_that_it_links_to(results, tmp_path, suffix):
 
 
 def test_a_bundle_can_be_unpacked_on_windows(results, tmp_path):
-    shutil.copytree(results / RUN, results / "runs/dqn/gymnasium:CartPole-v1/small/1")
+    for game in ("gym.corridor:Corridor-v0", "gym.corridor_Corridor-v0"):  # no two games share a page
+        shutil.copytree(results / RUN, results / f"runs/dqn/{game}/small/1")
     bundle_site(results, tmp_path / "bundle", replications=100)
     files = [path.relative_to(tmp_path / "bundle").as_posix() for path in (tmp_path / "bundle").rglob("*")]
     assert [path for path in files if re.search(r'[<>:"\\|?*]', path)] == []
-    assert {"runs/dqn/gymnasium_CartPole-v1/small/1.html", "games/gymnasium_CartPole-v1.html"} < set(files)
-    assert "files/runs/dqn/gymnasium_CartPole-v1/small/1/activation.mp4" in files
+    for game in ("gym.corridor~Corridor-v0", "gym.corridor_Corridor-v0"):
+        run = f"runs/dqn/{game}/small/1"
+        assert {f"{run}.html", f"games/{game}.html", f"files/{run}/activation.mp4"} < set(files)
     assert [page.broken() for page in pages_of(tmp_path / "bundle")] == [[]] * len(pages_of(tmp_path / "bundle"))
-    build_site(results, replications=100)  # pages beside the results lead to the results' own names
+    build_site(results, replications=100)  # pages beside the results have the results' own names
+    assert (results / "site/runs/dqn/gym.corridor:Corridor-v0/small/1.html").exists()
     assert [page.broken() for page in pages_of(results / "site")] == [[]] * len(pages_of(results / "site"))
 
 

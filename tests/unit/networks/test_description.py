@@ -193,6 +193,12 @@ def test_parameters_come_in_the_stated_order_without_gap(model, names):
     np.testing.assert_array_equal(np.concatenate([array.ravel() for array in arrays.values()]), theta)
 
 
+def test_gates_round_halves_to_even_and_stop_at_the_width_of_the_map():
+    recurrent = get_network("recurrent_large_evolved").layout(4, (64, 64, 4)).layers[1]
+    gates = np.array([0, 0.5, 1.5, 2.5, -3.5, 3.4, 15.4, 15.6, 99], np.float32) / 16
+    assert recurrent.gate_cycles(gates).tolist() == [0, 0, 2, 2, 4, 3, 15, 16, 16]
+
+
 def test_images_shrink_from_84_over_21_to_11():
     shapes = [placed.out_shape for placed in get_network("large").layout(18).layers]
     assert shapes == [(21, 21, 32), (11, 11, 64), (11, 11, 64), (1, 1, 512), (1, 1, 18)]

@@ -83,7 +83,7 @@ def build_graph(
                 elif layer.kind == "conv":
                     value = tf.nn.conv2d(value, weights, layer.stride, layer.padding.upper())
                 else:
-                    value = _cycles(layout, placed, value, weights, own)
+                    value = _cycles(placed, value, weights, own)
                 rank = value.shape.rank
                 if layer.has_bias and layer.normalisation != "before_bias":
                     value = value + per_channel("b", own["b"], rank)
@@ -103,7 +103,7 @@ def build_graph(
     return graph.as_graph_def()
 
 
-def _cycles(layout: Layout, placed: PlacedLayer, value, weights, own: dict[str, np.ndarray]):
+def _cycles(placed: PlacedLayer, value, weights, own: dict[str, np.ndarray]):
     """Adds the cycles of a recurrent layer, see `Layer.skip`."""
     import tensorflow as tf
 

@@ -263,9 +263,11 @@ def _figure(
             p9.aes(y="best"), ordered(records), linetype="dashed", size=0.45, alpha=0.8, show_legend=False
         )
     if single is not None:
-        figure += p9.geom_line(
-            p9.aes(y="score", group="one_run"), ordered(single), size=0.35, alpha=0.55, show_legend=False
-        )
+        single = ordered(single)
+        figure += p9.geom_line(p9.aes(y="score", group="one_run"), single, size=0.35, alpha=0.55, show_legend=False)
+        dots = single[~single["one_run"].duplicated(keep=False)]
+        if len(dots):
+            figure += p9.geom_point(p9.aes(y="score"), dots, size=0.9, alpha=0.55, show_legend=False)
     dots = curves[curves.groupby(["game", "curve"], observed=True)["frames"].transform("size") == 1]
     if len(dots):
         figure += p9.geom_point(p9.aes(y="median"), dots, size=1.6, show_legend=False)

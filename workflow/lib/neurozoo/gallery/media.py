@@ -26,12 +26,15 @@ SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask
 
 
 def portable(path: str) -> str:
-    """Returns a path of a page, or of a copy in a bundle: Windows has no `:` in names, but Gymnasium's games have.
+    """Returns the path of a file in a bundle. Windows has no `:` in names, but games of modules (`gym.MODULE:ID`) have.
 
     Args:
-        path: Its path, with `/`, such as `runs/dqn/gymnasium:CartPole-v1/dense/1.html`.
+        path: Its path in the results or the pages, with `/`.
+
+    Returns:
+        The path with `~`, which no name of a game has, for `:`.
     """
-    return path.replace(":", "_")
+    return path.replace(":", "~")
 
 
 class MediaReader:
@@ -41,10 +44,11 @@ class MediaReader:
         results: The folder with `runs/`.
         site: The folder of the pages. Pictures from movies are written there.
         missing: The list to add to.
+        is_passed_on: Whether the pages are a bundle, with `portable` paths.
     """
 
-    def __init__(self, results: Path, site: Path, missing: MissingList):
-        self._results, self._site, self._missing = results, site, missing
+    def __init__(self, results: Path, site: Path, missing: MissingList, *, is_passed_on: bool = False):
+        self._results, self._site, self._missing, self._is_passed_on = results, site, missing, is_passed_on
 
     def movies(
         self, folder: Path, pattern: str = "*.mp4", *, tag: str = FINAL, titles: Titles = MOVIES, game: str = ""
@@ -89,7 +93,8 @@ class MediaReader:
 
     def _posters(self, movie: Path) -> tuple[Path, Path]:
         """Returns where the pages have a movie's poster, and the same with only the game's screen."""
-        drawn = self._site / POSTERS / portable(movie.relative_to(self._results).as_posix())
+        path = movie.relative_to(self._results).as_posix()
+        drawn = self._site / POSTERS / (portable(path) if self._is_passed_on else path)
         return drawn.with_suffix(".png"), drawn.with_suffix(".screen.png")
 
     def _drawn(self, path: Path) -> tuple[str, int, int]:

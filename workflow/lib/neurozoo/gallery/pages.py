@@ -124,7 +124,7 @@ def bundle_site(
 def _fill_bundle(results: Path, folder: Path, url: str, **statistics: Unpack[Resampling]) -> Manifest:
     manifest = read_manifest(results, folder, is_passed_on=True, **statistics)
     for path in sorted(_bundled_paths(manifest)):
-        target = folder / _copy_of(path)
+        target = folder / _INSIDE / portable(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(results / path, target)
     _write_pages(manifest, folder, files=_INSIDE, url=url)
@@ -146,10 +146,10 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> Non
     pages = {}
     for number, run in enumerate(manifest.runs):
         neighbours = manifest.runs[number - 1] if number else None, (*manifest.runs, None)[number + 1]
-        pages[f"{_page_of(run)}"] = ("run.html", {"run": run, "neighbours": neighbours})
+        pages[_page_of(run, files)] = ("run.html", {"run": run, "neighbours": neighbours})
     for game, collection in manifest.games.items():
         runs = [run for run in manifest.runs if run.game == game]
-        pages[_page_of_game(game)] = ("game.html", {"game": game, "runs": runs, "collection": collection})
+        pages[_page_of_game(game, files)] = ("game.html", {"game": game, "runs": runs, "collection": collection})
     for name in ("style.css", "gallery.js"):
         write_text(site / name, (STATIC / name).read_text(encoding="utf-8"))
     for path, (template, values) in pages.items():
@@ -209,20 +209,21 @@ def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None
                 path.unlink()
 
 
-def _page_of(run: Run) -> str:
-    return portable(f"runs/{run.id}.html")
+def _page_of(run: Run, files: str) -> str:
+    return _named(f"runs/{run.id}.html", files)
 
 
-def _page_of_game(game: str) -> str:
-    return portable(f"games/{game}.html")
-
-
-def _copy_of(path: str) -> str:
-    return _INSIDE + portable(path)
+def _page_of_game(game: str, files: str) -> str:
+    return _named(f"games/{game}.html", files)
 
 
 def _file_url(path: str, files: str) -> str:
-    return quote(_copy_of(path) if files == _INSIDE else files + path)
+    return quote(files + _named(path, files))
+
+
+def _named(path: str, files: str) -> str:
+    """Returns the path of a page or a file: in a bundle, a `portable` one."""
+    return portable(path) if files == _INSIDE else path
 
 
 def _templates(files: str, url: str) -> jinja2.Environment:
@@ -237,8 +238,8 @@ def _templates(files: str, url: str) -> jinja2.Environment:
         "url": quote,
         "file_url": lambda path: _file_url(path, files),
         "absolute": lambda path: urljoin(top, path),
-        "page": lambda run: quote(_page_of(run)),
-        "game_page": lambda game: quote(_page_of_game(game)),
+        "page": lambda run: quote(_page_of(run, files)),
+        "game_page": lambda game: quote(_page_of_game(game, files)),
         "number": number_label,
         "frames": si_label,
         "bytes": _bytes_label,

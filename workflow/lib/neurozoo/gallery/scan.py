@@ -153,7 +153,7 @@ class _Scan:
     ):
         self._results = results
         self.missing = MissingList(results, leaves_out_links=is_passed_on)
-        self._media = MediaReader(results, site, self.missing)
+        self._media = MediaReader(results, site, self.missing, is_passed_on=is_passed_on)
         place = Path(os.path.abspath(results))  # does not resolve links, because Snakemake's targets contain them
         self._targets = None  # the results folder in Snakemake's targets
         if not is_passed_on and Path.cwd() in place.parents:
