@@ -430,7 +430,10 @@ def test_networks_that_deep_q_learning_cannot_train_are_told_before_anything_run
             "{algo: ga, games: pong, models: small}",
             ["should be a list, but is 'pong'. Write [pong].", "Write [small]."],
         ),
-        ("{algo: ga, games: [Corridor-v0], models: [simple]}", ["write gym.MODULE:Corridor-v0 (docs/your_environment"]),
+        (
+            "{algo: ga, games: [Labyrinth-v0], models: [simple]}",
+            ["write gym.MODULE:Labyrinth-v0 (docs/your_environment"],
+        ),
         ("{algo: ga, games: [pong], models: [small], sweep: {model: [large]}}", ["list them under models."]),
         ("{algo: ga, games: [pong], models: [small], sweep: {preset: [demo]}}", ["write an experiment for each."]),
         (
