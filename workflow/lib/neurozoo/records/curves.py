@@ -17,7 +17,6 @@ INTERVALS: dict[str, Statistic | None] = {
     "none": None,
 }
 
-_RUN = ["algo", "model", "protocol", "run"]  # what tells the runs of a curve apart
 _RUN_CURVE = ["game", "curve", "one_run", "frames", "score"]
 _POINTS = 200  # points of a curve, evenly spaced
 _RESAMPLES = 5_000  # bootstrap resamples of a ribbon, as in the published figure
@@ -71,7 +70,7 @@ def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, se
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
-        runs = [run for _, run in group.groupby(_RUN, sort=False)]
+        runs = _runs_of(group)
         frames, scores = common_grid([(run["frames"].to_numpy(), run["score"].to_numpy()) for run in runs])
         low: float | np.ndarray = np.nan
         high: float | np.ndarray = np.nan
@@ -95,7 +94,7 @@ def run_curves(reports: pd.DataFrame) -> pd.DataFrame:
     """
     parts: list[pd.DataFrame] = []
     for (game, curve), group in _by_curve(reports):
-        runs = [run for _, run in group.groupby(_RUN, sort=False)]
+        runs = _runs_of(group)
         for run in runs if len(runs) > 1 else []:
             frames, scores = common_grid([(run["frames"].to_numpy(), run["score"].to_numpy())])
             part = {"game": game, "curve": curve, "one_run": len(parts), "frames": frames, "score": scores[:, 0]}
@@ -138,7 +137,7 @@ def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
-        runs = [_rises(run) for _, run in group.groupby(_RUN, sort=False)]
+        runs = [_rises(run) for run in _runs_of(group)]
         frames = np.unique(np.concatenate([frames for frames, _ in runs]))
         best = np.max([np.interp(frames, *run, left=-np.inf) for run in runs], axis=0)
         # A run that begins later may begin above the others; the line goes straight up there.
@@ -157,6 +156,11 @@ def _rises(run: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     is_end = np.arange(len(best)) == len(best) - 1
     is_shown = has_risen | np.concatenate([has_risen[1:], [False]]) | is_end
     return frames[is_shown], best[is_shown]
+
+
+def _runs_of(curve: pd.DataFrame) -> list[pd.DataFrame]:
+    """Divides the reports of a curve by runs."""
+    return [run for _, run in curve.groupby(["algo", "model", "protocol", "run"], sort=False)]
 
 
 def _by_curve(reports: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
