@@ -21,7 +21,7 @@ from neurozoo.environments.games import UntrustedModuleError, check_game
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_file, parse_json, plain_name, read_json
+from neurozoo.files import open_file, parse_json, plain_name, reached_file, read_json
 from neurozoo.npz_files import GROWTH, MOST_TEXT
 from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.records.run_result import FILES, GENOME, read_run_result
@@ -135,7 +135,8 @@ class FrozenModel:
             raise NeurozooError(f"{path} is missing. {REMEDY}")
         try:
             check_size(path)
-            model = keras.models.load_model(path, compile=False, safe_mode=True)
+            with reached_file(path) as reached:
+                model = keras.models.load_model(reached, compile=False, safe_mode=True)
         except Exception as error:  # Keras passes on what its parsers raise
             raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
         broken = (each.path for each in model.weights if not np.isfinite(keras.ops.convert_to_numpy(each)).all())

@@ -5,7 +5,6 @@ file is the `checkpoint.npz` of a run, which holds everything that a run's folde
 """
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,7 @@ from neurozoo.agents.frozen import RECORD_FILE, outdated
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, naming, unknown_name
-from neurozoo.files import PLAIN_NAME, sha256_of
+from neurozoo.files import PLAIN_NAME, copy_file, sha256_of
 from neurozoo.records.run_result import describe_result
 from neurozoo.validation import FROM_YAML, Number, Whole, explain, json_schema
 from neurozoo.yaml_files import read_yaml
@@ -201,8 +200,7 @@ def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
         ) from error
     target = folder / "checkpoint.npz"
     if not target.exists() or sha256_of(target) != agent.sha256:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+        copy_file(path, target)
     with naming(path):
         describe_result(folder)
     return folder

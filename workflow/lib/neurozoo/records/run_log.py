@@ -162,7 +162,7 @@ def check_whole(log: str | os.PathLike) -> None:
         NeurozooError: Its last line is no whole report, or the file is missing.
     """
     try:
-        with open(log, "rb") as file:
+        with open_file(log) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             is_whole = file.read() in (b"", b"\n")
         if not is_whole:

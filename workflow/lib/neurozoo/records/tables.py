@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -104,7 +104,7 @@ def merge_metrics(
 
 def _run_of(path: str | os.PathLike) -> str:
     """Returns which run a table is about, such as `ga/frostbite/large/1`."""
-    with open(path, encoding="utf-8", newline="") as file:
+    with open_text(path, newline="") as file:
         row = next(csv_format.DictReader(file), {})
     return "/".join(row.get(name) or "" for name in ("algo", "game", "model", "run"))
 
@@ -153,10 +153,10 @@ def _is_needed(name: str) -> bool:
     return name in _TYPES or is_fact(name)
 
 
-def _read_parquet(path: str | os.PathLike, read: Callable[[str | os.PathLike], pd.DataFrame]) -> pd.DataFrame:
+def _read_parquet(path: str | os.PathLike, read: Callable[[BinaryIO], pd.DataFrame]) -> pd.DataFrame:
     try:
-        with open_file(path):  # a regular file
-            table = read(path)
+        with open_file(path) as file:
+            table = read(file)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule merge_metrics makes it.") from error
     except Exception as error:  # Arrow has its own kinds

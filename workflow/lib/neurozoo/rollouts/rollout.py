@@ -20,6 +20,7 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError, explained
+from neurozoo.folders import opened_parent, reached
 from neurozoo.npz_files import Spool, npz_written_whole
 from neurozoo.number_text import number_label
 from neurozoo.rollouts.perturbations import Perturbation
@@ -119,15 +120,14 @@ def record_rollout(
     use_one_thread()
     player = Player(frozen, perturbation, seed=seed)
     environment = world_of_agent(frozen, protocol)
-    folder = Path(output).parent
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with progress, closing(environment), ExitStack() as files:
+            folder, _ = files.enter_context(opened_parent(output, make=True))
             records = _Records(
                 environment,
                 frozen,
-                folder=folder,
+                folder=reached(folder),
                 files=files,
                 is_noisy=observation_noise > 0,
                 is_streamlined=streamlined,
