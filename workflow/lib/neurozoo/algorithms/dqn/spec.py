@@ -10,7 +10,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
 
 MOST_ACTIONS = 256  # of a game: the replay memory keeps each in a byte
-REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies/dqn_speed.md)
+REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies.md)
 
 
 def _open_session(context: RunContext) -> Session:

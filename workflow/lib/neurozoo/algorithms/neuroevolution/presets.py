@@ -47,7 +47,7 @@ _CSHENTON = GaSettings(
     frames=1_000_000_000,
     protocol="gym_v4",
 )
-# Racing has not been shown to be better in games (docs/studies/racing.md), so this preset does not use it.
+# Racing has not been shown to be better in games (docs/studies.md), so this preset does not use it.
 _OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
 
 
