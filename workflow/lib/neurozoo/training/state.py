@@ -23,8 +23,9 @@ import math
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -35,6 +36,7 @@ from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
+from neurozoo.records.format import FORMAT, KEY, check_format
 from neurozoo.records.kept_result import drop_kept_result, kept_files
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_config import ARCHITECTURE
@@ -60,20 +62,12 @@ class RunState:
         run_dir: Folder of the run.
         identity: A state is continued only if its identity is the same; plain JSON.
         budget: Total budget of the run. It may grow. If it shrinks to less than what is spent, the run starts anew.
-        read_identity: Translates the identity in a state of an earlier version to the names of this version.
 
     Raises:
         NeurozooError: The state is damaged.
     """
 
-    def __init__(
-        self,
-        run_dir: str | os.PathLike,
-        *,
-        identity: Mapping,
-        budget: int,
-        read_identity: Callable[[Mapping], Mapping] = dict,
-    ) -> None:
+    def __init__(self, run_dir: str | os.PathLike, *, identity: Mapping, budget: int) -> None:
         self.folder = Path(run_dir) / "state"
         self.log = self.folder / "log.jsonl"
         self.text_log = self.folder / "train.log"
@@ -89,12 +83,12 @@ class RunState:
         if not is_new:
             found = self._read()
             algorithm = found["algorithm"]
-            went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
-            if different := _differences(dict(read_identity(found["identity"])), self._identity):
+            went_further = algorithm is not None and budget < found["budget"] and found["progress"] >= budget
+            if different := _differences(found["identity"], self._identity):
                 what = "network has" if ARCHITECTURE in different else "settings have"
                 self.why_superseded = f"The {what} changed"
             elif went_further:
-                spent = f"the run has spent {_progress(found):,}, so it starts anew"
+                spent = f"the run has spent {found['progress']:,}, so it starts anew"
                 self.why_superseded = f"The budget is now {budget:,}, but {spent}"
             if self.why_superseded:
                 self._move_state_aside()
@@ -110,15 +104,16 @@ class RunState:
 
     def _read(self) -> dict:
         found = read_json(self._state_path, self.remedy)
-        if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
+        check_format(found, self._state_path, self.remedy)
+        if missing := {"identity", "budget", "progress", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
             raise NeurozooError(f"{self._state_path} lacks {', '.join(sorted(missing))}. {self.remedy}")
         algorithm, elapsed, length = found["algorithm"], found["elapsed"], found["log_bytes"]
         is_sound = (
-            isinstance(found["budget"], int)
+            (isinstance(found["budget"], int) and isinstance(found["progress"], int))
             and (isinstance(length, int) and length >= 0)
             and Clock.is_state(elapsed)
             and (isinstance(found["arrays"], list) and all(isinstance(name, str) for name in found["arrays"]))
-            and (algorithm is None or (isinstance(algorithm, dict) and isinstance(_progress(found), int)))
+            and isinstance(algorithm, dict | NoneType)
             and isinstance(found["identity"], dict)
         )
         if not is_sound:
@@ -257,7 +252,8 @@ class RunState:
             self._last_report = read_last_complete(self.log)
         try:
             with open(self.log, "a", encoding="utf-8") as file:
-                file.write(json.dumps(as_changes(record, self._last_report), allow_nan=False) + "\n")
+                head = {KEY: FORMAT} if self._last_report is None else {}
+                file.write(json.dumps(head | as_changes(record, self._last_report), allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -300,6 +296,7 @@ class RunState:
             NeurozooError: The disk is full; the previous state is unchanged.
         """
         state: dict[str, Any] = {
+            KEY: FORMAT,
             "identity": self._identity,
             "budget": self._budget,
             "progress": progress,
@@ -360,15 +357,11 @@ def read_spent(run_dir: str | os.PathLike) -> int:
     path = Path(run_dir, "state", "state.json")
     remedy = f"Delete {path.parent} to train this run from the start."
     found = read_json(path, remedy)
+    check_format(found, path, remedy)
     try:
-        return 0 if found["algorithm"] is None else int(_progress(found))
+        return int(found["progress"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise NeurozooError(f"{path} is damaged: it does not say how much is spent. {remedy}") from error
-
-
-def _progress(state: Mapping) -> Any:
-    """Returns how much of its budget a state has spent; earlier versions kept it in the algorithm's state."""
-    return state["progress"] if "progress" in state else state["algorithm"].get("frames")
 
 
 def _ends_within_a_line(file: BinaryIO) -> bool:
