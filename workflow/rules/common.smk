@@ -27,7 +27,7 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.native.image import check_image
 from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
-from neurozoo.plan.products import algo_pattern, figure_formats, needs_of, planned_products, result_file, run_files
+from neurozoo.plan.products import algo_pattern, figure_formats, planned_products, run_files
 from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
@@ -43,10 +43,10 @@ from neurozoo.plan.planned_runs import (
     import_choices,
     imported_runs,
     labels_of_runs,
-    needs_besides,
+    needs_of_run,
     planned_runs,
-    recorded_settings,
     run_resources,
+    run_settings,
     runs_with_lean,
     runs_with_levels,
     runs_with_predictions,
@@ -101,7 +101,7 @@ if not workflow.overwrite_configfiles:
 
 
 CONFIG_FILES = ", ".join(map(str, workflow.configfiles)) or "The configuration"
-config.update(in_a_sentence(check_config, config, source=CONFIG_FILES, notify=say_once))
+config.update(in_a_sentence(check_config, config, source=CONFIG_FILES))
 # Files may be elsewhere where they are in a cloud, or made by another workflow that this one is a module of.
 HAS_FILES_HERE = not workflow.storage_settings.default_storage_provider
 if IS_STARTED_BY_USER:
@@ -129,7 +129,7 @@ PLANNED_RUNS = planned_runs(config)
 IMPORTED_RUNS = imported_runs(config)
 LABELS = labels_of_runs(config)
 
-# A parameter of figures over runs, so that a change draws them anew; none as in earlier versions, whose figures stay.
+# A parameter of figures over runs, so that a change draws them anew.
 WORDS = {"words": "beside"} if config["figures"]["words"] == "beside" else {}
 
 if IS_STARTED_BY_USER and HAS_FILES_HERE and (sentence := in_a_sentence(unseen_changes, config, PLANNED_RUNS)):
@@ -216,7 +216,7 @@ def model_with_layer(wildcards):
 
 
 def labels_in_grid(game):
-    """Returns the labels of a game's runs; nothing if there are none, as in earlier versions, so that movies stay."""
+    """Returns the labels of a game's runs; nothing if there are none."""
     labels = {run: label for run, label in LABELS.items() if run.split("/")[1] == game}
     return {"labels": labels} if labels else {}
 
@@ -226,9 +226,9 @@ def import_of(wildcards):
     return in_a_sentence(import_choices, config, game=wildcards.game, model=wildcards.model, run=wildcards.run)
 
 
-def recorded_settings_of(wildcards):
-    """Returns the settings of a run as Snakemake has recorded them for finished runs; only to compare them."""
-    return in_a_sentence(recorded_settings, config, **dict(wildcards.items()))
+def settings_of_run(wildcards):
+    """Returns the settings of a run."""
+    return in_a_sentence(run_settings, config, **dict(wildcards.items()))
 
 
 def tag_of(wildcards):
@@ -266,11 +266,6 @@ def backup_address(wildcards):
     return os.path.join(settings.default_storage_prefix, folder_of(wildcards), "backup")
 
 
-def result_of(wildcards):
-    """Returns the file that holds a run's result."""
-    return f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/{result_file(wildcards.algo)}"
-
-
 def described(**needs):
     """Returns inputs: the op or noise table, and their descriptions if results are on S3, whose jobs get no other files.
 
@@ -287,8 +282,8 @@ def described(**needs):
 
 
 def op_besides(wildcards):
-    """Returns the op library for a run that needs it because of its game or settings, and nothing for others."""
-    needs = in_a_sentence(needs_besides, config, **dict(wildcards.items()))
+    """Returns the op library for a run that needs it, and nothing for others."""
+    needs = in_a_sentence(needs_of_run, config, **dict(wildcards.items()))
     return described(ops="results/native/libneurozoo_ops.so") if "op" in needs else {}
 
 
@@ -299,9 +294,8 @@ def foundations_of(wildcards):
     )
     in_a_sentence(check_new_run, config, run_dir, **dict(wildcards.items()))
     files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
-    found = described(**dict(files[need] for need in needs_of(wildcards.algo, run_dir)))
-    found |= op_besides(wildcards)
-    return found | starts_of(wildcards)
+    needs = in_a_sentence(needs_of_run, config, **dict(wildcards.items()))
+    return described(**dict(files[need] for need in needs)) | starts_of(wildcards)
 
 
 def starts_of(wildcards):

@@ -24,7 +24,6 @@ from neurozoo.agents.freeze_keras import (
     serving_step,
 )
 from neurozoo.agents.frozen import (
-    FORMAT,
     GRAPH_FILE,
     KERAS_FILE,
     RECORD_FILE,
@@ -49,6 +48,7 @@ from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
 from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import read_run_result
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: dict) -> dict:
     is_keras = isinstance(layout, KerasLayout)
     forms = {"keras": KERAS_FILE, "saved_model": SAVED_MODEL, **({} if is_keras else {"graph": GRAPH_FILE})}
     return {
-        "format": FORMAT,
+        KEY: FORMAT,
         "game": checkpoint.game,
         "world": protocol.world,
         "model": layout.network.name,

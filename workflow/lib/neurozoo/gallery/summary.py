@@ -7,7 +7,6 @@ import numpy as np
 
 from neurozoo.aligned_text import aligned
 from neurozoo.folders import find
-from neurozoo.records.comparability import NOT_RECORDED
 from neurozoo.records.tables import ALL_GAMES, read_score_table
 
 
@@ -32,7 +31,7 @@ def describe_results(results: str | os.PathLike) -> str:
         interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
         normalised = "" if np.isnan(row.human_normalised_mean) else f"{row.human_normalised_mean:.3f}"
         episodes = "?" if np.isnan(row.episodes) else f"{row.episodes:.0f}"
-        played = "; ".join(filter(None, (row.played or f"{row.protocol}, {NOT_RECORDED}", row.variant)))
+        played = "; ".join(filter(None, (row.played, row.variant)))
         score = f"{row.score_mean:,.1f}"
         of_runs = (f"{row.runs}", episodes, f"{row.frames:,}", score, interval, normalised, played)
         rows.append((row.algo, row.model, row.game, *of_runs))

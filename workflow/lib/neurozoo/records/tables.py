@@ -15,9 +15,9 @@ from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import open_file, open_text, written_whole
 from neurozoo.records.comparability import (
     LABEL,
-    NOT_RECORDED,
     PLAYED,
     SETTINGS,
+    UNKNOWN,
     VARIANT,
     fact_columns,
     is_fact,
@@ -298,7 +298,7 @@ def score_table(
             its last test, `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
             `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run. `settings` is the
             hash of the settings. The last columns are the facts of how the episodes were played. Both are
-            `not recorded` for runs of earlier versions.
+            `unknown` for logs of the published codes.
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the bootstrap.
@@ -320,7 +320,7 @@ def score_table(
     for agent, runs in scores.groupby(AGENT, sort=False):
         normalised = human_normalised(runs)
         about = dict(zip(AGENT, agent, strict=True)) | {"protocol": " / ".join(dict.fromkeys(runs["protocol"]))}
-        about |= runs[facts].fillna(NOT_RECORDED).iloc[0].to_dict()
+        about |= runs[facts].fillna(UNKNOWN).iloc[0].to_dict()
         for game, group in runs.groupby("game", sort=False):
             row = {"game": game, "games": 1, **extent(group)}
             row |= described([group["test_score"].to_numpy(float)], _POINTS)
@@ -351,7 +351,7 @@ def extent(scores: pd.DataFrame) -> dict[str, int]:
 
 
 def read_score_table(csv: str | os.PathLike) -> pd.DataFrame:
-    """Reads a table of `score_table`; columns that one of an earlier version lacks are empty.
+    """Reads a table of `score_table`.
 
     Raises:
         NeurozooError: It is missing or damaged.

@@ -211,7 +211,7 @@ class Backup:
 
     def _damaged(self, what: str) -> NeurozooError:
         return NeurozooError(
-            f"The backup {self.address} is damaged: {what}. Restore it from an earlier version of the objects, or "
+            f"The backup {self.address} is damaged: {what}. Restore the objects as they were before, or "
             f"delete it to train this run from the start: aws s3 rm --recursive {self.address}"
         )
 

@@ -23,8 +23,9 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -36,6 +37,7 @@ from neurozoo.files import PLAIN_NAME, open_file, open_to_append, parse_json, re
 from neurozoo.folders import delete, find, move, open_descriptor
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
+from neurozoo.records.format import FORMAT, KEY, check_format
 from neurozoo.records.kept_result import drop_kept_result, kept_files
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_config import ARCHITECTURE
@@ -61,20 +63,12 @@ class RunState:
         run_dir: Folder of the run.
         identity: A state is continued only if its identity is the same; plain JSON.
         budget: Total budget of the run. It may grow. If it shrinks to less than what is spent, the run starts anew.
-        read_identity: Translates the identity in a state of an earlier version to the names of this version.
 
     Raises:
         NeurozooError: The state is damaged.
     """
 
-    def __init__(
-        self,
-        run_dir: str | os.PathLike,
-        *,
-        identity: Mapping,
-        budget: int,
-        read_identity: Callable[[Mapping], Mapping] = dict,
-    ) -> None:
+    def __init__(self, run_dir: str | os.PathLike, *, identity: Mapping, budget: int) -> None:
         self.folder = Path(run_dir) / "state"
         self.log = self.folder / "log.jsonl"
         self.text_log = self.folder / "train.log"
@@ -90,12 +84,12 @@ class RunState:
         if not is_new:
             found = self._read()
             algorithm = found["algorithm"]
-            went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
-            if different := _differences(dict(read_identity(found["identity"])), self._identity):
+            went_further = algorithm is not None and budget < found["budget"] and found["progress"] >= budget
+            if different := _differences(found["identity"], self._identity):
                 what = "network has" if ARCHITECTURE in different else "settings have"
                 self.why_superseded = f"The {what} changed"
             elif went_further:
-                spent = f"the run has spent {_progress(found):,}, so it starts anew"
+                spent = f"the run has spent {found['progress']:,}, so it starts anew"
                 self.why_superseded = f"The budget is now {budget:,}, but {spent}"
             if self.why_superseded:
                 self._move_state_aside()
@@ -111,15 +105,16 @@ class RunState:
 
     def _read(self) -> dict:
         found = read_json(self._state_path, self.remedy)
-        if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
+        check_format(found, self._state_path, self.remedy)
+        if missing := {"identity", "budget", "progress", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
             raise NeurozooError(f"{self._state_path} lacks {', '.join(sorted(missing))}. {self.remedy}")
         algorithm, elapsed, length = found["algorithm"], found["elapsed"], found["log_bytes"]
         is_sound = (
-            isinstance(found["budget"], int)
+            (isinstance(found["budget"], int) and isinstance(found["progress"], int))
             and (isinstance(length, int) and length >= 0)
             and Clock.is_state(elapsed)
             and _are_names(found["arrays"])
-            and (algorithm is None or (isinstance(algorithm, dict) and isinstance(_progress(found), int)))
+            and isinstance(algorithm, dict | NoneType)
             and isinstance(found["identity"], dict)
         )
         if not is_sound:
@@ -261,7 +256,8 @@ class RunState:
             self._last_report = read_last_complete(self.log)
         try:
             with open_to_append(self.log) as file:
-                file.write(json.dumps(as_changes(record, self._last_report), allow_nan=False) + "\n")
+                head = {KEY: FORMAT} if self._last_report is None else {}
+                file.write(json.dumps(head | as_changes(record, self._last_report), allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -304,6 +300,7 @@ class RunState:
             NeurozooError: The disk is full; the previous state is unchanged.
         """
         state: dict[str, Any] = {
+            KEY: FORMAT,
             "identity": self._identity,
             "budget": self._budget,
             "progress": progress,
@@ -366,15 +363,11 @@ def read_spent(run_dir: str | os.PathLike) -> int:
     path = Path(run_dir, "state", "state.json")
     remedy = f"Delete {path.parent} to train this run from the start."
     found = read_json(path, remedy)
+    check_format(found, path, remedy)
     try:
-        return 0 if found["algorithm"] is None else int(_progress(found))
+        return int(found["progress"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise NeurozooError(f"{path} is damaged: it does not say how much is spent. {remedy}") from error
-
-
-def _progress(state: Mapping) -> Any:
-    """Returns how much of its budget a state has spent; earlier versions kept it in the algorithm's state."""
-    return state["progress"] if "progress" in state else state["algorithm"].get("frames")
 
 
 def _are_names(names: object) -> bool:

@@ -75,9 +75,3 @@ PRESETS = {
         train_frequency=16,
     ),
 }
-
-# What corrected presets said at first.
-FIRST_PRESETS: dict[str, dict[str, object]] = {
-    "nature": {"masks_lost_lives": False},
-    "dopamine": {"finishes_test": False, "initialisation": "torch"},
-}

@@ -1,6 +1,6 @@
 """The spec of deep Q-learning."""
 
-from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
+from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_learner, describe_evaluation, game_protocol
@@ -52,7 +52,6 @@ SPECS = (
         title="Deep Q-learning",
         settings=DqnSettings,
         presets=PRESETS,
-        first_presets=FIRST_PRESETS,
         open_session=_open_session,
         report_name="epoch",
         check_game=_check_game,

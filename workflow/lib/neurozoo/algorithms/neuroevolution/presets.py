@@ -111,15 +111,3 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
         "demo": GaNoveltySettings(**vars(_DEMO_GA)),
     },
 }
-
-# What corrected presets said at first.
-_DEMO_AT_FIRST: dict[str, object] = {"test_cutoff": None}
-_PRESETS_OF_2017: dict[str, dict[str, object]] = {"uber2017": {"protocol": None}}
-FIRST_PRESETS: dict[str, dict[str, dict[str, object]]] = {
-    **{name: {**_PRESETS_OF_2017, "demo": _DEMO_AT_FIRST} for name in ("ga", "rs")},
-    **{
-        name: {**_PRESETS_OF_2017, "demo": {**_DEMO_AT_FIRST, "tied_ranks": "order"}}
-        for name in ("es", "ns_es", "nsr_es", "nsra_es")
-    },
-    "ga_ns": {"demo": _DEMO_AT_FIRST},
-}
