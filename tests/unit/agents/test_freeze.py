@@ -1,6 +1,5 @@
 import dataclasses
 import json
-import os
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.frozen_check import check_same_actions, stacked
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import temporary_name
 
 FILES = ["model.json", "model.keras", "model.pb", "saved_model"]
 
@@ -157,7 +157,7 @@ def test_an_older_frozen_model_is_replaced_as_a_whole(checkpoint, trace, own_cop
 
 def test_a_folder_with_other_files_is_left_alone(checkpoint, trace, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(NeurozooError, match=r"not part of a frozen model \(thesis\.tex\) and would be lost"):
+    with pytest.raises(NeurozooError, match=r"holds other files \(thesis\.tex\), which would be lost"):
         freeze(checkpoint, tmp_path, trace=trace)
     assert names(tmp_path) == ["thesis.tex"]
 
@@ -246,9 +246,11 @@ def test_a_genome_that_is_not_the_checkpoints_is_noticed(run_dir, ops, noise_tab
 
 
 def test_what_a_killed_freezing_left_behind_is_removed_by_the_next_one(agent, played, tmp_path):
-    left = [tmp_path / f".frozen.{2**22 + 1}.{age}" for age in ("new", "old")]  # no process has this number
-    others = [tmp_path / name for name in (f".frozen.{os.getppid()}.new", ".frozen.mine", f".other.{2**22 + 1}.new")]
-    for folder in (*left, *others):
+    left = tmp_path / f".frozen.{2**22 + 1}-0123456789abcdef"  # no process has this number
+    others = [
+        tmp_path / name for name in (temporary_name("frozen"), ".frozen.mine", left.name.replace("frozen", "other"))
+    ]
+    for folder in (left, *others):
         folder.mkdir()
         (folder / "model.json").write_text("{}")
     checkpoint = agent("small")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _RUN = re.compile(r"(?:(.*)/)?runs/[^/]+/[^/]+/[^/]+/[1-9]\d*(?:/.*)?")  # a run; the group is the results folder
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.[^.]*)?")
+_TEMPORARY = re.compile(r"\.(.+)\.(\d+)-[0-9a-f]{16}(\.[^.]*)?")
 
 _named: set[str] = set()  # absolute paths of files and folders that the user named
 _beside: set[str] = set()  # folders of the files among them
@@ -246,7 +246,7 @@ def move(source: str | os.PathLike, target: str | os.PathLike) -> None:
 def temporary_name(name: str) -> str:
     """Returns a hidden name that nobody can guess, with the suffix of `name`, for what is still being written."""
     stem, suffix = os.path.splitext(name)
-    return f".{stem}.{secrets.token_hex(8)}{suffix}"
+    return f".{stem}.{os.getpid()}-{secrets.token_hex(8)}{suffix}"
 
 
 def delete_leftovers(path: str | os.PathLike) -> None:
@@ -254,5 +254,5 @@ def delete_leftovers(path: str | os.PathLike) -> None:
     stem, suffix = os.path.splitext(os.path.basename(path))
     for leftover in find(os.path.dirname(path) or ".", ".*"):
         match = _TEMPORARY.fullmatch(leftover.name)
-        if match and (match[1], match[2] or "") == (stem, suffix):
+        if match and (match[1], match[3] or "") == (stem, suffix) and not os.path.exists(f"/proc/{match[2]}"):
             delete_folder(leftover) if leftover.is_dir() else delete(leftover)
