@@ -48,11 +48,6 @@ class AtariEnvironment(World):
         self._emulator.loadROM(self._rom)  # makes the shape of the screen known
 
     @property
-    def num_actions(self) -> int:
-        """Number of actions; `step` takes an index below it."""
-        return len(self._codes)
-
-    @property
     def screen_shape(self) -> tuple[int, int, int]:
         """(height, width, 3) of `screen`."""
         return (*self._emulator.getScreenDims(), 3)
@@ -102,8 +97,8 @@ class AtariEnvironment(World):
             NeurozooError: The episode is over, or the action does not exist.
         """
         self._check_running()
-        if not 0 <= action < self.num_actions:
-            raise NeurozooError(f"{self.game} has the actions 0 to {self.num_actions - 1}, but got {action}.")
+        if not 0 <= action < self.num_outputs:
+            raise NeurozooError(f"{self.game} has the actions 0 to {self.num_outputs - 1}, but got {action}.")
         reward = 0.0
         for _ in range(self._frame_skip()):
             gained = self._emulate(self._codes[action])

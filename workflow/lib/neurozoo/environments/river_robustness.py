@@ -53,16 +53,11 @@ def play_worlds(
         choose: The agent. It may not remember anything between steps, except through the world.
         protocol: Of the agent: its observation, and the rules by which it sees and acts.
         width: Columns of the river.
-        seeds: Seeds of the worlds.
+        seeds: Seeds of the worlds, all different.
         step_limit: Most steps in a world; one more is a failure by `age`.
-
-    Raises:
-        NeurozooError: A number is out of range.
     """
     is_faithful = protocol.rules == "faithful"
-    rules = RiverRules(
-        is_faithful=is_faithful, min_width=width, max_width=width, attempts=1, step_limit=step_limit
-    )  # fmt: skip
+    rules = RiverRules(is_faithful, min_width=width, max_width=width, attempts=1, step_limit=step_limit)
     waiting = iter(seeds)
     free = [RiverCrossingWorld("river_crossing", protocol, rules) for _ in range(min(AT_ONCE, len(seeds)))]
     playing: dict[int, RiverCrossingWorld] = {}  # by seed

@@ -28,15 +28,9 @@ LETTERS = ".Ro~x"  # by code of the cell
 
 
 class RiverCrossingWorld(SingleFrameWorld):
-    """The river crossing task under one protocol, see `World`.
+    """The river crossing task under one protocol, see `World`; `river` is the game.
 
-    Args:
-        game: `river_crossing`.
-        protocol: How episodes are played.
-        rules: Parameters of the task; None for those of the protocol, which the native op has, too.
-
-    Attributes:
-        river: The game.
+    `rules` are parameters of the task; without them it has those of the protocol, as the native op has them.
     """
 
     screen_shape = (SIDE * CELL_PIXELS, SIDE * CELL_PIXELS, 3)
@@ -79,10 +73,7 @@ def view(river: RiverCrossing, observation: str) -> np.ndarray:
     axes are swapped; the planes of `objects` lie one after the other in memory, although the shape says otherwise; and
     the agent's colour in `rgb` is at the flat offset 60 * column + row instead of 3 * (20 * column + row).
 
-    Args:
-        river: The game.
-        observation: `pixels`, `rgb`, `greyscale`, `objects`, or `vector`: the cell under the agent (one-hot, five
-            kinds) and whether the agent carries a stone.
+    A `vector` is the cell under the agent (one-hot, five kinds) and whether the agent carries a stone.
 
     Returns:
         float32 in [0, 1], shape `SHAPES[observation]`.
@@ -97,8 +88,7 @@ def view(river: RiverCrossing, observation: str) -> np.ndarray:
         )
     if observation == "objects":
         planes = np.zeros((6, SIDE, SIDE), np.float32)
-        for index, code in enumerate(OBJECTS):
-            planes[index] = cells == code
+        planes[:4] = [cells == code for code in OBJECTS]
         planes[(4 if river.carries else 5, *agent)] = 1
         return planes.reshape(SHAPES["objects"]) if is_faithful else np.ascontiguousarray(np.moveaxis(planes, 0, -1))
     if observation == "rgb":

@@ -18,12 +18,7 @@ class WorldVectorEnvironment(VectorEnvironment):
 
     Observations are rounded to bytes. In the river crossing task an attempt is a life: the agent has one less after
     each attempt, whether it failed or solved the last level. Other worlds have no lives.
-
-    Args:
-        game: `river_crossing`, or a `gym.` game that shows pictures.
-        protocol: How episodes are played.
-        count: Number of environments.
-        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+    The games are `river_crossing`, and those `gym.` games that show pictures.
 
     Raises:
         NeurozooError: The game does not show grey pictures of 84 x 84.

@@ -16,13 +16,8 @@ class MazeVectorEnvironment(VectorEnvironment):
     """Agents in several mazes, which are drawn from the seeds of their episodes. See `VectorEnvironment`.
 
     Observations are image and direction, (4, 5, 5). The reward is 1 - 0.9 * steps / limit at the goal, and 0 otherwise.
-
-    Args:
-        protocol: How episodes are played.
-        count: Number of environments, below called num_envs.
-        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        curriculum: What mazes of the training are like. Mazes of tests, which have seeds of their own, are always like
-            those of evaluations; so are all mazes without a curriculum.
+    Mazes of tests, which have seeds of their own, are always like those of evaluations; so are all mazes without a
+    curriculum.
     """
 
     def __init__(

@@ -78,9 +78,6 @@ def draw_corpus(
         hopeless: Share of hopeless windows.
         threads: Levels that are played at once; changes no result.
         ops: The op library.
-
-    Raises:
-        NeurozooError: The op library is missing or does not fit.
     """
     num_hopeless = round(hopeless * count)
     wanted, kept, rejected, batch = count - num_hopeless, [np.zeros((0, t.HEIGHT, t.WIDTH), np.uint8)], 0, 0

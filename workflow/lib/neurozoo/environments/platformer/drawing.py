@@ -34,13 +34,7 @@ def draw_level(level: np.ndarray) -> np.ndarray:
 def draw_way(level: np.ndarray, replay: Replay, *, every: int = 12) -> np.ndarray:
     """Draws a level with the runner's way through it: a line of its feet, and the runner every few ticks.
 
-    Args:
-        level: uint8, shape (16, 56), numbers of tiles.
-        replay: A game in this level.
-        every: Ticks between two runners.
-
-    Returns:
-        uint8, shape (256, 896, 3).
+    The picture is uint8, shape (256, 896, 3), as in `draw_level`.
     """
     picture, last = draw_level(level), len(replay.status) - 1
     _draw_line(picture, replay.position)
@@ -51,15 +45,9 @@ def draw_way(level: np.ndarray, replay: Replay, *, every: int = 12) -> np.ndarra
 
 
 def draw_tick(level: np.ndarray, replay: Replay, tick: int) -> np.ndarray:
-    """Draws one tick of a game: the level as it is now, and everything that moves.
+    """Draws one tick of a game, of which 0 is the start: the level as it is now, and everything that moves.
 
-    Args:
-        level: uint8, shape (16, 56), numbers of tiles at first.
-        replay: A game in this level.
-        tick: Which one; 0 is the start.
-
-    Returns:
-        uint8, shape (256, 896, 3).
+    `level` is what it was at first. The picture is uint8, shape (256, 896, 3), as in `draw_level`.
     """
     now, does = np.array(level), replay.tiles[tick]
     now[(does == TILES.index("air")) & np.isin(level, (t.BRICK, t.COIN))] = t.AIR

@@ -36,12 +36,7 @@ def read_runner(path: str | os.PathLike) -> Runner:
 
 
 def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = OPS) -> tuple[np.ndarray, Replay]:
-    """Lets an evolved agent play a level once; it would do the same again.
-
-    Args:
-        runner: The agent.
-        level: uint8, shape (16, 56), characters.
-        ops: The op library.
+    """Lets an evolved agent play a level (uint8, shape (16, 56), characters) once; it would do the same again.
 
     Returns:
         Its decisions, uint8, shape (ticks,), and the game tick by tick.

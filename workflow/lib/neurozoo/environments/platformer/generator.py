@@ -126,29 +126,27 @@ def _checked(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
             f"It should have kernel_0, kernel_1 and so on, a scale and a shift after each of them but the last, and "
             f"rectifies, but has {', '.join(sorted(arrays)) or 'nothing'}."
         )
-    for name, array in arrays.items():
-        if array.dtype != np.float32:
-            raise NeurozooError(f"{name} should be float32, but is {array.dtype}.")
-        if not np.isfinite(array).all():
-            raise NeurozooError(f"{name} should be finite, but has values that are not.")
     first = arrays["kernel_0"]
     if first.ndim != 4 or len(first) != SOLUTION_SIZE or 0 in first.shape:
         raise NeurozooError(
             f"kernel_0 should have shape ({SOLUTION_SIZE}, height, width, channels), because solutions have "
             f"{SOLUTION_SIZE} numbers, but has {first.shape}."
         )
-    size = [side << (layers - 1) for side in first.shape[1:3]]
-    if size[0] < HEIGHT or size[1] < WIDTH:
-        raise NeurozooError(f"Its picture has {size[0]} x {size[1]} tiles, but levels have {HEIGHT} x {WIDTH}.")
-    shapes: dict[str, tuple[int, ...]] = {"rectifies": ()}
+    height, width = (side << (layers - 1) for side in first.shape[1:3])
+    if height < HEIGHT or width < WIDTH:
+        raise NeurozooError(f"Its picture has {height} x {width} tiles, but levels have {HEIGHT} x {WIDTH}.")
+    shapes: dict[str, tuple[int, ...]] = {"kernel_0": first.shape, "rectifies": ()}
     channels = first.shape[-1]
     for layer in range(layers - 1):
         shapes |= {f"scale_{layer}": (channels,), f"shift_{layer}": (channels,)}
-        kernel = arrays[f"kernel_{layer + 1}"]
-        after = len(ALPHABET) if layer == layers - 2 else kernel.shape[-1] if kernel.ndim else 0
+        after = len(ALPHABET) if layer == layers - 2 else (0, *arrays[f"kernel_{layer + 1}"].shape)[-1]
         shapes[f"kernel_{layer + 1}"] = (_KERNEL, _KERNEL, channels, after)
         channels = after
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise NeurozooError(f"{name} should have shape {shape}, but has {arrays[name].shape}.")
+        if arrays[name].dtype != np.float32:
+            raise NeurozooError(f"{name} should be float32, but is {arrays[name].dtype}.")
+        if not np.isfinite(arrays[name]).all():
+            raise NeurozooError(f"{name} should be finite, but has values that are not.")
     return {name: np.array(arrays[name]) for name in sorted(wanted)}
